@@ -266,7 +266,7 @@ function metricsPage(): PageText {
         body: [
           'With ADMIN_LISTEN set, the daemon answers `GET /metrics` there in the text format of Prometheus. With ADMIN_TOKEN set as well, the request must carry it as the bearer token, or it is answered with 401. The metrics of the process (`process_*`, `nodejs_*`) stand beside those below.',
           'Names and labels are stable. No label names a person, a session or a message. Each process counts for itself and from its start; the gauges of the inbox count the whole store, so take their maximum over the replicas.',
-          'Durations are histograms in seconds. Dashboard and alert rules are in `config/`.',
+          'Durations are histograms in seconds. Traces are exported by OpenTelemetry: see agentd-telemetry(7).',
         ]
           .map(prose)
           .join('\n\n'),
@@ -282,6 +282,7 @@ function metricsPage(): PageText {
           })),
         ),
       },
+      { title: 'Dashboard and alerts', body: MONITORING },
       {
         title: 'See also',
         body: seeAlso([
@@ -289,11 +290,41 @@ function metricsPage(): PageText {
           ['agentd-serve', '1'],
           ['agentd-settings', '5'],
           ['agentd-service', '7'],
+          ['agentd-telemetry', '7'],
         ]),
       },
     ],
   };
 }
+
+const MONITORING = [
+  prose('The package contains both in its folder `config/`.'),
+  terms([
+    {
+      term: '`grafana-dashboard.json`',
+      body: prose(
+        'A dashboard for Grafana 10 or newer: import it, and choose the Prometheus data source. It shows every metric of this page: traffic, latency, inbox and deliveries, guard and tokens, tools and APIs, model, store, process. Its variables select scrape jobs, instances and channels.',
+      ),
+    },
+    {
+      term: '`alerts.yaml`',
+      body: prose(
+        'Alert rules for Prometheus; name the file under `rule_files`. The rules that look at the process expect a scrape job whose name contains `agentd`. `severity` is `critical` for what people notice, else `warning`. Each description says which command to run. The thresholds fit a service with some traffic: with a few messages an hour, one failure is already a large share.',
+      ),
+    },
+  ]),
+  'A scrape configuration for both:',
+  [
+    '```yaml',
+    'scrape_configs:',
+    '  - job_name: agentd',
+    '    authorization: { credentials_file: /etc/prometheus/agentd-admin-token }',
+    '    static_configs:',
+    '      - targets: [127.0.0.1:9464]',
+    'rule_files: [/etc/prometheus/agentd-alerts.yaml]',
+    '```',
+  ].join('\n'),
+].join('\n\n');
 
 /** All pages, by their files. */
 function allPages(): [name: string, section: string][] {

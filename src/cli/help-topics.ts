@@ -45,7 +45,13 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'audit',
       'version',
     ],
-    pages: ['agentd-deploy(7)', 'agentd-store(7)', 'agentd-metrics(7)', 'agentd-scaling(7)'],
+    pages: [
+      'agentd-deploy(7)',
+      'agentd-store(7)',
+      'agentd-metrics(7)',
+      'agentd-telemetry(7)',
+      'agentd-scaling(7)',
+    ],
   },
   {
     name: 'channels',

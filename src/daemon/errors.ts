@@ -13,7 +13,7 @@ export const ERRORS = {
   invalid_request: {
     status: 400,
     meaning: 'A field is missing, of a wrong type, empty or too long.',
-    solve: 'Mend the fields that `errors` names.',
+    solve: 'Fix the fields that `errors` names.',
   },
   invalid_signature: {
     status: 401,
@@ -98,7 +98,7 @@ export const ERRORS = {
     meaning:
       'The loop guard blocks the message; `reason` says why: `rate_limit` (too many at once), `repetition` (the same text again and again) or `turn_limit` (the session is used up).',
     solve:
-      'Wait for as long as `Retry-After` says; where there is none, begin another session. Operators see `agentd guard list`.',
+      'Wait for as long as `Retry-After` says; if there is none, begin another session. Operators see `agentd guard list`.',
   },
   internal_error: {
     status: 500,

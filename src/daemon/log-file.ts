@@ -16,7 +16,7 @@ export class LogFile {
 
   /**
    * @param tell says on standard error what is wrong with the file.
-   * @throws ConfigurationError where the file cannot be opened.
+   * @throws ConfigurationError if the file cannot be opened.
    */
   constructor(path: string, tell: (line: string) => void) {
     this.#path = path;
@@ -44,7 +44,7 @@ export class LogFile {
     this.#lost = 0;
   }
 
-  /** An operator has rotated it (logrotate, then SIGHUP). False where that fails: then it goes on in the old one. */
+  /** An operator has rotated it (logrotate, then SIGHUP). False if that fails: then it goes on in the old one. */
   reopen(): boolean {
     try {
       const fd = open(this.#path);

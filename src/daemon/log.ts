@@ -27,7 +27,7 @@ export type ProcessLog = Log & {
 /**
  * The log: JSON lines on standard error (or readable ones on a terminal) and, if set, in a file. Writes are
  * synchronous, so that nothing is lost at `kill -9`. The last thing before a line leaves is a mask over
- * anything shaped like a JWT, since no list of fields can know every place where one may turn up.
+ * anything shaped like a JWT, since no list of fields can name every place where one may appear.
  */
 export function createLog(options: LogOptions): ProcessLog {
   const form = (line: string) => (options.pretty ? formatLogLine(line, { colour: true }) : line);

@@ -19,7 +19,7 @@ export function escapeControls(json: string): string {
   );
 }
 
-/** A value in a line of `name=value` words, quoted where it could pass for more than one of them. */
+/** A value in a line of `name=value` words, quoted if it could be read as more than one of them. */
 export function wordOf(value: string): string {
   return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 }

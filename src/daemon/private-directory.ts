@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a directory that only its owner enters (0700), and those above it where they are missing. One that is
- * there stays as it is. Throws the system's error where it cannot be made.
+ * Makes a directory that only its owner enters (0700), and those above it if they are missing. One that is
+ * there stays as it is. Throws the system's error if it cannot be made.
  *
  * Not Node's own `recursive`: that never returns where a directory exists in which nothing can be made
  * (`/proc`), since it takes each ENOENT for a missing parent.

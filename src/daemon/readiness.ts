@@ -59,7 +59,7 @@ export class Readiness {
     const now = performance.now();
     if (now - this.#checkedAt < CHECK_INTERVAL_MS) return;
     this.#checkedAt = now;
-    // The store's condition tells of the failure.
+    // The store's condition reports the failure.
     store.check().catch(() => undefined);
   }
 

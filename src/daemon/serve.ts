@@ -68,14 +68,14 @@ export interface Daemon {
   /** Where long-term memory is kept, in words. */
   memory: string;
   agent: string;
-  /** Where a message can be posted and is answered in the response; null where no channel does so. */
+  /** Where a message can be posted and is answered in the response; null if no channel does so. */
   messagePath: string | null;
   /** The page of the sample shop; null if there is none. */
   demoPath: string | null;
   services: StreamServices;
   /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
   stopDelay: number;
-  /** Drains, then stops everything in reverse. False where the grace passed with a request unanswered. */
+  /** Drains, then stops everything in reverse. False if the grace passed with a request unanswered. */
   stop(): Promise<boolean>;
 }
 
@@ -228,10 +228,11 @@ export async function startDaemon(
         readiness.stopping();
         if (stopDelay > 0) {
           await delay(stopDelay);
-          log.info({}, 'stopping: running requests finish, new ones get 503');
+          log.info({}, 'stopping: running requests finish, new connections are refused');
+          await server.refuseConnections();
         }
         inbox.pause();
-        const answered = await server.drain(grace - stopDelay);
+        const answered = await server.drain(Math.max(0, grace_ends_at - performance.now()));
         // A run whose client went away is still somebody's turn: it has what is left of the grace.
         await settledWithin(services.running, Math.max(0, grace_ends_at - performance.now()));
         stopping.abort(new Error('the daemon is stopping'));

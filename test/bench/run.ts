@@ -9,6 +9,7 @@ import { cli } from './cli/cli.ts';
 import { guard } from './guard/guard.ts';
 import { describeMachine } from './machine.ts';
 import { markdown } from './markdown/markdown.ts';
+import { metricsOfChat, metricsOfWebhook } from './metrics/metrics.ts';
 import { firstToken } from './model/model.ts';
 import { type Report, type Row, rowsOf, table } from './report.ts';
 import { runRounds } from './rounds.ts';
@@ -30,6 +31,8 @@ const BENCHMARKS: readonly Benchmark[] = [
   fanOut,
   firstEvent,
   firstToken,
+  metricsOfChat,
+  metricsOfWebhook,
   cli,
   start,
 ];

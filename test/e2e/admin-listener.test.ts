@@ -110,15 +110,19 @@ it('says that the daemon starts, serves, drains, and stops last', async () => {
     status: 503,
     body: { code: 'unavailable', detail: 'The daemon is stopping.' },
   });
-  expect((await post(daemon.url, { user_id: 'bob', message: 'late' })).status).toBe(200);
+  const late = await post(daemon.url, { user_id: 'bob', message: 'late' });
+  expect([late.status, late.headers.get('connection')]).toEqual([200, 'keep-alive']);
 
-  // Then it drains, and the probes go on.
-  await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new ones get 503');
-  expect((await post(daemon.url, { user_id: 'bob', message: 'too late' })).status).toBe(503);
+  // Then it drains, and the probes go on. A proxy whose connection is refused asks another daemon at once.
+  await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new connections are refused');
+  await expect
+    .poll(() => post(daemon?.url ?? '', { user_id: 'bob', message: 'too late' }).catch(({ cause }) => cause))
+    .toMatchObject({ code: 'ECONNREFUSED' });
   expect((await ask(`${admin}/ready`)).status).toBe(503);
   expect((await ask(`${admin}/live`)).status).toBe(200);
   gate.release();
-  expect((await running).status).toBe(200);
+  const finished = await running;
+  expect([finished.status, finished.headers.get('connection')]).toEqual([200, 'close']);
   expect(await daemon.exited).toBe(0);
   await expect(fetch(`${admin}/live`)).rejects.toThrow('fetch failed');
 });

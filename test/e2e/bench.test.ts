@@ -42,6 +42,8 @@ it('measures everything against its bare limit, and stores what it acknowledged'
     ['sse', 'fan-out'],
     ['sse', 'first event'],
     ['model', 'first token'],
+    ['metrics', 'chat'],
+    ['metrics', 'webhook'],
     ['cli', 'agentd --version'],
     ['cli', 'agentd --help'],
     ['start', 'agentd serve'],
@@ -76,7 +78,7 @@ it('prints a table', () => {
 it('says how it is used where there is no such benchmark', () => {
   const { status, stderr } = bench('speed');
   expect(stderr).toContain(
-    'usage: npm run bench [chat|webhook|guard|token|tools|markdown|sse|model|cli|start]',
+    'usage: npm run bench [chat|webhook|guard|token|tools|markdown|sse|model|metrics|cli|start]',
   );
   expect(status).toBe(2);
 });

@@ -46,12 +46,13 @@ describe('agentd init', () => {
   });
 
   it('says what to fill in, and what to type next', async () => {
-    const words = ['--yes', '--channels', 'teamchat', '--model', 'm', '--directory', join(directory, 'sub')];
+    const asked = ['--channels', 'teamchat', '--api', 'https://api.example.com', '--model', 'm'];
+    const words = ['--yes', ...asked, '--directory', join(directory, 'sub')];
     const { stdout } = await init(...words);
     expect(stdout).toContain(
       'Put what only the platforms can give you into .env: TEAMCHAT_BOT_TOKEN, TEAMCHAT_',
     );
-    expect(stdout).toContain('put into .env: AGENT_API_KEY.');
+    expect(stdout).toContain('put into .env: API_EMAIL, API_PASSWORD, AGENT_API_KEY.');
     const typed = [...stdout.matchAll(/^ {2}(\S.*?)(?: {2,}#.*)?$/gm)].map(([, line]) => line);
     expect(typed).toEqual([
       `cd ${join(directory, 'sub')}`,

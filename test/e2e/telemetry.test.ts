@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Canary, findCanaries, tokenCanaries } from '../support/canary.ts';
 import { Collector, type SeenSpan } from '../support/collector.ts';
 import { startAgentd } from '../support/daemon.ts';
-import { readAll, start } from '../support/event-stream.ts';
+import { readAll, start, startRaw } from '../support/event-stream.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { ADA, type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
@@ -13,6 +13,7 @@ import { post } from '../support/webchat.ts';
 const PARENT = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' };
 const TRACEPARENT = `00-${PARENT.trace}-${PARENT.span}-01`;
 const TEXT = 'canary-text-5b1e';
+const ARGUMENT = 'canary-argument-3c7d';
 const KEY = 'canary-key-91f0';
 
 let collector: Collector;
@@ -21,11 +22,13 @@ let shop: Shop;
 beforeAll(async () => {
   [collector, model] = await Promise.all([Collector.start(), FakeModel.start()]);
   // Looks the person up, then says so.
-  model.script(({ messages }) =>
-    messages.at(-1)?.role === 'tool'
-      ? { text: [`Found: ${TEXT}`], usage: { prompt_tokens: 20, completion_tokens: 4 } }
-      : { tools: [{ name: 'get_user', args: {} }], usage: { prompt_tokens: 12, completion_tokens: 2 } },
-  );
+  model.script(({ messages }) => {
+    const last = messages.at(-1);
+    const usage = { prompt_tokens: last?.role === 'tool' ? 20 : 12, completion_tokens: 4 };
+    if (last?.role === 'tool') return { text: [`Found: ${TEXT}`], usage };
+    const args = String(last?.content).includes('wrongly') ? { [ARGUMENT]: ARGUMENT } : {};
+    return { tools: [{ name: 'get_user', args }], usage };
+  });
   shop = await startShop({
     env: {
       SSE_ENABLED: 'true',
@@ -104,6 +107,15 @@ describe('a message with a tool call', () => {
     expect(collector.exports[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-api-key': KEY } });
   });
 
+  it('is found by its turn, and its log lines by the trace', async () => {
+    const turn = String(message.attributes['agentd.turn_id']);
+    expect((await shop.run('explain', turn)).stdout).toContain('telemetry-1');
+    const logged = shop.daemon
+      .log()
+      .find(({ msg, session }) => msg === 'message answered' && session === 'telemetry-1');
+    expect(logged?.trace_id).toBe(PARENT.trace);
+  });
+
   it('passes the trace on to the API, and nothing else of what the client sent', () => {
     const request = shop.api.seen('/users').at(-1);
     const span = collector.spans.find(({ name }) => name === 'GET api');
@@ -157,6 +169,19 @@ describe('a message with a tool call', () => {
   });
 });
 
+describe('a tool call that fails', () => {
+  it('says why, but not with which arguments', async () => {
+    await shop.say({ message: 'Look me up wrongly.', user_id: 'ada', session_id: 'telemetry-4' });
+    const message = await spanOf('telemetry-4');
+    const span = collector.spans.find(
+      ({ name, traceId }) => name.startsWith('execute_tool') && traceId === message.traceId,
+    );
+    expect(span).toMatchObject({ status: 2, attributes: { 'error.type': 'invalid_arguments' } });
+    const canaries = [{ name: 'argument', value: ARGUMENT }];
+    expect(findCanaries(canaries, new Map([['exports', collector.bytes]]))).toEqual([]);
+  });
+});
+
 describe('a message on a stream', () => {
   it('is one span from its first request on, whose parent that request named', async () => {
     const trace = 'c'.repeat(32);
@@ -170,6 +195,7 @@ describe('a message on a stream', () => {
     expect(message.parentSpanId).toBe(PARENT.span);
     const [name, ...below] = collector.tree(trace);
     expect(name).toBe('message sse');
+    expect(collector.tree(trace).filter((line) => !line.startsWith(' '))).toEqual(['message sse']);
     const steps = below.filter((line) => /^ {2}\S/.test(line)).map((line) => line.trim());
     // Sorted: the steps of the first request are told in whole milliseconds.
     const expected = [
@@ -200,6 +226,21 @@ describe('a message on a stream', () => {
 });
 
 describe('a message that is refused', () => {
+  it('before it has a stream, is a span with the steps that it took', async () => {
+    const trace = 'd'.repeat(32);
+    const parent = `00-${trace}-${PARENT.span}-01`;
+    const message = { user_id: 'mallory', message: 'x', session_id: 'telemetry-1' };
+    const refused = await startRaw(shop.daemon.url, message, { traceparent: parent });
+    expect(refused.status).toBe(403);
+    await collector.until(({ traceId, name }) => traceId === trace && name === 'message sse');
+    expect(collector.tree(trace)[0]).toBe('message sse');
+    expect(collector.tree(trace).slice(1).toSorted()).toEqual([
+      '  authorize-sender',
+      '  deduplicate',
+      '  identify',
+    ]);
+  });
+
   it('is a span of its own trace, without an error if its client was wrong', async () => {
     const before = collector.spans.length;
     const { status } = await shop.say({ message: 'x', user_id: 'mallory', session_id: 'telemetry-1' });

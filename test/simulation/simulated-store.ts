@@ -5,6 +5,7 @@ import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store
 import type { Arrival, InboxClaim, Screened, Taken } from '../../src/daemon/store/inbox.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { STORE_PORTS } from '../../src/daemon/store/store-ports.ts';
 import type { StreamListener } from '../../src/daemon/store/streams.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
 import type { SimulatedDaemon } from './daemon.ts';
@@ -13,21 +14,6 @@ import type { World } from './world.ts';
 
 type CommitParameters = Parameters<Store['commitTurn']>;
 type Method = (...given: unknown[]) => Promise<unknown>;
-
-const PORTS = [
-  'sessions',
-  'actions',
-  'traces',
-  'limits',
-  'budgets',
-  'summaries',
-  'guard',
-  'idempotency',
-  'inbox',
-  'links',
-  'outages',
-  'streams',
-] as const;
 
 /** Calls that only read, and are made often. */
 const UNAUDITED: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt', 'inbox.holdsInterrupted']);
@@ -60,7 +46,7 @@ export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store
     before?.(result as CommitOutcome);
     return result;
   };
-  const ports = PORTS.map((name) => {
+  const ports = STORE_PORTS.map((name) => {
     const methods = Object.entries(memory[name] as object).map(([method, value]) => [
       method,
       typeof value === 'function' && method !== 'subscribe'

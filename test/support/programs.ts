@@ -12,6 +12,7 @@ const PROGRAMS = [
   { program: 'redis-server', package: 'redis-server', for: 'the store that daemons share' },
   { program: 'openssl', package: 'openssl', for: 'the certificate of that proxy' },
   { program: 'initdb', package: 'postgresql', for: 'the tests of memory in Postgres' },
+  { program: 'promtool', package: 'prometheus', for: 'the tests of the alert rules' },
   { program: 'systemd-notify', package: 'systemd', for: 'the tests of the service of systemd' },
   { program: 'python3', package: 'python3-minimal', for: 'the socket that stands in for systemd' },
   { program: 'zsh', package: 'zsh', for: 'the completion of commands in it' },

@@ -14,23 +14,27 @@ export interface RedisServers {
   flush(): Promise<void>;
   /** Ends one of the servers at once. */
   kill(server: number): Promise<void>;
+  /** Starts it again with what it has on its disk. */
+  startAgain(server: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Slots of a Cluster. */
 const SLOTS = 16_384;
 
-/** A Cluster of masters without replicas. */
-export async function startCluster(size: number): Promise<RedisServers> {
-  const servers = await startServers(size, () => [
-    '--cluster-enabled',
-    'yes',
-    '--cluster-node-timeout',
-    '2000',
+/** A Cluster: masters first, then, if asked for, a replica of each. */
+export async function startCluster(
+  size: number,
+  { replicas = false, options = [] }: { replicas?: boolean; options?: readonly string[] } = {},
+): Promise<RedisServers & { masterOf(key: string): Promise<number> }> {
+  const nodes = replicas ? 2 * size : size;
+  const servers = await startServers(nodes, () => [
+    ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'],
+    ...options,
   ]);
   const { clients, ports } = servers;
   await Promise.all(
-    clients.map((client, n) => {
+    clients.slice(0, size).map((client, n) => {
       const [from, to] = [Math.ceil((n * SLOTS) / size), Math.ceil(((n + 1) * SLOTS) / size) - 1];
       return client.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
     }),
@@ -41,11 +45,27 @@ export async function startCluster(size: number): Promise<RedisServers> {
     clients.map((client) =>
       until(async () => {
         const info = String(await client.call('CLUSTER', 'INFO'));
-        return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${size}`);
+        return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${nodes}`);
       }),
     ),
   );
-  return { ...servers, url: `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(',')}` };
+  const ids = await Promise.all(clients.map(async (client) => String(await client.call('CLUSTER', 'MYID'))));
+  for (const [n, client] of clients.slice(size).entries()) {
+    // A node takes a master that it has heard of.
+    await until(
+      async () => (await client.call('CLUSTER', 'REPLICATE', ids[n] as string).catch(() => null)) === 'OK',
+    );
+    await until(async () => (await client.info('replication')).includes('master_link_status:up'));
+  }
+  const masterOf = async (key: string) => {
+    const slot = Number(await clients[0]?.call('CLUSTER', 'KEYSLOT', key));
+    return Math.min(size - 1, Math.floor((slot * size) / SLOTS));
+  };
+  return {
+    ...servers,
+    masterOf,
+    url: `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(',')}`,
+  };
 }
 
 /** A master, a replica of it, and a sentinel that makes the replica the master once that has been away for a moment. */
@@ -103,13 +123,15 @@ async function startServers(
   const directory = mkdtempSync(join(tmpdir(), 'agentd-redis-'));
   const free = await freePorts(2 * size);
   const [ports, busPorts] = [free.slice(0, size), free.slice(size)];
-  const processes = ports.map((port, n): ChildProcess => {
+  const start = (n: number): ChildProcess => {
     const own = join(directory, String(n));
-    mkdirSync(own);
+    mkdirSync(own, { recursive: true });
+    const port = ports[n];
     const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', own, '--save', ''];
     const bus = ['--cluster-port', String(busPorts[n])];
     return spawn('redis-server', [...place, ...bus, ...optionsOf(n, ports)], { stdio: 'ignore' });
-  });
+  };
+  const processes = ports.map((_, n) => start(n));
   const clients = ports.map((port) => {
     const client = new Redis({ port, retryStrategy: () => 20, maxRetriesPerRequest: null });
     client.on('error', () => undefined);
@@ -124,6 +146,10 @@ async function startServers(
       await Promise.all(clients.map((client) => client.flushall()));
     },
     kill: (server) => ended(processes[server] as ChildProcess, 'SIGKILL'),
+    async startAgain(server) {
+      processes[server] = start(server);
+      await clients[server]?.ping();
+    },
     async stop() {
       for (const client of clients) client.disconnect();
       await Promise.all(processes.map((one) => ended(one, 'SIGKILL')));

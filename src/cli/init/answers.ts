@@ -1,3 +1,4 @@
+import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { askTerminal } from '../ask-terminal.ts';
 import { failed } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
@@ -11,7 +12,11 @@ interface Question {
 
 export const QUESTIONS = [
   { option: 'name', question: 'Name of your service, which the agent speaks for', default: 'agentd' },
-  { option: 'channels', question: 'Channels, separated by commas; empty: those of a website', default: '' },
+  {
+    option: 'channels',
+    question: `Channels (${RESERVED_CHANNEL_NAMES.join(', ')}), separated by commas; empty: those of a website`,
+    default: '',
+  },
   {
     option: 'origins',
     question: 'Origins of the pages with the widget, separated by commas (https://www.example.com)',

@@ -8,19 +8,21 @@ export function nextSteps(plan: Plan, cwd: string): string[] {
   return [...toFillIn(plan), '', 'Next:', ...commands(plan, cwd).map((line) => `  ${line}`)];
 }
 
-function toFillIn({ directory, form, secrets: { needed, optional } }: Plan): string[] {
+function toFillIn({ directory, form, answers: { api }, secrets: { needed, optional } }: Plan): string[] {
+  const isEnv = form === 'env';
   const folder = printable(join(directory, SECRETS));
-  const place = form === 'env' ? 'into .env' : `each into a file of its name in ${folder}`;
+  const place = isEnv ? 'into .env' : `each into a file of its name in ${folder}`;
   const [first = ''] = optional;
-  const named =
-    form === 'env' ? '' : `, and name it in agentd.yaml (${fileSettingOf(first)}: ${SECRETS}/${first})`;
+  const named = isEnv ? '' : `, and name it in agentd.yaml (${fileSettingOf(first)}: ${SECRETS}/${first})`;
+  const wanted = api !== '' && isEnv ? ['API_EMAIL', ...optional] : optional;
+  const email = api === '' || isEnv ? '' : ' Set API_EMAIL in agentd.yaml.';
   return [
     ...(needed.length === 0
       ? []
       : ['', `Put what only the platforms can give you ${place}: ${needed.join(', ')}.`]),
-    ...(optional.length === 0
+    ...(wanted.length === 0
       ? []
-      : ['', `If your API or model asks for it, put ${place}${named}: ${optional.join(', ')}.`]),
+      : ['', `If your API or model asks for it, put ${place}${named}: ${wanted.join(', ')}.${email}`]),
   ];
 }
 

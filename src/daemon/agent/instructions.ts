@@ -6,7 +6,7 @@ const MAX_BYTES = 65_536;
 
 /**
  * The operator's instructions from `AGENT_INSTRUCTIONS`: the text itself, or that of the file it names
- * (relative to the working directory). Undefined where there are none. What looks like a path but names no
+ * (relative to the working directory). Undefined if there are none. What looks like a path but names no
  * file is a configuration error: a prompt that reads `/etc/agentd/prompt.md` would help nobody.
  */
 export async function loadInstructions(value: string | undefined): Promise<string | undefined> {

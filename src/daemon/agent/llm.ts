@@ -30,7 +30,7 @@ export type LlmSettings = ModelSettings &
 /**
  * The runtime that asks a language model, which may call the tools in between, at most `AGENT_MAX_STEPS`
  * model calls in all. Fails with a coded `AgentFailure` (see model-failure.ts); a reply is never empty.
- * Rejects with a configuration error where the settings name no usable model.
+ * Rejects with a configuration error if the settings name no usable model.
  */
 export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentRuntime> {
   const [models, instructions] = await Promise.all([
@@ -166,7 +166,7 @@ function calledToolsAnyway(error: unknown): boolean {
   return ToolChoiceViolationError.isInstance(error);
 }
 
-/** Arguments are checked by the bound tool itself, whose answer tells the model what to mend. */
+/** The bound tool itself checks arguments; its answer tells the model what to correct. */
 function toolSet(tools: readonly AgentTool[]): ToolSet {
   return Object.fromEntries(
     tools.map((tool) => [

@@ -14,7 +14,7 @@ const API_VERSION = 1;
 const RIGHT = '`builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
 
 /**
- * What `AGENT_RUNTIME` stands for: unset, `llm` where `AGENT_MODEL` is set, else `builtin`
+ * What `AGENT_RUNTIME` means: unset, `llm` if `AGENT_MODEL` is set, else `builtin`
  * (agentd-settings(5), "The daemon").
  */
 export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MODEL'>): string {
@@ -23,7 +23,7 @@ export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MO
 
 /**
  * The runtime that the settings name: `builtin`, `llm`, or the path of a module, relative to the working
- * directory. Rejects with a configuration error that says what to mend.
+ * directory. Rejects with a configuration error that says what to change.
  */
 export async function loadAgent(
   settings: LlmSettings & Pick<Settings, 'AGENT_RUNTIME'>,
@@ -32,7 +32,7 @@ export async function loadAgent(
   const wanted = runtimeName(settings);
   if (wanted === 'builtin') return createBuiltin();
   if (wanted === 'llm') {
-    // Loaded only where it is used: it is the largest part of the daemon.
+    // Loaded only if it is used: it is the largest part of the daemon.
     const { createLlm } = await import('./llm.ts');
     return createLlm(settings, log);
   }

@@ -87,7 +87,7 @@ export class LongTermMemory {
     await this.#services.memories.close();
   }
 
-  /** Uses the backend, within a time. One line of the log tells of the begin of an outage, one of its end. */
+  /** Uses the backend, within a time. The begin and the end of an outage are logged, one line each. */
   async use<T>(
     work: (memories: MemoryStore) => Promise<T>,
     ms: number,

@@ -91,7 +91,7 @@ function onlyCreate(exports: Record<string, unknown>): unknown {
   return creates.length === 1 && creates[0] !== undefined ? exports[creates[0]] : undefined;
 }
 
-/** Looked for beside the daemon, then in the working directory, where an operator may have installed it. */
+/** Looked for next to the daemon, then in the working directory, where an operator may have installed it. */
 async function importInstalled(
   name: string,
   provider: string,

@@ -14,7 +14,7 @@ const DEFAULT_INSTRUCTIONS =
 
 /**
  * The system prompt: the operator's instructions, then what is known of the person from a valid token, then
- * what the client says of itself, marked as unverified. Texts of others stand in it as JSON, as data. There
+ * what the client says of itself, marked as unverified. Texts of others are quoted in it as JSON, as data. There
  * is never a token in it.
  */
 export function systemPrompt(turn: AgentTurn, instructions: string | undefined, now: Date): string {

@@ -14,11 +14,11 @@ export interface Activation {
 }
 
 /**
- * Which channels are active: exactly those that MESSAGING_PLATFORMS lists where it is set, else those that are detected
+ * Which channels are active: exactly those that MESSAGING_PLATFORMS lists if it is set, else those that are detected
  * from their settings (agentd-settings(5), "Description"). An active channel must have all its required settings: each
  * missing one is named ("Platform not configured").
  *
- * @param platforms the items of MESSAGING_PLATFORMS and where they stand; null: it is not set.
+ * @param platforms the items of MESSAGING_PLATFORMS with their places; null: it is not set.
  * @param given whether a setting's value came from anywhere, right or wrong.
  */
 export function activate(

@@ -89,7 +89,7 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
 
-/** `NODE_ENV` as `Configuration.environment` has it, wherever it is set. Looks at nothing else. */
+/** `NODE_ENV` as in `Configuration.environment`, from any source. Looks at nothing else. */
 export async function environmentAt(place: Place): Promise<string> {
   return environmentOf(await readSources(place));
 }
@@ -161,7 +161,10 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
     secrets: ownSecrets.secrets,
   });
-  const texts = checkTexts(sources.structured.get('texts'));
+  const texts = checkTexts(
+    sources.structured.get('texts'),
+    plugins.flatMap((plugin) => plugin.texts ?? []),
+  );
   const problems = [
     ...sources.problems,
     ...checked.problems,

@@ -92,7 +92,7 @@ async function checkPublicKey(look: Examination): Promise<void> {
     );
     return;
   }
-  // Loaded only where it is needed: commands that read tokens of HS256 start without it.
+  // Loaded only if it is needed: commands that read tokens of HS256 start without it.
   const { importKeys, UnusableKey } = await import('../identity/keys.ts');
   try {
     await importKeys({
@@ -141,6 +141,6 @@ function checkEncryptionKeys(look: Examination): void {
   look.refuse(
     'TOKEN_ENCRYPTION_KEY',
     problem,
-    'the output of `openssl rand -base64 32`; several, separated by commas, where the key is being changed; or `off`',
+    'the output of `openssl rand -base64 32`; several, separated by commas, while the key is being changed; or `off`',
   );
 }

@@ -29,7 +29,7 @@ const TRIES = 50;
  * in the place of the platform's API, where `agentd simulate` stands in for it. A channel that the operator
  * has set up gets none of them: it talks to its platform.
  *
- * @throws ConfigurationError where a channel's simulator does not fit.
+ * @throws ConfigurationError if a channel's simulator does not fit.
  */
 export async function platformSettings(options: PlatformsOptions): Promise<{
   settings: Record<string, string>;

@@ -67,16 +67,23 @@ export class DownstreamFailure extends Error {
   readonly reason: DownstreamReason;
   /** The request may have been carried out. */
   readonly reached: boolean;
+  /** Of the answer that is of no use; null if there is none. */
+  readonly status: number | null;
 
   constructor(
     reason: DownstreamReason,
     message: string,
-    { reached = true, cause }: { reached?: boolean; cause?: unknown } = {},
+    {
+      reached = true,
+      status = null,
+      cause,
+    }: { reached?: boolean; status?: number | null; cause?: unknown } = {},
   ) {
     super(message, cause === undefined ? {} : { cause });
     this.name = 'DownstreamFailure';
     this.reason = reason;
     this.reached = reached;
+    this.status = status;
   }
 }
 
@@ -103,12 +110,14 @@ export function createDownstream({
       try {
         const response = await follow(url, request, system, limit.signal);
         const { status, text } = response;
-        return { status, body: parse(text, status >= 200 && status < 300, request, system) };
+        return { status, body: parse(text, status, request, system) };
       } catch (error) {
         request.signal?.throwIfAborted();
         if (error instanceof DownstreamFailure) throw error;
         if (error instanceof BodyTooLong)
-          throw new DownstreamFailure('too_large', `${system} answered with more data than can be used.`);
+          throw new DownstreamFailure('too_large', `${system} answered with more data than can be used.`, {
+            status: error.status,
+          });
         if (limit.passed)
           throw new DownstreamFailure('timeout', `${system} did not answer in time.`, { cause: error });
         throw new DownstreamFailure('unreachable', `${system} cannot be reached.`, {
@@ -163,6 +172,7 @@ async function follow(
       throw new DownstreamFailure(
         'redirect_refused',
         `${system} answered with a redirect that is not followed.`,
+        { status: response.status },
       );
     url = next;
   }
@@ -189,7 +199,7 @@ export function maskSecrets(text: string, secrets: readonly Secret[]): string {
 
 function parse(
   text: string,
-  ok: boolean,
+  status: number,
   { token, secrets = [], expects = 'json' }: DownstreamRequest,
   system: string,
 ): unknown {
@@ -201,7 +211,10 @@ function parse(
   } catch (cause) {
     if (expects === 'text') return masked;
     // The page of a proxy in front of a failing API; its status says all that counts.
-    if (!ok) return null;
-    throw new DownstreamFailure('not_json', `${system} answered with something that is not JSON.`, { cause });
+    if (status < 200 || status >= 300) return null;
+    throw new DownstreamFailure('not_json', `${system} answered with something that is not JSON.`, {
+      status,
+      cause,
+    });
   }
 }

@@ -139,11 +139,11 @@ function isToken(value: unknown): value is string {
  */
 function useUntil(token: Secret, now: number): number {
   const end = expiryOf(token.reveal()) ?? now + ASSUMED_LIFE_MS;
-  // The API has just issued it: where it seems to have ended already, a clock is wrong, and asking faster mends nothing.
+  // The API has just issued it. If it seems to have ended already, a clock is wrong, and asking faster does not help.
   return end <= now ? now + EXPIRED_LIFE_MS : end - RENEW_BEFORE_MS;
 }
 
-/** `exp` in ms; null where the token is opaque or has none. It is the API's own, so it is not validated. */
+/** `exp` in ms; null if the token is opaque or has none. It is the API's own, so it is not validated. */
 function expiryOf(token: string): number | null {
   try {
     const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

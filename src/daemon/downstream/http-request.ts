@@ -42,7 +42,14 @@ export interface HttpResponse {
 }
 
 /** The body of the answer is longer than `maxBytes`. */
-export class BodyTooLong extends Error {}
+export class BodyTooLong extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`the body of an answer ${status} is too long`);
+    this.status = status;
+  }
+}
 
 /**
  * One HTTP request over a kept connection. It follows no redirect. Node's own client takes half the time of `fetch`.
@@ -105,7 +112,7 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
   return new Promise((resolve, reject) => {
     body.on('data', (chunk: Buffer) => {
       size += chunk.byteLength;
-      if (size > maxBytes) reject(new BodyTooLong());
+      if (size > maxBytes) reject(new BodyTooLong(response.statusCode ?? 0));
       else chunks.push(chunk);
     });
     body.on('end', () => {

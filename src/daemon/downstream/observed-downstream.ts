@@ -1,7 +1,10 @@
 import type { Observer } from '../trace/observer.ts';
 import { type Downstream, DownstreamFailure } from './client.ts';
 
-/** The same client; it tells the observer how each request ended. One that the caller gave up has no end to tell. */
+/**
+ * The same client; it tells the observer how each request ended. One that the caller gave up has no end to tell, and one
+ * whose address was refused was not made.
+ */
 export function observedDownstream(
   downstream: Downstream,
   source: string,
@@ -17,7 +20,8 @@ export function observedDownstream(
         end(response.status);
         return response;
       } catch (error) {
-        if (error instanceof DownstreamFailure) end(error.reason);
+        if (error instanceof DownstreamFailure && error.reason !== 'path_refused')
+          end(error.status ?? error.reason);
         throw error;
       }
     },

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { claimedExpiry, decodeToken } from '../identity/decode-token.ts';
 import { Secret } from '../secret.ts';
+import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import { unlessAborted } from '../unless-aborted.ts';
 import { MAX_RESPONSE_BYTES } from './client.ts';
-import { httpRequest } from './http-request.ts';
+import { BodyTooLong, httpRequest } from './http-request.ts';
 
 /** Exchanged tokens that are kept at a time; the one that was used longest ago goes first. */
 const MAX_KEPT = 1_000;
@@ -57,6 +58,7 @@ interface Kept {
 export interface TokenExchangeOptions {
   clock: Clock;
   timeoutMs: number;
+  observer?: Pick<Observer, 'downstreamEnded'>;
   maxKept?: number;
 }
 
@@ -64,16 +66,24 @@ export interface TokenExchangeOptions {
 export function createTokenExchange({
   clock,
   timeoutMs,
+  observer = NO_OBSERVER,
   maxKept = MAX_KEPT,
 }: TokenExchangeOptions): TokenExchange {
   /** In the order of their last use. */
   const kept = new Map<string, Kept>();
   const pending = new Map<string, Promise<Secret>>();
 
-  async function obtain(key: string, settings: ExchangeSettings, subject: Secret): Promise<Secret> {
+  async function obtain(
+    key: string,
+    source: string,
+    settings: ExchangeSettings,
+    subject: Secret,
+  ): Promise<Secret> {
     try {
       const asked_at = clock.now();
-      const { token, expires_in } = await requestExchange(settings, subject, timeoutMs);
+      const { token, expires_in } = await requestExchange(settings, subject, timeoutMs, (status, seconds) =>
+        observer.downstreamEnded(source, status, seconds),
+      );
       const ownEnds = [
         claimedExpiry(decodeToken(token.reveal())),
         expires_in === null ? null : asked_at + expires_in * 1000,
@@ -107,7 +117,7 @@ export function createTokenExchange({
       }
       let work = pending.get(key);
       if (!work) {
-        work = obtain(key, settings, subject);
+        work = obtain(key, source, settings, subject);
         pending.set(key, work);
       }
       return signal ? unlessAborted(work, signal) : work;
@@ -127,6 +137,7 @@ async function requestExchange(
   { url, client_id, client_secret, audience }: ExchangeSettings,
   subject: Secret,
   timeoutMs: number,
+  ended: (status: number | string, seconds: number) => void,
 ): Promise<{ token: Secret; expires_in: number | null }> {
   const body = new URLSearchParams({
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -143,9 +154,13 @@ async function requestExchange(
   // No signal of any one call: others may be waiting for the same token.
   const signal = AbortSignal.timeout(timeoutMs);
   const request = { method: 'POST', headers, body: body.toString(), signal, maxBytes: MAX_RESPONSE_BYTES };
+  const began = performance.now();
+  const end = (how: number | string) => ended(how, (performance.now() - began) / 1000);
   const { status, text } = await httpRequest(new URL(url), request).catch((cause: unknown) => {
+    end(cause instanceof BodyTooLong ? cause.status : signal.aborted ? 'timeout' : 'unreachable');
     throw failed('the token endpoint cannot be reached', cause);
   });
+  end(status);
   const answer = parse(text);
   if (status === 400 || status === 401 || status === 403) {
     // `error` is a fixed word (RFC 6749, section 5.2); the description may quote the request.

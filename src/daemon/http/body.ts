@@ -78,7 +78,7 @@ export function discard(request: IncomingMessage): void {
 
 /**
  * The body as a JSON object.
- * @throws `malformed_json`; `invalid_request` where it is nested too deeply
+ * @throws `malformed_json`; `invalid_request` if it is nested too deeply
  */
 export function parseJson(body: Uint8Array): Record<string, unknown> {
   const text = decode(body);

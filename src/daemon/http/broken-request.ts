@@ -36,7 +36,7 @@ export function answerBrokenRequests(server: Server, inFlight: InFlight, log: Lo
 
 /**
  * RFC 9112 §3.2: exactly one. Node would answer a missing one by itself, without a request id, and takes the
- * first of several, where a proxy before it may take the last.
+ * first of several, but a proxy in front may take the last.
  */
 export function requireHost(): Middleware {
   return (ctx, next) => {

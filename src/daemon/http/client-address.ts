@@ -32,7 +32,7 @@ function withoutPort(entry: string): string {
   return /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
 }
 
-/** Null where it is no address. */
+/** Null if it is no address. */
 function networkOf(text: string): string | null {
   if (isIPv4(text)) return text;
   if (!isIPv6(text)) return null;

@@ -11,12 +11,14 @@ const RETRY_AFTER = 5;
 /** The requests that are being answered, so that a stopping daemon can wait for them, and take no more. */
 export class InFlight {
   readonly #responses = new Set<ServerResponse>();
+  #retiring = false;
   #draining = false;
   #onEmpty: (() => void) | null = null;
 
   /** Counts a request until it is answered or its client has gone. */
   add(response: ServerResponse): void {
     this.#responses.add(response);
+    if (this.#retiring) response.setHeader('Connection', 'close');
     response.on('close', () => {
       this.#responses.delete(response);
       if (this.#responses.size === 0) this.#onEmpty?.();
@@ -27,12 +29,19 @@ export class InFlight {
     return this.#draining;
   }
 
-  /** From now on new requests are refused; the running ones end their connections. */
-  drain(): void {
-    this.#draining = true;
+  /** From now on each response ends its connection: a proxy keeps none that it could send the next request on. */
+  retire(): void {
+    if (this.#retiring) return;
+    this.#retiring = true;
     for (const response of this.#responses) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
     }
+  }
+
+  /** From now on new requests are refused. */
+  drain(): void {
+    this.#draining = true;
+    this.retire();
   }
 
   /** True when all have ended, false when `ms` have passed before. */

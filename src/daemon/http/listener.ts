@@ -1,5 +1,5 @@
 import type { Server as HttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import type Koa from 'koa';
 import type { Log } from '../log.ts';
 import { createServer as createHttpServer } from '../node-http.ts';
@@ -77,6 +77,12 @@ export function listen(server: HttpServer, target: ListenTarget, log: Log): Prom
       resolve(addressOf(server.address() as AddressInfo));
     });
   });
+}
+
+/** Takes no more connections; those that are open stay. Resolves when the last one has closed. */
+export function stopAccepting(server: HttpServer): Promise<void> {
+  // The server of HTTP would close idle connections, on which a proxy may be sending a request at this moment.
+  return new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()));
 }
 
 /** Resolves when the last connection has closed; at once for a server that does not listen. */

@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
 /** Why a request was not answered as it should have been, as far as an operator can do something about it. */
 export function logFailure(error: unknown, request_id: string, res: ServerResponse, log: Log): void {
   if (error instanceof AgentdError) {
-    // A run that failed has been logged where its message ended.
+    // A run that failed was logged when its message ended.
     const told = error.code === 'agent_failed' || error.code === 'agent_timeout';
     if (error.status < 500 || error.cause === undefined || told) return;
     log.warn({ request_id, code: error.code, err: error }, 'request failed');

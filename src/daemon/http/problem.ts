@@ -23,7 +23,7 @@ const UNEXPECTED = new AgentdError(
 /**
  * The one writer of problem documents (RFC 9457; agentd-service(7), "Errors"). A failure without a code becomes
  * `internal_error` with a fixed text.
- * @param status where the protocol asks for another one than the code's
+ * @param status if the protocol asks for another one than that of the code
  */
 export function problemOf(error: unknown, request_id: string, status?: number): Problem {
   const known = error instanceof AgentdError ? error : UNEXPECTED;
@@ -71,7 +71,7 @@ export function problems(log: Log): Middleware {
   };
 }
 
-/** In the words of the route where it has its own, also where only another method of its path exists. */
+/** In the words of the route if it has its own, also if only another method of its path exists. */
 function refusalOf({ state }: Context, error: unknown, log: Log): Problem {
   const { request_id } = state;
   const problem = problemOf(error, request_id);

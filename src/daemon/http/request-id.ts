@@ -10,7 +10,7 @@ const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const PATH_SHOWN = 256;
 
 /**
- * The caller's `X-Request-Id` where it is of the documented form, else a new one (agentd-service(7), "Request ids").
+ * The caller's `X-Request-Id` if it has the documented form, else a new one (agentd-service(7), "Request ids").
  */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers['x-request-id'];
@@ -32,7 +32,7 @@ export function requestId(log: Log): Middleware {
 /** Neither the query nor any header value: both may hold a token. */
 function logEnd(ctx: Context, log: Log, took: number): void {
   const answered = ctx.res.writableFinished;
-  // What went well is told where it was done: a message has a line of its own.
+  // A success is logged by the code that had it: a message has a line of its own.
   const level = answered && ctx.res.statusCode >= 400 ? 'info' : 'debug';
   if (!log.isLevelEnabled(level)) return;
   const line = {

@@ -19,7 +19,7 @@ export interface StreamParts {
   log: Log;
 }
 
-/** Sends what a route answered. Throws before anything is sent where the answer cannot be sent as it is. */
+/** Sends what a route answered. If the answer cannot be sent as it is, throws before anything is sent. */
 export function respond(ctx: Context, response: ChannelResponse, { stopping, log }: StreamParts): void {
   const { status = 200, headers = {}, body } = response;
   if (!Number.isInteger(status) || status < 200 || status > 599)

@@ -59,7 +59,7 @@ export function allow(routes: readonly MountedRoute[]): string {
   return [...methods, 'OPTIONS'].join(', ');
 }
 
-/** @throws `not_found`, or `method_not_allowed` where the path has routes for other methods. */
+/** @throws `not_found`, or `method_not_allowed` if the path has routes for other methods. */
 export function routeOf(found: Found, method: string): MountedRoute {
   if (found.route) return found.route;
   const others = found.others();

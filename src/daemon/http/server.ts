@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import Koa from 'koa';
 import type { Route } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
@@ -16,9 +17,10 @@ import { expectRoom } from './expect-room.ts';
 import { warnOfForwarded } from './forwarded-warning.ts';
 import { admit, InFlight } from './in-flight.ts';
 import { LargeBodies } from './large-bodies.ts';
-import { createListener, type ListeningAddress, listen, stopListening } from './listener.ts';
+import { createListener, type ListeningAddress, listen, stopAccepting, stopListening } from './listener.ts';
 import { observeRequests } from './observe-requests.ts';
 import { problems } from './problem.ts';
+import { quietTick } from './quiet-tick.ts';
 import { rateLimit } from './rate-limit.ts';
 import { receive } from './receive.ts';
 import { keepRefusals, Refusals } from './refusals.ts';
@@ -50,10 +52,16 @@ export interface ServerParts {
 }
 
 export interface Server {
-  /** Rejects with the system's error where it cannot listen. @param port 0 takes a free one */
+  /** Rejects with the system's error if it cannot listen. @param port 0 takes a free one */
   listen(host: string, port: number): Promise<ListeningAddress>;
   /**
-   * Ends open streams, refuses new requests (503) and waits for the running ones; it goes on listening. False
+   * Refuses new connections, so that a proxy sends the request to another daemon at once. Those that are open end with their
+   * next answer; what is sent on them soon is answered.
+   */
+  refuseConnections(): Promise<void>;
+  /**
+   * Ends open streams and waits for the running requests. If it listens, it goes on listening and refuses new requests
+   * (503). False
    * where `graceMs` passed with one unanswered: then nobody is listened to any more.
    */
   drain(graceMs: number): Promise<boolean>;
@@ -89,7 +97,7 @@ export function createServer(parts: ServerParts): Server {
   app.use(validateToken(parts.tokens));
   app.use(rateLimit({ settings, store }));
   app.use(answer({ stopping: streams.signal, log }));
-  // Nothing gets past `problems` but what a connection that broke tells of itself.
+  // Only the error of a connection that broke gets past `problems`.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
 
   const server = createListener(app, log, {
@@ -99,8 +107,16 @@ export function createServer(parts: ServerParts): Server {
   answerBrokenRequests(server, inFlight, log);
   return {
     listen: (host, port) => listen(server, { host, port, setting: 'HOST' }, log),
+    async refuseConnections() {
+      await quietTick();
+      const closed = stopAccepting(server);
+      inFlight.retire();
+      await Promise.race([closed, setTimeout(FAREWELL)]);
+      server.closeIdleConnections();
+    },
     async drain(graceMs) {
-      inFlight.drain();
+      // If nobody can connect any more, what still comes is answered: its connection ends with it.
+      if (server.listening) inFlight.drain();
       // Their readers come back, and find all they have missed (agentd-message(7), "Reconnecting").
       streams.abort();
       if (await inFlight.ended(graceMs)) return true;

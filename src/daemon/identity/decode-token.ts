@@ -6,10 +6,10 @@ export const TOKEN_MAX = 8192;
 
 /** What a token says, whether or not any of it is true. Decoded once; every check reads this. */
 export interface DecodedToken {
-  /** Null where it cannot be decoded, or is no JSON object. */
+  /** Null if it cannot be decoded, or is no JSON object. */
   header: UntrustedObject | null;
   payload: UntrustedObject | null;
-  /** The payload's claims; null where a required one is missing. */
+  /** The payload's claims; null if a required one is missing. */
   claims: Claims | null;
   /** Header and payload as written: what the signature is over. */
   signed: string;
@@ -19,7 +19,7 @@ export interface DecodedToken {
 
 const UNDECODABLE: DecodedToken = { header: null, payload: null, claims: null, signed: '', signature: '' };
 
-// Whether the third part can be a signature at all is for the signature check: any text may stand there.
+// Whether the third part can be a signature at all is for the signature check: it may be any text.
 const THREE_PARTS = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 
 /**
@@ -50,7 +50,7 @@ export function isWellFormed({ header, payload }: DecodedToken): boolean {
   return ['nbf', 'iat'].every((name) => !Object.hasOwn(payload, name) || Number.isFinite(payload[name]));
 }
 
-/** When the token says that it ends, in ms since the epoch, also where it is no use; null where it does not say. */
+/** When the token says that it ends, in ms since the epoch, also if it is not valid; null if it does not say. */
 export function claimedExpiry({ payload }: DecodedToken): number | null {
   return isMoment(payload?.exp) ? Math.floor(payload.exp * 1000) : null;
 }

@@ -41,7 +41,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   /** When the set was fetched for a key that it lacks, ms since the epoch. */
   let reloads: readonly number[] = [];
 
-  /** The keys for this `kid`; where there are none, they may be newer than the set. */
+  /** The keys for this `kid`. If there are none, they may be newer than the set. */
   async function keysFor(kid: unknown): Promise<webcrypto.CryptoKey[]> {
     const known = await matching(set, kid);
     if (known.length > 0) return known;

@@ -39,7 +39,7 @@ export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>)
   if (JWT_ALGORITHM === 'HS256') return sharedSecret(JWT_SECRET_KEY);
   if (JWT_PUBLIC_KEY) return rsaKey('JWT_PUBLIC_KEY', await readPem(JWT_PUBLIC_KEY));
   if (JWT_JWKS_URL) {
-    // Loaded where it is needed: the library would be a fifth of the start of every daemon.
+    // Loaded only if it is needed: the library would take a fifth of the start of every daemon.
     const { createKeySet } = await import('./key-set.ts');
     return createKeySet(new URL(JWT_JWKS_URL), log);
   }

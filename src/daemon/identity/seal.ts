@@ -9,7 +9,7 @@ import { keysIn } from './encryption-keys.ts';
 export interface Seal {
   /** @param record what it belongs to: `session:<session id>:<channel user>`, or a link's key. */
   close(token: string, record: string): string;
-  /** Null where no key opens it, or it belongs to another record: counts as no token. */
+  /** Null if no key opens it, or it belongs to another record: it counts as no token. */
   open(stored: string, record: string): string | null;
   /** How texts begin that its keys have sealed; the first key seals. Empty if nothing is sealed. */
   readonly marks: readonly string[];

@@ -14,7 +14,7 @@ export interface Signed {
 export interface VerificationKeys {
   /**
    * Was it signed with one of these keys? Asked only for tokens whose `alg` is the configured one.
-   * Throws where it cannot tell: the key set is out of reach.
+   * Throws if it cannot tell because the key set is out of reach.
    */
   verify(token: Signed): boolean | Promise<boolean>;
 }

@@ -45,7 +45,7 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
     passes: ({ token }) => isWellFormed(token),
   },
   {
-    // Before the signature, and also where that is not checked: the token must not choose how it is checked.
+    // Before the signature, and also if that is not checked: the token must not choose how it is checked.
     check: 'algorithm',
     reason: 'Algorithm Not Allowed',
     passes: ({ token, settings }) => token.header?.alg === settings.JWT_ALGORITHM,

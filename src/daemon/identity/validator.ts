@@ -13,7 +13,7 @@ import {
 import type { VerificationKeys } from './signature.ts';
 import { makeCheck, TOKEN_CHECKS, type TokenCheck, type TokenSettings } from './token-checks.ts';
 
-/** Why a token was refused; `cause` where a check could not be made. */
+/** Why a token was refused; `cause` if a check could not be made. */
 interface Refusal {
   reason: TokenReason;
   cause?: unknown;

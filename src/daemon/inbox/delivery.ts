@@ -98,12 +98,13 @@ export class Delivery {
 
   async #run(lost: AbortController): Promise<void> {
     if (isInterruptedTooOften(this.#message, this.#services.settings)) {
-      this.#services.observer.messageFailed(this.#message.platform);
+      this.#services.observer.messageEnded(this.#message.platform, 'failed');
       await this.#end({ ...failedForGood(this.#message, 'interrupted', this.#services), begun: false });
       return;
     }
     if (await isVoidPress(this.#message, this.#services)) {
       this.#services.log.info(this.#about, 'a second press does nothing: the action was settled before');
+      this.#services.observer.messageEnded(this.#message.platform, 'replayed');
       await this.#end({ kind: 'sent' });
       return;
     }
@@ -256,6 +257,7 @@ export class Delivery {
     const failure = 'delivery_failed: the platform was out of reach for too long';
     await this.#noteReach(async () => {
       const messages = await store.inbox.expire(platform, stored_until, failure);
+      for (let failed = 0; failed < messages; failed++) this.#observe('failed');
       if (messages > 0) log.error({ channel: platform, messages, failure }, 'messages have failed for good');
     });
   }

@@ -34,7 +34,7 @@ export function linkKeys(channel: LinkedChannel, user_id: string): readonly [str
 /**
  * The ways in which the platform may write a user's id, that under which links are kept first; empty: it is no
  * id of this platform.
- * @throws Error where the channel breaks its contract: a link under a wrong key would be a stranger's.
+ * @throws Error if the channel breaks its contract: a link under a wrong key would be a stranger's.
  */
 export function writingsOf({ name, linking }: LinkedChannel, given: string): readonly string[] {
   if (!linking) return [given];

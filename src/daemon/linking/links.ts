@@ -57,7 +57,7 @@ export async function findLink(
 ): Promise<FoundLink | null> {
   for (const key of linkKeys(channel, user_id)) {
     const link = await services.store.links.get(key);
-    // The first one decides, also where it does not open: a later one must not come to light by that.
+    // The first one decides, also if it cannot be opened: that must not bring back a later one.
     if (link) return openLink(link, channel, services);
   }
   return findByAlias(services, channel, user_id);
@@ -65,7 +65,7 @@ export async function findLink(
 
 /**
  * The link of who sent a message. Where the message brings another id of its sender, that is bound to the link, by
- * which the other id alone finds it from then on; `other_sender` where the link is bound to another one: then the user
+ * which the other id alone finds it from then on; `other_sender` if the link is bound to another one: then the user
  * id has changed hands since (agentd-message(7), "The inbox").
  */
 export async function findSendersLink(
@@ -101,7 +101,7 @@ export type LinkOutcome =
 
 /**
  * Validates a token and stores it as the link of a channel's user, sealed, for 30 days: under the writing of the
- * id that links are kept under, in the place of what stands under any other. The link of another person whose
+ * id that links are kept under, and replaces those under any other id. The link of another person whose
  * token has not expired is replaced only where `mayReplace` agrees; deciding and replacing are one. Throws
  * `unavailable` where others keep writing the same link.
  */
@@ -141,7 +141,7 @@ export async function link(
   throw changing();
 }
 
-/** Removes the link of a channel's user, whoever's it is. True where there was one. */
+/** Removes the link of a channel's user, to whichever person. True if there was one. */
 export async function unlink(services: Lookup, channel: LinkedChannel, user_id: string): Promise<boolean> {
   const { links } = services.store;
   await withdrawActions(services, channel, user_id);
@@ -159,7 +159,7 @@ export async function unlink(services: Lookup, channel: LinkedChannel, user_id: 
   return removed;
 }
 
-/** Removes the link of a channel's user where it is that of the token's person; another's stays. */
+/** Removes the link of a channel's user if it is that of the token's person; another's stays. */
 export async function unlinkPerson(
   services: LinkServices,
   channel: LinkedChannel,
@@ -229,7 +229,7 @@ export function effectiveExpiry({ expires_at, token }: Pick<FoundLink, 'expires_
   return Math.min(expires_at, claimsOfStoredToken(token).exp * 1000);
 }
 
-/** The link that this other id of its user leads to; none where it was bound for another person. */
+/** The link that this other id of its user leads to; none if it was bound for another person. */
 async function findByAlias(
   services: Lookup,
   channel: LinkedChannel,
@@ -249,7 +249,7 @@ async function standingUnder(
   return found.filter((one) => one !== null);
 }
 
-/** Null where no key opens it, which is warned of. */
+/** Null if no key opens it; then a warning is logged. */
 function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): FoundLink | null {
   const { key, expires_at, expiry_notified, alias } = link;
   const token = seal.open(link.token, key);
@@ -269,7 +269,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
   };
 }
 
-/** Null where the link's token has expired, or cannot be read: then it is nobody's any more. */
+/** Null if the link's token has expired, or cannot be read: it belongs to nobody then. */
 function holderOf(standing: Link, { seal, clock }: LinkServices): LinkHolder | null {
   const token = seal.open(standing.token, standing.key);
   if (token === null) return null;

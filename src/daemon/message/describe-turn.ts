@@ -9,6 +9,13 @@ export function describeTurn(turn: Arrived, { clock }: Pick<Services, 'clock'>):
     channel: turn.channel.name,
     session: shortId(turn.session_id),
     took_ms: clock.now() - turn.started_at,
+    ...traceIdOf(turn),
     ...(turn.opened_by === undefined ? {} : { opened_by: turn.opened_by }),
   };
+}
+
+/** The id under which a collector has the trace of the message, if there is one. */
+function traceIdOf({ span }: Arrived): { trace_id?: string } {
+  const [, trace_id] = span?.traceparent?.split('-') ?? [];
+  return trace_id === undefined ? {} : { trace_id };
 }

@@ -18,7 +18,7 @@ export function traceOf(turn: Arrived & Partial<Opened>, outcome: string, finish
 }
 
 /**
- * The trace of an answered turn is stored by store-reply, so it tells of that step, and of the next one, before they
+ * The trace of an answered turn is stored by store-reply, so it has the lines of that step, and of the next one, before they
  * have ended.
  */
 export function answeredTrace(turn: Answering & Opened, finished_at: number): TraceRecord {

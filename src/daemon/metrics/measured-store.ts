@@ -1,23 +1,6 @@
 import type { Store } from '../store/store.ts';
+import { STORE_PORTS } from '../store/store-ports.ts';
 import type { Metrics } from './metrics.ts';
-
-/** The ports of the store, whose methods are operations; what stands beside them is asked too often or too rarely. */
-const PORTS = [
-  'sessions',
-  'actions',
-  'audit',
-  'traces',
-  'toolDigests',
-  'limits',
-  'budgets',
-  'summaries',
-  'guard',
-  'idempotency',
-  'inbox',
-  'links',
-  'outages',
-  'streams',
-] as const;
 
 type Method = (...args: unknown[]) => unknown;
 
@@ -35,7 +18,7 @@ export function measuredStore(store: Store, metrics: Metrics): Store {
     };
   };
   const members = new Map<PropertyKey, unknown>([
-    ...PORTS.map((port) => [port, measuredPort(port, store[port], measured)] as const),
+    ...STORE_PORTS.map((port) => [port, measuredPort(port, store[port], measured)] as const),
     ['beginTurn', measured('beginTurn', store, store.beginTurn as Method)],
     ['commitTurn', measured('commitTurn', store, store.commitTurn as Method)],
   ]);
@@ -52,9 +35,10 @@ function bound(store: object, name: PropertyKey): unknown {
 
 function measuredPort(
   port: string,
-  owner: object,
+  owner: object | null,
   measured: (operation: string, owner: object, method: Method) => Method,
-): object {
+): object | null {
+  if (owner === null) return null;
   const methods = new Map<PropertyKey, Method>();
   return new Proxy(owner, {
     get(_target, name) {

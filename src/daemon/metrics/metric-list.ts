@@ -62,14 +62,15 @@ export const METRICS = [
     name: 'agentd_credentials_total',
     kind: 'counter',
     labels: ['used', 'reason'],
-    sentence: 'Choices of credentials for a tool call, with the reason for default credentials.',
+    sentence:
+      'Choices of credentials for a tool call: `user`, `exchange`, `default` or `none`, and why: `valid_token`, `policy` if the tool asks for these, or the reason for default credentials or for no call.',
   },
   {
     name: 'agentd_downstream_requests_total',
     kind: 'counter',
     labels: ['source', 'status'],
     sentence:
-      'Requests to the business API and other sources of tools, log-ins included. `status` is `timeout` or `unreachable` if there was no answer.',
+      'Requests to the business API and other sources of tools, log-ins and exchanges of tokens included. `status` is `timeout` or `unreachable` if there was no answer.',
   },
   {
     name: 'agentd_downstream_duration_seconds',
@@ -120,7 +121,7 @@ export const METRICS = [
     name: 'agentd_inbox_oldest_seconds',
     kind: 'gauge',
     labels: ['channel'],
-    sentence: 'Age of the oldest message that waits, runs or is to be sent; 0 if there is none.',
+    sentence: 'Age of the oldest message that waits, runs or is to be sent; 0 or absent if there is none.',
   },
   {
     name: 'agentd_deliveries_total',

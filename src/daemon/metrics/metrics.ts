@@ -42,7 +42,7 @@ export class Metrics implements Observer {
     this.#counter('agentd_store_errors_total').inc(0);
   }
 
-  /** Says where the gauges are read. They are absent until then, while the daemon starts. */
+  /** Sets what the gauges are read from. Until then, while the daemon starts, they are absent. */
   readFrom(gauges: Gauges): void {
     this.#read = gauges;
   }
@@ -87,8 +87,8 @@ export class Metrics implements Observer {
     this.#count('agentd_messages_total', { channel, outcome: 'blocked' });
   }
 
-  messageFailed(channel: string): void {
-    this.#count('agentd_messages_total', { channel, outcome: 'failed' });
+  messageEnded(channel: string, outcome: 'failed' | 'replayed'): void {
+    this.#count('agentd_messages_total', { channel, outcome });
   }
 
   deliveryEnded(channel: string, outcome: DeliveryOutcome): void {
@@ -124,10 +124,7 @@ export class Metrics implements Observer {
         this.#count('agentd_tool_calls_total', { tool: String(detail?.tool), outcome });
         return;
       case 'credentials':
-        this.#count('agentd_credentials_total', {
-          used: String(detail?.credentials),
-          reason: reason ?? 'valid_token',
-        });
+        this.#countCredentials(String(detail?.credentials ?? 'none'), reason);
         return;
       case 'model':
         this.#countModelCall(outcome, detail ?? {});
@@ -138,6 +135,13 @@ export class Metrics implements Observer {
     }
     if (took_ms !== undefined && !WITHIN_A_STEP.includes(step))
       this.#observe('agentd_step_duration_seconds', { step }, took_ms / 1000);
+  }
+
+  /** Without a reason the person's own token was used, or the policy of the tool asks for these credentials. */
+  #countCredentials(used: string, reason: string | undefined): void {
+    const isPersons = used === 'user' || used === 'exchange';
+    const because = reason ?? (isPersons ? 'valid_token' : 'policy');
+    this.#count('agentd_credentials_total', { used, reason: because });
   }
 
   #countModelCall(outcome: string, detail: NonNullable<TraceLine['detail']>): void {

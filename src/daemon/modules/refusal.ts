@@ -1,4 +1,4 @@
-/** Why a plugin does not fit, and what would. `problem` ends a sentence that begins with where it stands. */
+/** Why a plugin does not fit, and what would. `problem` ends a sentence that begins with the place. */
 export interface Refusal {
   problem: string;
   right: string;

@@ -7,7 +7,7 @@ const FUNCTIONS = ['devSettings', 'who', 'delivery', 'seenIn', 'startApi'] as co
 const OPTIONAL = ['sign', 'shownOf', 'refusal'] as const;
 
 /**
- * What stands in for the platform of a channel; null where the channel brings nothing of the kind.
+ * What stands in for the platform of a channel; null if the channel has no simulator.
  * @throws ConfigurationError where what it brings cannot be loaded, or is not as the contract says.
  */
 export async function loadSimulator(plugin: ChannelPlugin): Promise<PlatformSimulator | null> {

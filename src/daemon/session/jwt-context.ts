@@ -19,7 +19,7 @@ export function jwtContext(user: UserContext, expires_at: number, seal: Seal, re
   };
 }
 
-/** The token of a session's context, unsealed; null where there is none or no key opens it. */
+/** The token of a session's context, unsealed; null if there is none or no key opens it. */
 export function storedToken(session: Session, seal: Seal): string | null {
   const context = session.metadata.jwt_context;
   if (!context || !session.credential_owner) return null;

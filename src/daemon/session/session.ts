@@ -1,6 +1,6 @@
 import type { PersonKey } from '../identity/identity.ts';
 
-/** `metadata.jwt_context`, exactly as in agentd-identity(7), "Stored context". `token` is sealed where a key is set. */
+/** `metadata.jwt_context`, exactly as in agentd-identity(7), "Stored context". `token` is sealed if a key is set. */
 export interface JwtContext {
   has_jwt: true;
   user_id: string;
@@ -62,12 +62,12 @@ export interface StoredTurn {
   /** The person that the turn acted for; its reply may hold that person's data. Null: nobody. */
   person: PersonKey | null;
   text: string;
-  /** Null where the turn failed. */
+  /** Null if the turn failed. */
   reply: string | null;
   outcome: 'answered' | 'failed';
   /** The person stopped the answer: the reply is what was said until then, perhaps nothing. */
   stopped?: true;
-  /** Error code where it failed. */
+  /** Error code if it failed. */
   failure: string | null;
   /** Tokens of its model calls; absent if there was none. */
   usage?: { input_tokens: number; output_tokens: number };

@@ -9,7 +9,7 @@ import { readValue, rightForm } from './value.ts';
 /** What holds for one setting, and why. */
 export interface EffectiveSetting {
   record: SettingRecord;
-  /** Undefined where nothing sets it and it has no default, and where what came is wrong. */
+  /** Undefined if nothing sets it and it has no default, or if its value is wrong. */
   value: SettingValue | undefined;
   /** `environment`, `.env`, the configuration file's path, each with `, NAME_FILE` for a secret from a file; `default`, or `unset`. */
   source: string;

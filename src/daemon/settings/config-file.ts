@@ -11,7 +11,7 @@ const RIGHT_PLUGIN =
 
 export interface ConfigFile {
   layer: Layer | null;
-  /** The folder that the file stands in; the working directory where there is none. */
+  /** The folder of the file; the working directory if there is none. */
   folder: string;
   plugins: readonly PluginEntry[];
   /** The values of the structured keys that the file has, as they were read, by key. */
@@ -121,7 +121,7 @@ function pluginEntries(
   });
 }
 
-/** The reason in words; where a parser told the place, with the line. */
+/** The reason in words, with the line if the parser gave it. */
 async function whyUnreadable(error: unknown): Promise<string> {
   if (!(error instanceof Error)) return `cannot be read: ${String(error)}`;
   const { code, filepath, mark } = error as NodeJS.ErrnoException & { filepath?: string; mark?: Mark };
@@ -140,7 +140,7 @@ interface Mark {
   line?: unknown;
 }
 
-/** `JSON.parse` tells a position in characters, or a line where it is a later Node. */
+/** `JSON.parse` names a position in characters or, in a later Node, a line. */
 async function lineOfJsonError(filepath: string | undefined, reason: string): Promise<number | null> {
   const line = /\bline (\d+)/.exec(reason)?.[1];
   if (line !== undefined) return Number(line);

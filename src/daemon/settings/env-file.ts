@@ -9,7 +9,7 @@ const MAX_BYTES = 1_048_576;
 const RIGHT = 'lines of the form NAME=value, at most 1 MiB of them';
 
 /**
- * The settings of `.env` in the working directory where it exists, or of the file that was named, which must
+ * The settings of `.env` in the working directory if it exists, or of the file that was named, which must
  * exist. Lines that are neither NAME=value, nor blank, nor a comment are problems, each with its number.
  */
 export async function readEnvFile(

@@ -31,7 +31,7 @@ export class Examination {
     this.cwd = cwd;
   }
 
-  /** Undefined where it is not set, and where what came is wrong (that has been told already). */
+  /** Undefined if it is not set, or if its value is wrong, which has been reported then. */
   value<K extends keyof Settings>(name: K): Settings[K] | undefined {
     return this.#settings.get(name)?.value as Settings[K] | undefined;
   }

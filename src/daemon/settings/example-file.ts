@@ -9,7 +9,7 @@ const WIDTH = 100;
 const HEAD = [
   'Configuration of agentd: every setting, at its default. Take the # away from what you change.',
   'The program finds this file as agentd.yaml in its working directory, or by --config FILE.',
-  'Each setting may also stand in the environment or in .env, under the same name; the environment wins.',
+  'Each setting can also be set in the environment or in .env, under the same name; the environment wins.',
   'Secrets are better kept there. `agentd config check` tells what is wrong, `agentd config show` what holds.',
 ];
 

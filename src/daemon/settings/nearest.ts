@@ -5,7 +5,7 @@ export interface Near {
   distance: number;
 }
 
-/** The nearest of the candidates, at most `limit` slips away; undefined where none is. */
+/** The nearest of the candidates, at most `limit` slips away; undefined if there is none. */
 export function nearest(word: string, candidates: Iterable<string>, limit: number): Near | undefined {
   let best: Near | undefined;
   for (const name of candidates) {

@@ -1,4 +1,4 @@
-/** One thing that is wrong with a setting, told so that it can be mended without looking anything up. */
+/** One problem with a setting, described so that it can be fixed without looking anything up. */
 export interface SettingProblem {
   /** Its name; for a broken file, the path of the file. */
   setting: string;

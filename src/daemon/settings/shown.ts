@@ -3,7 +3,7 @@ import type { SettingRecord, SettingValue } from '../../channel/index.ts';
 /** Longest text of a value that a problem or a table shows, in characters. */
 const SHOWN_MAX = 200;
 
-/** What stands for a secret wherever it is shown. */
+/** What is shown in the place of a secret. */
 export const SECRET_SHOWN = '[secret]';
 
 /** A value as people may see it, after validation or as it came. Undefined is shown as `-`. */
@@ -24,7 +24,7 @@ export function shown(
 
 /**
  * A text of a setting that is no secret, without what it should not have held: the credentials of an address,
- * a private key. Also where it is refused for them, they are not shown.
+ * a private key. They are not shown either if it is refused because of them.
  */
 export function withoutSecrets(text: string): string {
   return text

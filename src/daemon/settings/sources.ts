@@ -15,7 +15,7 @@ export interface Place {
   envFile?: string | undefined;
   /** `--config`: read instead of the file that is found; must exist. */
   configFile?: string | undefined;
-  /** Values that hold where nothing else sets them (`serve --dev`). */
+  /** Values of settings that nothing else sets (`serve --dev`). */
   defaults?: Readonly<Record<string, string>>;
   /** Structured keys that hold if the configuration file does not have them (`serve --dev`). */
   structured?: readonly StructuredValue[];
@@ -68,7 +68,7 @@ export interface Sources {
   plugins: readonly PluginEntry[];
   /** By key; only the keys that the configuration file has. */
   structured: ReadonlyMap<string, StructuredValue>;
-  /** The folder of the configuration file; the working directory where there is none. */
+  /** The folder of the configuration file; the working directory if there is none. */
   folder: string;
   /** Files that cannot be read, or read in full. */
   problems: readonly SettingProblem[];

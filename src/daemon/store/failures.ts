@@ -1,6 +1,6 @@
 import { AgentdError, StoreUnavailable } from '../errors.ts';
 
-/** What is in the store cannot be read as what it was (exit code 69): trying again mends nothing. */
+/** The content of the store cannot be read as what it was (exit code 69): trying again does not help. */
 export class StoreDamaged extends StoreUnavailable {
   constructor(cause: unknown) {
     super(cause);
@@ -73,7 +73,7 @@ export class StoreLocked extends Error {
 export class StoreMissing extends Error {
   readonly code = 'StoreMissing';
 
-  /** @param place where nothing is: the path of the database. */
+  /** @param place the path of the database, where there is nothing. */
   constructor(place: string) {
     super(`There is no store at ${place} yet; the first start of the daemon makes it.`);
     this.name = 'StoreMissing';

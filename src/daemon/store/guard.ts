@@ -10,7 +10,7 @@ import type {
 /** The loop guard's counters (agentd-message(7), "Loop guard"). The rules are in src/daemon/guard. */
 export interface GuardStore {
   /**
-   * Judges a message and counts it, in all layers at once: exact at once, however many daemons ask at the same time.
+   * Judges a message and counts it, in all layers in one step, exactly, however many daemons ask at the same time.
    * A message with an id that was checked within the last 7 days gets its first verdict again, and counts for nothing:
    * its verdict and count are durable when it resolves. Those of a message without an id are durable with the next commit
    * of the store: what a request stores after the check is never durable without them, unless a commit failed in between.
@@ -24,7 +24,7 @@ export interface GuardStore {
   list(): Promise<GuardList>;
   /**
    * Closes the circuits of a user of a channel and empties their windows: of everyone with that `user_id`, and
-   * of a person with that `sub`. False where the guard has not met them lately.
+   * of a person with that `sub`. False if the guard has not met them lately.
    */
   resetUser(platform: string, user: string): Promise<boolean>;
   /** Counts a session's turns from 0 again, named by either of its ids; false if none are counted. The count also ends with its session. */

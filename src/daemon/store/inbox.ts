@@ -25,8 +25,8 @@ export interface InboxStore {
    */
   screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened>;
   /**
-   * Replaces the text of a message that no attempt has begun for yet, an edit by its sender. False where
-   * there is none such; nothing is changed then.
+   * Replaces the text of a message that no attempt has begun for yet, an edit by its sender. False if
+   * there is no such message; nothing is changed then.
    */
   edit(platform: string, message_id: string, text: string): Promise<boolean>;
   /**
@@ -76,7 +76,7 @@ export interface InboxStore {
   list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]>;
   /** How many messages of each platform are in each state, those that are done left out. */
   counts(): Promise<InboxCount[]>;
-  /** By `id`; null where there is none (any more). */
+  /** By `id`; null if there is none (any more). */
   find(id: string): Promise<InboxMessage | null>;
   /**
    * Newest first, at most 100: those whose `id` or `message_id` it is, with or without the channel's name and a
@@ -90,7 +90,7 @@ export interface InboxStore {
   retry(id: string): Promise<boolean>;
   /** Makes failed messages begin anew, as `retry` does; atomic over all of them. @returns their ids, oldest first. */
   retryFailed(filter: { platform?: string; failed_since?: number }): Promise<string[]>;
-  /** Deletes a message in whatever state; its `message_id` stays known. False where there is none. */
+  /** Deletes a message in any state; its `message_id` stays known. False if there is none. */
   discard(id: string): Promise<boolean>;
 }
 
@@ -137,7 +137,7 @@ export interface NewInboxMessage {
   /** Null: a text that is said without an agent run. */
   session_id: string | null;
   message_id: string | null;
-  /** Never with a token in it. Null where there is no run. */
+  /** Never with a token in it. Null if there is no run. */
   message: QueuedMessage | null;
   reply_to: JsonObject;
   /** The text to send; null: the agent's reply, later. */
@@ -146,7 +146,7 @@ export interface NewInboxMessage {
   request_id: string;
 }
 
-/** A message, and the parent of its span if the request that brought it named one (`Observer.parentOf`). */
+/** A message with the parent of its span (`Observer.parentOf`), if the request had one. */
 export type QueuedMessage = IncomingMessage & { parent_span?: string };
 
 /** The question at the end of a reply, as its channel needs it. */

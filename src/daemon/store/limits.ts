@@ -12,7 +12,7 @@ export interface WindowState {
   allowed: boolean;
   /** Hits that are left in the window. */
   remaining: number;
-  /** ms until one more hit has room (0 where it has); until all are free again. */
+  /** ms until one more hit has room (0 if it has); until all are free again. */
   retry_after_ms: number;
   reset_ms: number;
 }

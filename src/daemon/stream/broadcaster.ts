@@ -93,7 +93,7 @@ class Feed {
     return promise;
   }
 
-  /** Ends all followers, wherever they are. */
+  /** Ends all followers, even those that have not been given all events. */
   close(): void {
     if (!this.#open) return;
     this.#open = false;

@@ -87,7 +87,7 @@ async function begin(
   if (claim === null) return 'by-another';
   const isReplay = known.outcome === 'done';
   const work = isReplay
-    ? replay(services, claim, known.answer)
+    ? replay(plugin, services, claim, known.answer)
     : runStream(plugin, services, { admitted, claim, stop, opened_by: request.id, ticket });
   for (const set of [services.running, services.streaming]) {
     set.add(work);
@@ -106,11 +106,13 @@ async function answeredElsewhere(
 
 /** Never rejects. */
 async function replay(
-  { store: { streams }, clock, log }: StreamServices,
+  { name }: ChannelPlugin,
+  { store: { streams }, clock, log, observer }: StreamServices,
   claim: StreamClaim,
   { session_id, response, confirmation = null }: StoredAnswer,
 ): Promise<void> {
   const { stream_id } = claim;
+  observer.messageEnded(name, 'replayed');
   try {
     const answer = replayed({ stream_id, session_id, response }, confirmation);
     const events = [started({ stream_id, session_id }), ...answer];

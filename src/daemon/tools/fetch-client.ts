@@ -62,8 +62,12 @@ export class FetchClient {
 
   #ended({ method, url }: Request, { use }: Bearer, status: number | null, began: number): void {
     this.#call.watch?.({ method, url, headers: {}, credentials: use, status });
-    if (status === null && this.#call.signal.aborted) return;
+    const { aborted, reason } = this.#call.signal;
+    const isLate = aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
+    // One that was given up has no end to tell.
+    if (status === null && aborted && !isLate) return;
     const seconds = (performance.now() - began) / 1000;
-    this.#observer.downstreamEnded(this.#tool.source.name, status ?? 'unreachable', seconds);
+    const failure = isLate ? 'timeout' : 'unreachable';
+    this.#observer.downstreamEnded(this.#tool.source.name, status ?? failure, seconds);
   }
 }

@@ -24,7 +24,7 @@ type Mask = (text: string) => string;
 
 /**
  * A tool's result as the agent may see it: plain JSON with no token in it, and at most `MAX_RESULT_BYTES`. A result that
- * is too large is cut where it is long, with a mark that says what was left out, so that its shape stays.
+ * is too large is shortened in its long parts, with a mark that says what was left out, so that it keeps its shape.
  *
  * @param mask replaces the tokens in a text. Default: everything shaped like a JWT.
  */

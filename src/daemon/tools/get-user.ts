@@ -122,7 +122,7 @@ function usersOf(body: unknown): Fields[] {
   return name === undefined ? [body] : (body[name] as unknown[]).filter(isFields);
 }
 
-/** The one with that very address where there is one: some APIs ignore the filter, or match in part. */
+/** The user with exactly that address, if there is one: some APIs ignore the filter, or match in part. */
 function matching(users: Fields[], email: string): Fields[] {
   const exact = users.find((user) => isOf(user, email));
   return exact ? [exact] : users;

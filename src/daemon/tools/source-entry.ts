@@ -56,9 +56,9 @@ export interface McpEntry extends Entry, SourcePolicy {
 
 export interface ModuleEntry extends Entry {
   readonly kind: 'module';
-  /** A path or the name of a package, as it stands in the file. */
+  /** A path or the name of a package, as it is written in the file. */
   readonly module: string;
-  /** The folder that the configuration file stands in. */
+  /** The folder of the configuration file. */
   readonly folder: string;
 }
 

@@ -64,7 +64,7 @@ export function createToolAccess(
         password: settings.API_PASSWORD,
         clock,
       }),
-    exchange: createTokenExchange({ clock, timeoutMs }),
+    exchange: createTokenExchange({ clock, timeoutMs, observer }),
     downstreamOf({ name, target }) {
       const known = clients.get(target);
       if (known) return known;

@@ -129,7 +129,7 @@ export type CredentialsUsed = 'user' | 'default' | 'exchange' | 'none';
 /** Where tools come from. */
 export interface ToolSource {
   readonly info: ToolSourceInfo;
-  /** Rejects with a configuration error for what only a change of the configuration mends; anything else is a warning. */
+  /** Rejects with a configuration error if only a change of the configuration helps; anything else is a warning. */
   start(): Promise<void>;
   /** The tools that it has now. They may change while the daemon runs (MCP). */
   list(): readonly Tool[];

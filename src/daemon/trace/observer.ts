@@ -4,11 +4,11 @@ import type { TraceRecord } from './trace-record.ts';
 /** Is told what the daemon does; metrics and spans are made of it. No method throws or waits. */
 export interface Observer {
   /**
-   * The parent that the header `traceparent` of a request names for the spans of its messages, as a short text.
-   * @returns null if it names none, or nobody collects spans.
+   * Reads the `traceparent` header of a request.
+   * @returns the header in its canonical form. Null if it is absent or invalid, or if no spans are collected.
    */
   parentOf(traceparent: string | undefined): string | null;
-  /** A message begins. @returns its span; null: nobody collects it. */
+  /** The processing of a message starts. @returns its span. Null: no spans are collected. */
   messageBegan(message: BegunMessage): MessageSpan | null;
   /**
    * A message has ended, or one of its runs has.
@@ -17,9 +17,9 @@ export interface Observer {
   turnTraced(trace: TraceRecord, runs_again: boolean): void;
   /** The loop guard has blocked a message as it arrived. */
   messageBlocked(platform: string, reason: string): void;
-  /** A message of the inbox has failed for good without a turn of its own. */
-  messageFailed(platform: string): void;
-  /** An attempt to send a stored text to a platform has ended. */
+  /** A message has ended without a turn of its own. */
+  messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
+  /** An attempt to send a stored text has ended, or a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
   requestEnded(request: EndedRequest): void;
   /** A user token was checked. @param outcome `valid`, or the reason why it is not. */
@@ -51,14 +51,14 @@ export const NO_OBSERVER: Observer = {
   messageBegan: () => null,
   turnTraced: ignore,
   messageBlocked: ignore,
-  messageFailed: ignore,
+  messageEnded: ignore,
   deliveryEnded: ignore,
   requestEnded: ignore,
   tokenChecked: ignore,
   downstreamEnded: ignore,
 };
 
-/** Tells each of them. At most one collects spans. */
+/** Combines several observers. At most one of them collects spans. */
 export function observers(all: readonly Observer[]): Observer {
   const [first = NO_OBSERVER, ...rest] = all;
   if (rest.length === 0) return first;
@@ -67,7 +67,7 @@ export function observers(all: readonly Observer[]): Observer {
     messageBegan: (message) => firstOf(all, (one) => one.messageBegan(message)),
     turnTraced: (...of) => all.forEach((one) => void one.turnTraced(...of)),
     messageBlocked: (...of) => all.forEach((one) => void one.messageBlocked(...of)),
-    messageFailed: (...of) => all.forEach((one) => void one.messageFailed(...of)),
+    messageEnded: (...of) => all.forEach((one) => void one.messageEnded(...of)),
     deliveryEnded: (...of) => all.forEach((one) => void one.deliveryEnded(...of)),
     requestEnded: (...of) => all.forEach((one) => void one.requestEnded(...of)),
     tokenChecked: (...of) => all.forEach((one) => void one.tokenChecked(...of)),

@@ -47,28 +47,31 @@ export const chat: Benchmark = {
     {
       name: 'agentd',
       target: { ratio: 0.65, ambition: 0.85 },
-      round: (effort) =>
-        inCopy(async (directory) => {
-          const log = join(directory, 'log');
-          const stderr = openSync(log, 'w');
-          const env = settings(directory);
-          const program = file('../../../bin/agentd.js');
-          const server = await startServer([program, 'serve'], {
-            part: 'server',
-            cwd: directory,
-            env,
-            stderr,
-          });
-          const talk = await chatWith(server, effort);
-          closeSync(stderr);
-          return sampleOf(talk, {
-            ...countOurs(directory),
-            'log lines': readFileSync(log, 'utf8').split('"message answered"').length - 1,
-          });
-        }),
+      round: (effort) => chatRound(effort),
     },
   ],
 };
+
+/** One round of the daemon. @param env further settings */
+export function chatRound(effort: Effort, env: Readonly<Record<string, string>> = {}): Promise<Sample> {
+  return inCopy(async (directory) => {
+    const log = join(directory, 'log');
+    const stderr = openSync(log, 'w');
+    const program = file('../../../bin/agentd.js');
+    const server = await startServer([program, 'serve'], {
+      part: 'server',
+      cwd: directory,
+      env: { ...settings(directory), ...env },
+      stderr,
+    });
+    const talk = await chatWith(server, effort);
+    closeSync(stderr);
+    return sampleOf(talk, {
+      ...countOurs(directory),
+      'log lines': readFileSync(log, 'utf8').split('"message answered"').length - 1,
+    });
+  });
+}
 
 /** All else is as it comes: durable, with limits, logging every message. */
 function settings(directory: string): Record<string, string> {

@@ -28,23 +28,33 @@ export const webhook: Benchmark = {
     {
       name: 'agentd',
       target: { ratio: 0.45, ambition: 0.6 },
-      async round(effort) {
-        const directory = await mkdtemp(join(tmpdir(), 'agentd-bench-webhook-'));
-        const stderr = openSync(devNull, 'w');
-        try {
-          const program = [file('../../../bin/agentd.js'), 'serve'];
-          const env = settings(directory);
-          const server = await startServer(program, { part: 'server', cwd: directory, env, stderr });
-          const sample = await deliverTo(server, effort);
-          return { ...sample, counts: { ...sample.counts, ...countKept(directory) } };
-        } finally {
-          closeSync(stderr);
-          await rm(directory, { recursive: true });
-        }
-      },
+      round: (effort) => webhookRound(effort),
     },
   ],
 };
+
+/** One round of the daemon. @param env further settings */
+export async function webhookRound(
+  effort: Effort,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Sample> {
+  const directory = await mkdtemp(join(tmpdir(), 'agentd-bench-webhook-'));
+  const stderr = openSync(devNull, 'w');
+  try {
+    const program = [file('../../../bin/agentd.js'), 'serve'];
+    const options = {
+      part: 'server',
+      cwd: directory,
+      env: { ...settings(directory), ...env },
+      stderr,
+    } as const;
+    const sample = await deliverTo(await startServer(program, options), effort);
+    return { ...sample, counts: { ...sample.counts, ...countKept(directory) } };
+  } finally {
+    closeSync(stderr);
+    await rm(directory, { recursive: true });
+  }
+}
 
 function settings(directory: string): Record<string, string> {
   return {

@@ -85,7 +85,7 @@ describe('the configuration', () => {
 
   TOKEN_ENCRYPTION_KEY=[secret] (environment)
     wrong: is not 32 bytes in base64
-    right: the output of \`openssl rand -base64 32\`; several, separated by commas, where the key is being changed; or \`off\``,
+    right: the output of \`openssl rand -base64 32\`; several, separated by commas, while the key is being changed; or \`off\``,
     );
   });
 

@@ -44,6 +44,24 @@ test('the request has every parameter of RFC 8693, and the client authenticates 
   expect(server.exchanged).toEqual([alice.reveal()]);
 });
 
+test('each request counts as one to the source that the token is for', async () => {
+  const ends: unknown[] = [];
+  const observer = {
+    downstreamEnded: (source: string, status: number | string) => void ends.push([source, status]),
+  };
+  const clock = { now: () => now };
+  const exchange = createTokenExchange({ clock, timeoutMs: 2_000, observer });
+  await exchange.exchange('shop', settings(), alice);
+  await exchange.exchange('shop', settings(), alice);
+  await failureOf(exchange.exchange('crm', settings({ client_secret: new Secret('wrong') }), alice));
+  await failureOf(exchange.exchange('erp', settings({ url: 'http://127.0.0.1:1/token' }), alice));
+  expect(ends).toEqual([
+    ['shop', 200],
+    ['crm', 400],
+    ['erp', 'unreachable'],
+  ]);
+});
+
 test('a wrong client is refused in words without a token in them', async () => {
   const failure = await failureOf(
     create().exchange('shop', settings({ client_secret: new Secret('wrong') }), alice),

@@ -1,9 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/daemon/clock.ts';
 import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { measuredStore } from '../../../src/daemon/metrics/measured-store.ts';
 import { METRICS } from '../../../src/daemon/metrics/metric-list.ts';
 import { Metrics } from '../../../src/daemon/metrics/metrics.ts';
+import { emptyState } from '../../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
+import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
 let metrics: Metrics;
@@ -91,6 +95,10 @@ describe('metrics', () => {
       trace('answered', [
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'user' } },
         { step: 'credentials', verdict: 'fallback', reason: 'no_token', detail: { credentials: 'default' } },
+        // A policy asks for these; the last call was not made.
+        { step: 'credentials', verdict: 'ok', detail: { credentials: 'default' } },
+        { step: 'credentials', verdict: 'ok', detail: { credentials: 'none' } },
+        { step: 'credentials', verdict: 'refused', reason: 'no_jwt_context', detail: { policy: 'user' } },
         { step: 'model', verdict: 'ok', detail: { model: 'm1', input_tokens: 10, output_tokens: 3 } },
         { step: 'model', verdict: 'failed', reason: 'model_unreachable', detail: { model: 'm1' } },
         // Not a call: another one answers in its place.
@@ -106,6 +114,9 @@ describe('metrics', () => {
     metrics.deliveryEnded('teamchat', 'retried');
     expect(await sample('agentd_credentials_total{used="user",reason="valid_token"}')).toBe(1);
     expect(await sample('agentd_credentials_total{used="default",reason="no_token"}')).toBe(1);
+    expect(await sample('agentd_credentials_total{used="default",reason="policy"}')).toBe(1);
+    expect(await sample('agentd_credentials_total{used="none",reason="policy"}')).toBe(1);
+    expect(await sample('agentd_credentials_total{used="none",reason="no_jwt_context"}')).toBe(1);
     expect(await sample('agentd_model_requests_total{model="m1",outcome="ok"}')).toBe(1);
     expect(await metrics.text()).not.toContain('undefined');
     expect(await sample('agentd_model_requests_total{model="m1",outcome="model_unreachable"}')).toBe(1);
@@ -166,7 +177,18 @@ describe('metrics', () => {
   });
 });
 
+/** Ports of administration, and what is asked at each probe or hour. */
+const UNMEASURED = ['persons', 'replicas', 'maintenance'];
+
 describe('a measured store', () => {
+  it('measures every port of a store', () => {
+    const store = openMemoryStore(emptyState(), { clock: systemClock });
+    const ports = Object.entries(store)
+      .filter(([, value]) => typeof value === 'object' && value !== null)
+      .map(([name]) => name);
+    expect([...STORE_PORTS].sort()).toEqual(ports.filter((name) => !UNMEASURED.includes(name)).sort());
+  });
+
   it('times each operation, counts outages, and is otherwise the same store', async () => {
     class Sessions {
       #found = 'found';
@@ -175,26 +197,11 @@ describe('a measured store', () => {
         throw new StoreUnavailable(new Error('ENOSPC'));
       }
     }
-    const empty = {};
     const store = {
       description: 'test',
       sessions: new Sessions(),
       ...Object.fromEntries(
-        [
-          'actions',
-          'audit',
-          'traces',
-          'limits',
-          'budgets',
-          'summaries',
-          'toolDigests',
-          'guard',
-          'idempotency',
-          'inbox',
-          'links',
-          'outages',
-          'streams',
-        ].map((name) => [name, empty]),
+        STORE_PORTS.filter((name) => name !== 'sessions').map((name) => [name, { find: async () => null }]),
       ),
       commitTurn: async () => 'committed',
     } as unknown as Store;
@@ -203,10 +210,13 @@ describe('a measured store', () => {
     expect(await measured.sessions.find('s1')).toBe('found');
     expect(await measured.commitTurn({} as never, {} as never)).toBe('committed');
     await expect(measured.sessions.claim('s1')).rejects.toThrow(StoreUnavailable);
+    await (measured.memories as unknown as Record<string, () => Promise<null>>).find?.();
+    expect(measuredStore({ ...store, memories: null } as Store, metrics).memories).toBeNull();
     const count = 'agentd_store_duration_seconds_count';
     expect(await sample(`${count}{operation="sessions.find"}`)).toBe(1);
     expect(await sample(`${count}{operation="sessions.claim"}`)).toBe(1);
     expect(await sample(`${count}{operation="commitTurn"}`)).toBe(1);
+    expect(await sample(`${count}{operation="memories.find"}`)).toBe(1);
     expect(await sample('agentd_store_errors_total')).toBe(1);
   });
 });

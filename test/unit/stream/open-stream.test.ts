@@ -40,7 +40,7 @@ function servicesWith(found: unknown[]) {
 }
 
 function open(services: StreamServices): Promise<unknown> {
-  return openStream({} as ChannelPlugin, services, 's', REQUEST as ChannelRequest, {
+  return openStream({ name: 'sse' } as ChannelPlugin, services, 's', REQUEST as ChannelRequest, {
     tokens: TOKENS,
     after: 0,
   });
@@ -85,7 +85,11 @@ it('goes on if a stream that replayed an answer cannot be released: that is logg
       release: () => Promise.reject(new StoreUnavailable(new Error('connection reset'))),
     },
   };
-  await open({ ...services, store, log, running, streaming: new Set() } as unknown as StreamServices);
+  const ended: unknown[] = [];
+  const observer = { messageEnded: (...of: unknown[]) => void ended.push(of) };
+  const parts = { store, log, running, observer, streaming: new Set() };
+  await open({ ...services, ...parts } as unknown as StreamServices);
   await Promise.all(running);
+  expect(ended).toEqual([['sse', 'replayed']]);
   expect(lines).toMatchObject([{ level: 'warn', msg: expect.stringMatching(/could not be replayed/) }]);
 });

@@ -1,5 +1,10 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import { createServer as createTlsServer } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import { createTelemetry, type Telemetry } from '../../../src/daemon/telemetry/telemetry.ts';
@@ -8,9 +13,11 @@ import type { BegunMessage } from '../../../src/daemon/trace/span.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { Collector } from '../../support/collector.ts';
+import { signToken } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const TOKEN = signToken({ sub: 'user-1' }, 'a secret of the tests that is long enough');
 const SPAN = 'b7ad6b7169203331';
 
 let collector: Collector;
@@ -182,6 +189,33 @@ describe('exports', () => {
     });
   });
 
+  it('leave over TLS to a collector whose certificate the named file vouches for', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agentd-otlp-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+    const about = ['-days', '1', '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
+    execFileSync('openssl', [...made, ...about, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    const server = createTlsServer(
+      { key: readFileSync(key), cert: readFileSync(cert) },
+      (_request, response) => {
+        response.end();
+      },
+    ).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await new Promise((resolve) => server.once('listening', resolve));
+    const url = `https://127.0.0.1:${(server.address() as { port: number }).port}/v1/traces`;
+    const none = { ca: undefined, cert: undefined, key: undefined };
+    const trusting = await telemetryOf({ url, tls: { ...none, ca: cert } });
+    send(trusting);
+    expect(await trusting.stop(5000)).toBe(true);
+    expect(trusting.logged.lines).toEqual([]);
+    const other = await telemetryOf({ url, timeout_ms: 500 });
+    send(other);
+    await other.stop(5000);
+    expect(other.logged.lines).toMatchObject([{ reason: 'DEPTH_ZERO_SELF_SIGNED_CERT' }]);
+  });
+
   it('that fail are logged once, and once more when they succeed again', async () => {
     const telemetry = await telemetryOf();
     collector.status = 400;
@@ -321,7 +355,10 @@ describe('a span', () => {
   it('of a model has its texts only if they are asked for, and then bounded', async () => {
     const call = (trace: Trace) => {
       const part = trace.begin('model', { provider: 'openai', max_output_tokens: 7 });
-      part.content?.({ input: [{ role: 'user', content: 'canary '.repeat(10_000) }], output: 'the answer' });
+      part.content?.({
+        input: [{ role: 'user', content: `${TOKEN} ${'canary '.repeat(10_000)}` }],
+        output: `the answer ${TOKEN}`,
+      });
       part.end({ verdict: 'ok', detail: { model: 'm', input_tokens: 1, output_tokens: 2 } });
     };
     const [without] = await spansOf(call);
@@ -338,7 +375,8 @@ describe('a span', () => {
     const [withTexts] = await spansOf(call, { takesContent: true });
     expect(String(withTexts?.attributes['gen_ai.input.messages'])).toMatch(/^\[\{"role":"user"/);
     expect(String(withTexts?.attributes['gen_ai.input.messages'])).toHaveLength(32_768);
-    expect(withTexts?.attributes['gen_ai.output.messages']).toContain('the answer');
+    expect(withTexts?.attributes['gen_ai.output.messages']).toContain('the answer [token]');
+    expect(collector.bytes.toString('latin1')).not.toContain(TOKEN.slice(-20));
   });
 
   it('of what was noted before has the time of then', async () => {

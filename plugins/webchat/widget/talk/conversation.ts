@@ -2,20 +2,10 @@ import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { type Texts, wordsForFailure } from '../texts.ts';
 import type { Delivery, DeliveryListener, Pending } from './deliver.ts';
 import { Failure } from './failure.ts';
-import {
-  type AgentState,
-  type Entry,
-  type Kept,
-  type Memory,
-  randomId,
-  type Tool,
-  type Trouble,
-} from './memory.ts';
+import { type Entry, type Kept, type Memory, randomId, type Trouble } from './memory.ts';
 import { Reach } from './reach.ts';
 import { personOf, type TokenSource } from './token.ts';
-
-/** Most entries that are shown. Older ones are removed. */
-const MAX_ENTRIES = 200;
+import { noteTool, Transcript } from './transcript.ts';
 
 /** Failures that end without help when the service is back. */
 const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];
@@ -53,17 +43,19 @@ const REPLACED = new DOMException('the conversation was left', 'AbortError');
 /** One conversation of this tab: its entries, its person, and the message that is being answered. */
 export class Conversation {
   readonly #parts: ConversationParts;
+  readonly #transcript = new Transcript();
+  /** Its entries are those of the transcript. */
   #kept: Kept;
   /** The conversation that the visitor has just left. */
   #left: Kept | null = null;
   #run: AbortController | null = null;
   #phase: Connection = 'connecting';
-  #lastId = 0;
   readonly #reach: Reach;
 
   constructor(parts: ConversationParts) {
     this.#parts = parts;
     this.#kept = this.#fresh(false);
+    this.#transcript.take(this.#kept.entries);
     this.#reach = new Reach(
       () => parts.delivery.isReachable(),
       (away) => {
@@ -75,7 +67,7 @@ export class Conversation {
 
   get state(): State {
     return {
-      entries: this.#kept.entries,
+      entries: this.#transcript.entries,
       busy: this.#run !== null,
       connection: this.#run ? this.#phase : this.#reach.away ? 'away' : 'online',
       trouble: this.#kept.trouble,
@@ -102,7 +94,7 @@ export class Conversation {
     if (kept === null) return this.#goOn();
     const own = this.#parts.user_id === null || this.#parts.user_id === kept.user_id;
     if (!own || (kept.person !== null && personOf(await this.#parts.tokens.current()) !== kept.person)) {
-      this.#kept = this.#fresh(kept.open);
+      this.#takeUp(this.#fresh(kept.open));
       this.#keep();
       return;
     }
@@ -140,12 +132,12 @@ export class Conversation {
 
   /** Answers the question of an entry with one of its buttons. */
   async answer(entry_id: number, approve: boolean): Promise<void> {
-    const entry = this.#kept.entries.find(({ id }) => id === entry_id);
+    const entry = this.#transcript.find(entry_id);
     if (entry?.from !== 'agent' || entry.asks === undefined || this.#run !== null) return;
     const { texts, metadata } = this.#parts;
     const confirm = { id: entry.asks, approve };
     this.#left = null;
-    this.#say(approve ? texts.confirm : texts.decline);
+    this.#add('visitor', approve ? texts.confirm : texts.decline);
     // Without a text of its own, the message is nothing but the answer.
     await this.#deliver({ ...this.#pendingFor(''), metadata: { ...metadata(), confirm } });
   }
@@ -159,11 +151,11 @@ export class Conversation {
   /** Sends a message that was not delivered. It moves to the end of the transcript. */
   async resend(id: number): Promise<void> {
     const { entries, session_id } = this.#kept;
-    const entry = entries.find((one) => one.id === id);
+    const entry = this.#transcript.find(id);
     if (entry?.from !== 'visitor' || !entry.undelivered || this.#run !== null) return;
     const { undelivered, text } = entry;
     entries.splice(entries.indexOf(entry), 1);
-    this.#say(text);
+    this.#add('visitor', text);
     // The service answers a repeated message once. In another session it is another message.
     await this.#deliver(undelivered.session_id === session_id ? undelivered : this.#pendingFor(text));
   }
@@ -183,7 +175,7 @@ export class Conversation {
   /** Begins a new conversation. The last one can be restored until a message is sent in the new one. */
   startOver(): void {
     const left = { ...this.#kept, pending: this.#run ? null : this.#kept.pending };
-    this.#settle('stopped');
+    this.#transcript.settle('stopped');
     this.#restart(this.#parts.texts.restarted);
     if (left.entries.some(({ from }) => from !== 'widget')) this.#left = left;
     this.#changed();
@@ -213,15 +205,14 @@ export class Conversation {
     const stream_id = this.#run ? this.#kept.pending?.stream_id : null;
     if (stream_id) void this.#parts.delivery.stop(stream_id);
     this.#leaveRun();
-    this.#left = null;
-    this.#kept = { ...this.#fresh(this.#kept.open), person: this.#kept.person };
-    this.#add({ id: this.#nextId(), from: 'widget', text: notice });
+    this.#takeUp({ ...this.#fresh(this.#kept.open), person: this.#kept.person });
+    this.#add('widget', notice);
   }
 
   #takeUp(kept: Kept): void {
     this.#kept = kept;
     this.#left = null;
-    this.#lastId = Math.max(this.#lastId, ...kept.entries.map(({ id }) => id));
+    this.#transcript.take(kept.entries);
   }
 
   /** Requests the answer that a restored conversation still waits for. */
@@ -262,7 +253,7 @@ export class Conversation {
   }
 
   async #sendNew(message: string): Promise<void> {
-    this.#say(message);
+    this.#add('visitor', message);
     await this.#deliver(this.#pendingFor(message), true);
   }
 
@@ -270,16 +261,13 @@ export class Conversation {
   async #deliver(pending: Pending, isNew = false): Promise<void> {
     const run = new AbortController();
     this.#run = run;
-    // Any message settles the question: a button below it would do nothing.
-    for (const entry of this.#kept.entries) if (entry.from === 'agent') entry.asks = undefined;
+    this.#transcript.closeQuestions();
     this.#phase = 'connecting';
     this.#kept.trouble = null;
     this.#kept.pending = pending;
-    // A resumed answer continues in the entry that has its first part.
-    const last = this.#kept.entries.at(-1);
-    if (pending.after > 0 && last?.from === 'agent' && last.state === 'interrupted') last.state = 'writing';
-    this.#agentEntry();
-    this.#mark(undefined);
+    if (pending.after > 0) this.#transcript.resume();
+    this.#transcript.answer();
+    this.#transcript.mark(undefined);
     this.#changed();
     try {
       const token = await this.#parts.tokens.current();
@@ -322,12 +310,12 @@ export class Conversation {
         }),
       text: (piece) =>
         heard(() => {
-          this.#agentEntry().text += piece;
+          this.#transcript.answer().text += piece;
         }),
-      tool: (name, status) => heard(() => noteTool(this.#agentEntry().tools, name, status)),
+      tool: (name, status) => heard(() => noteTool(this.#transcript.answer().tools, name, status)),
       confirmation: (id) =>
         heard(() => {
-          this.#agentEntry().asks = id;
+          this.#transcript.answer().asks = id;
         }),
       connected: (yes) =>
         heard(() => {
@@ -337,12 +325,12 @@ export class Conversation {
   }
 
   #finish({ response, session_id, stopped }: StreamEnd): void {
-    const entry = this.#agentEntry();
+    const entry = this.#transcript.answer();
     // An empty reply never replaces text that was shown.
     if (response !== '') entry.text = response;
     this.#followSession(session_id);
     this.#kept.pending = null;
-    this.#settle(stopped ? 'stopped' : 'done');
+    this.#transcript.settle(stopped ? 'stopped' : 'done');
     this.#run = null;
     this.#keep();
     this.#changed();
@@ -351,7 +339,7 @@ export class Conversation {
   #fail(failure: Failure, pending: Pending): void {
     const { code, over, retryAfter, status } = failure;
     this.#run = null;
-    this.#settle('interrupted');
+    this.#transcript.settle('interrupted');
     if (code === 'session_forbidden' && pending.session_id !== null) {
       // The session belongs to somebody else and nothing was run: send the message in a new session.
       this.#restart(this.#parts.texts.restarted);
@@ -361,12 +349,12 @@ export class Conversation {
     if (code === 'confirmation_gone') {
       // Another try would find nothing that waits.
       this.#kept.pending = null;
-      this.#add({ id: this.#nextId(), from: 'widget', text: wordsForFailure(this.#parts.texts, code) });
+      this.#add('widget', wordsForFailure(this.#parts.texts, code));
       return;
     }
     // If the run has ended, another try is a new message; otherwise it repeats the request.
     if (over) this.#kept.pending = { ...this.#pendingFor(pending.message), metadata: pending.metadata };
-    if (!over && pending.stream_id === null && !TAKEN.includes(status)) this.#mark(pending);
+    if (!over && pending.stream_id === null && !TAKEN.includes(status)) this.#transcript.mark(pending);
     this.#kept.trouble = this.#troubleOf(failure);
     if (PASSING.includes(code)) this.#reach.lost(retryAfter * 1000);
     else this.#reach.found();
@@ -379,12 +367,6 @@ export class Conversation {
     if (session_id !== '') this.#kept.session_id = session_id;
   }
 
-  /** Marks the visitor's last message as undelivered, or as being sent. */
-  #mark(undelivered: Pending | undefined): void {
-    const [entry] = this.#kept.entries.filter((one) => one.from === 'visitor').slice(-1);
-    if (entry) entry.undelivered = undelivered;
-  }
-
   #troubleOf({ code, retryAfter }: Failure): Trouble {
     return {
       text: wordsForFailure(this.#parts.texts, code),
@@ -394,49 +376,15 @@ export class Conversation {
     };
   }
 
-  /** The answer that is being written. There is always one while a message is being answered. */
-  #agentEntry(): Extract<Entry, { from: 'agent' }> {
-    const last = this.#kept.entries.at(-1);
-    if (last?.from === 'agent' && last.state === 'writing') return last;
-    const entry = {
-      id: this.#nextId(),
-      from: 'agent' as const,
-      at: Date.now(),
-      text: '',
-      tools: [],
-      state: 'writing' as const,
-    };
-    this.#kept.entries.push(entry);
-    return entry;
-  }
-
-  /** Ends the answer in progress and keeps its text. */
-  #settle(state: Exclude<AgentState, 'writing'>): void {
-    const last = this.#kept.entries.at(-1);
-    if (last?.from !== 'agent' || last.state !== 'writing') return;
-    if (state === 'interrupted' && last.text === '' && last.tools.length === 0) this.#kept.entries.pop();
-    last.state = state;
-  }
-
   #fresh(open: boolean): Kept {
     const user_id = this.#parts.user_id ?? `visitor-${randomId()}`;
     return { user_id, session_id: null, person: null, entries: [], pending: null, trouble: null, open };
   }
 
-  #say(text: string): void {
-    this.#add({ id: this.#nextId(), from: 'visitor', text });
-  }
-
-  #add(entry: Entry): void {
-    const { entries } = this.#kept;
-    entries.push({ at: Date.now(), ...entry });
-    if (entries.length > MAX_ENTRIES) entries.shift();
+  #add(from: 'visitor' | 'widget', text: string): void {
+    this.#transcript.add(from, text);
     this.#keep();
     this.#changed();
-  }
-
-  #nextId(): number {
-    return ++this.#lastId;
   }
 
   #keep(): void {
@@ -445,15 +393,5 @@ export class Conversation {
 
   #changed(): void {
     this.#parts.changed();
-  }
-}
-
-/** A tool may run several times. Each start has its own line; the first running one ends first. */
-function noteTool(tools: Tool[], name: string, status: string): void {
-  if (status === 'started') tools.push({ name, status });
-  else if (status === 'completed' || status === 'failed') {
-    const running = tools.find((tool) => tool.name === name && tool.status === 'started');
-    if (running) running.status = status;
-    else tools.push({ name, status });
   }
 }

@@ -27,7 +27,7 @@ export function secretsOfSources(
     .map((name) => ({ name, kind: 'string', secret: true, sentence: 'A secret of a source of tools.' }));
 }
 
-/** The secrets of tool sources, by name. Null: there is no value, which is reported where it has to be. */
+/** The secrets of tool sources, by name. Null: there is no value; this is reported if one is needed. */
 export type SourceSecrets = ReadonlyMap<string, Secret | null>;
 
 /**

@@ -99,6 +99,8 @@ export interface MemoryState {
   readonly streams: Map<string, StoredStream>;
   /** Oldest first. */
   readonly audit: AuditLine[];
+  /** Ids of erased sessions and turns, and until when they count. */
+  readonly erased: Map<string, number>;
   /** Empty until the key is made. */
   readonly audit_key: Uint8Array[];
   readonly tool_digests: Map<string, ToolDigest>;
@@ -114,6 +116,7 @@ export function emptyState(): MemoryState {
     sessions: new Map(),
     actions: new Map(),
     traces: [],
+    erased: new Map(),
     refused: [],
     limits: new Map(),
     budgets: new Map(),

@@ -23,7 +23,7 @@ const CHECKPOINT_PAGES = 4000;
 /** The log file is cut back to this size after a burst, bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** Makes the directory (0700) and an empty file (0600) where they are missing; what exists stays as it is. */
+/** Makes the directory (0700) and an empty file (0600) if they are missing; what exists stays as it is. */
 export function createPrivateFile(path: string): void {
   try {
     makePrivateDirectory(dirname(path));
@@ -39,7 +39,7 @@ export function createPrivateFile(path: string): void {
   }
 }
 
-/** @throws StoreMissing where no file is; StoreUnavailable where that cannot be told. */
+/** @throws StoreMissing if there is no file; StoreUnavailable if that cannot be found out. */
 export function expectFile(path: string): void {
   try {
     statSync(path);
@@ -52,7 +52,7 @@ export function expectFile(path: string): void {
 /**
  * A connection to an existing file, set up for durability: write-ahead log, every commit synced to disk.
  * Deleted content is overwritten, so that the tokens of ended sessions do not linger in free pages.
- * @throws StoreUnavailable where it cannot be opened, or is no database.
+ * @throws StoreUnavailable if it cannot be opened, or is no database.
  */
 export function openDatabase(path: string): Database.Database {
   let db: Database.Database | undefined;

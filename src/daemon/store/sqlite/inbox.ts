@@ -403,7 +403,7 @@ export class SqliteInbox implements InboxStore {
     if (state === 'failed') this.#neighbours.pending.dropUnasked(id);
   }
 
-  /** Has a message changed by an administrator. False where there is none. */
+  /** Has a message changed by an administrator. False if there is none. */
   #change(change: () => Place | undefined): Promise<boolean> {
     return this.#commit.write(() => {
       const changed = change();

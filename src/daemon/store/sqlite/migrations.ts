@@ -33,7 +33,7 @@ export function versionOf(db: Database.Database, migrations: Migrations): number
 /**
  * Brings a database to the latest version, in one transaction: it has the old schema or the new one, never
  * something between.
- * @throws StoreTooNew where the database is ahead of the program; nothing is changed then.
+ * @throws StoreTooNew if the database is ahead of the program; nothing is changed then.
  */
 export function migrate(db: Database.Database, migrations: Migrations): void {
   try {
@@ -47,7 +47,7 @@ export function migrate(db: Database.Database, migrations: Migrations): void {
   }
 }
 
-/** 0 where there is no schema yet. */
+/** 0 if there is no schema yet. */
 function schemaVersion(db: Database.Database, migrations: Migrations): number {
   const found = db.pragma('user_version', { simple: true }) as number;
   if (found > migrations.length) throw new StoreTooNew(db.name, found, migrations.length);

@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { Session, StoredTurn } from '../../session/session.ts';
-import { rowOf, type SessionRow, turnOf } from './sessions.ts';
+import { rowOf, type SessionRow } from './session-row.ts';
+import { turnOf } from './turn-chain.ts';
 
 interface TurnRow {
   id: number;
@@ -47,7 +48,7 @@ export class PersonTurns {
     this.#deleteSession.run(session);
   }
 
-  /** The turns that stay are chained again. A summary may tell of what is deleted, so it is made anew. */
+  /** The turns that stay are chained again. A summary may contain what is deleted, so it is deleted, too, and made again. */
   deleteFrom(session: number, turns: readonly StoredTurn[], untied: Session): void {
     const deleted = new Set(turns.map(({ turn_id }) => turn_id));
     let previous: number | null = null;

@@ -20,7 +20,7 @@ export interface Packing<State, Change> {
 interface Entry<State> {
   state: State;
   expires_at: number;
-  /** The row in which the whole of it stands; changes stand in later ones. Null: not written yet. */
+  /** The row that has the whole of it; changes are in later ones. Null: not written yet. */
   row: number | null;
   /** Of the state and its key. */
   size: number;
@@ -42,8 +42,9 @@ export type PackedEntry =
 /**
  * State that changes with every message and lives for minutes: all of it in memory, and on disk as a log,
  * where what one commit changes is one row, however many keys that are; of a large state only what has changed.
- * A row is deleted when it is the oldest and nothing of it counts any more; what does is written anew, whole,
- * where the log has grown too long. Always from the oldest row on, so that nothing old of a key comes to light again.
+ * A row is deleted when it is the oldest and nothing in it counts any more. If the log has grown too long, what still
+ * counts in the oldest rows is written again, whole. Always from the oldest row on, so that no old state of a key comes
+ * back.
  */
 export class StateLog<State, Change> implements Resident {
   readonly #clock: Clock;
@@ -223,7 +224,7 @@ export class StateLog<State, Change> implements Resident {
     }
   }
 
-  /** Whether the whole of a state that still counts stands in this row. */
+  /** Whether this row has the whole of a state that still counts. */
   #counts(key: string, row: number, now: number): boolean {
     const entry = this.#entries.get(key);
     return entry?.row === row && entry.expires_at > now;

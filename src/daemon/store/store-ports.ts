@@ -1,0 +1,20 @@
+import type { Store } from './store.ts';
+
+/** The ports of a store whose methods count as its operations. The other members are called too often or too rarely. */
+export const STORE_PORTS = [
+  'sessions',
+  'actions',
+  'audit',
+  'traces',
+  'toolDigests',
+  'limits',
+  'budgets',
+  'summaries',
+  'guard',
+  'idempotency',
+  'inbox',
+  'links',
+  'memories',
+  'outages',
+  'streams',
+] as const satisfies readonly (keyof Store)[];

@@ -1,0 +1,153 @@
+import { setTimeout as passed } from 'node:timers/promises';
+import { read } from '../support/event-stream.ts';
+import { startRedis } from '../support/redis-server.ts';
+import { Fleet } from './fleet.ts';
+
+export interface Kills {
+  messages: number;
+  turns: number;
+  streams: number;
+  kills: number;
+  /** Pieces of work that were acknowledged or answered, and whose reply is not there. */
+  lost: string[];
+  /** Sessions whose replies are in another order than their messages. */
+  disordered: string[];
+  /** Replies that came more often than once. */
+  doubled: number;
+  /** Work that was under way at the kills: so many replies may come twice. */
+  underWay: number;
+  seconds: number;
+}
+
+/** How long everything may take to be answered after the last kill, ms. */
+const SETTLED_MS = 120_000;
+
+/**
+ * Three replicas answer messages of a platform, webchat turns and streams, each kind in sessions of its own, while
+ * replicas are killed and started again. Clients send again, under the same message id or key, what was not answered.
+ */
+export async function kills(wanted: {
+  messages: number;
+  turns: number;
+  streams: number;
+  sessions: number;
+  kills: number;
+}): Promise<Kills> {
+  const began = performance.now();
+  const redis = await startRedis(['--appendonly', 'yes']);
+  const fleet = await Fleet.start({ url: redis.url, replicas: 3 });
+  const { exchange } = fleet;
+  exchange.holdRun = () => passed(20);
+  let underWay = 0;
+  let requests = 0;
+  /** Sends to one replica after the other until one answers. */
+  const insist = async <T>(attempt: (url: string) => Promise<T | null>): Promise<T> => {
+    for (let turn = Math.floor(Math.random() * 3); ; turn++) {
+      requests++;
+      const done = await attempt(fleet.url(turn)).catch(() => null);
+      requests--;
+      if (done !== null) return done;
+      await passed(100);
+    }
+  };
+  const ofSession = (count: number, session: number) =>
+    Array.from({ length: count }, (_, n) => n).filter((n) => n % wanted.sessions === session);
+
+  const deliver = (session: number) => async () => {
+    for (const n of ofSession(wanted.messages, session))
+      await insist(async (url) => ((await fleet.deliver(url, `t${session}`, `m${n}`)) === 200 ? true : null));
+  };
+  const chat = (session: number) => async () => {
+    for (const n of ofSession(wanted.turns, session))
+      await insist((url) => say(url, '/webchat/message', `w${session}`, `w${n}`));
+  };
+  const stream = (session: number) => async () => {
+    for (const n of ofSession(wanted.streams, session))
+      await insist(async (url) => {
+        const answer = await say(url, '/sse/chat', `e${session}`, `e${n}`);
+        return answer && follow(fleet, answer.stream_id as string);
+      });
+  };
+  const killing = async () => {
+    for (let n = 0; n < wanted.kills; n++) {
+      await passed(500 + Math.random() * 1000);
+      const place = Math.floor(Math.random() * 3);
+      underWay += requests + Math.max(0, exchange.runs.length - exchange.taken.length);
+      await fleet.kill(place);
+      await fleet.startReplica(place);
+    }
+  };
+  try {
+    const sessions = Array.from({ length: wanted.sessions }, (_, n) => n);
+    await Promise.all([
+      killing(),
+      ...sessions.flatMap((n) => [deliver(n), chat(n), stream(n)].map((work) => work())),
+    ]);
+    const answered = () => sessions.map((n) => new Set(exchange.textsTo(`t${n}`)).size);
+    const all = sessions.map((n) => ofSession(wanted.messages, n).length);
+    const until = performance.now() + SETTLED_MS;
+    while (performance.now() < until && String(answered()) !== String(all)) await passed(100);
+
+    const result: Kills = { ...wanted, lost: [], disordered: [], doubled: 0, underWay, seconds: 0 };
+    const compare = (session: string, expected: readonly string[], found: readonly string[]) => {
+      const firsts = [...new Set(found)];
+      result.lost.push(...expected.filter((text) => !firsts.includes(text)));
+      if (String(firsts) !== String(expected.filter((text) => firsts.includes(text))))
+        result.disordered.push(session);
+      result.doubled += found.length - firsts.length;
+    };
+    for (const n of sessions) {
+      compare(
+        `t${n}`,
+        ofSession(wanted.messages, n).map((m) => `re: m${m}`),
+        exchange.textsTo(`t${n}`),
+      );
+      for (const [kind, count] of [
+        ['w', wanted.turns],
+        ['e', wanted.streams],
+      ] as const) {
+        const stored = (await fleet.store.sessions.turns(`${kind}${n}`)).filter(
+          ({ outcome }) => outcome === 'answered',
+        );
+        compare(
+          `${kind}${n}`,
+          ofSession(count, n).map((m) => `${kind}${m}`),
+          stored.map(({ text }) => text),
+        );
+      }
+    }
+    return { ...result, seconds: Math.round((performance.now() - began) / 1000) };
+  } finally {
+    await fleet.stop();
+    await redis.stop();
+  }
+}
+
+/** Null if it was not answered, so that it is sent again. */
+async function say(
+  url: string,
+  path: string,
+  session_id: string,
+  message: string,
+): Promise<Record<string, unknown> | null> {
+  const answer = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': `${session_id}/${message}` },
+    body: JSON.stringify({ user_id: session_id, session_id, message }),
+  });
+  const body = (await answer.json()) as Record<string, unknown>;
+  return answer.status === 200 ? body : null;
+}
+
+/** Reads a stream at one replica after the other, from where it was cut. True once it is complete; null if it ended in an error. */
+async function follow(fleet: Fleet, stream_id: string): Promise<true | null> {
+  let last = '';
+  for (let turn = Math.floor(Math.random() * 3); ; turn++) {
+    const headers: Record<string, string> = last === '' ? {} : { 'Last-Event-ID': last };
+    const { text } = await read(fleet.url(turn), stream_id, { headers }).ended;
+    if (text.includes('event: stream_complete')) return true;
+    if (text.includes('event: error')) return null;
+    last = [...text.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1] ?? last;
+    await passed(100);
+  }
+}

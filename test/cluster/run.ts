@@ -1,0 +1,135 @@
+/**
+ * `npm run test:cluster -- [NAME…]`: what many replicas on one Redis promise, shown in full with real processes. Without
+ * a name, all of it, which takes an hour and a half on two cores. Exit code 1 if something is not as promised.
+ */
+import { setPriority } from 'node:os';
+import { parseArgs } from 'node:util';
+import { hasRedis } from '../support/redis-server.ts';
+import { EXACT, exactLimits } from './exact-limits.ts';
+import { kills } from './kills.ts';
+import { pause } from './pause.ts';
+import { processes } from './processes.ts';
+import { redisOutage } from './redis-outages.ts';
+import { rollingRestart } from './rolling-restart.ts';
+import { type Sample, soak } from './soak.ts';
+
+/** Redis is back, and so are the daemons within this time, ms. */
+const RECOVERED_MS = 10_000;
+const OUTAGES = ['restart', 'hang', 'sentinel', 'cluster'] as const;
+const DURABILITIES = ['always', 'everysec'] as const;
+const MINUTE = 60_000;
+
+/** Each prints what it found, and returns what is wrong. */
+const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
+  async kills() {
+    const found = await kills({ messages: 500, turns: 200, streams: 100, sessions: 50, kills: 10 });
+    print(found);
+    return wrong({
+      'messages were lost': found.lost.length > 0,
+      'sessions are out of order': found.disordered.length > 0,
+      'more replies came twice than were under way': found.doubled > found.underWay,
+    });
+  },
+  async pause() {
+    const found = await pause({ sessions: 10, ms: 40_000 });
+    print(found);
+    return wrong({
+      'messages were not taken over': found.unanswered > 0,
+      'replies came twice': found.doubled > 0,
+      'turns are stored twice': found.stored_twice > 0,
+    });
+  },
+  async outages() {
+    const problems: string[] = [];
+    for (const durability of DURABILITIES)
+      for (const kind of OUTAGES) {
+        const found = await redisOutage(kind, durability, { before_ms: 5000, after_ms: 10_000 });
+        print(found);
+        problems.push(
+          ...wrong({
+            [`${kind}, ${durability}: acknowledged messages were lost`]:
+              durability === 'always' && found.lost > 0,
+            [`${kind}, ${durability}: answers that are not 200 or 503`]:
+              Object.keys(found.unexpected).length > 0,
+            [`${kind}, ${durability}: not recovered in time`]: (found.recovered_ms ?? 0) > RECOVERED_MS,
+          }),
+        );
+      }
+    return problems;
+  },
+  async restart() {
+    const found = await rollingRestart({ requests: 20_000, clients: 16, streams: 4 });
+    print(found);
+    return wrong({
+      'requests failed': Object.keys(found.failed).length > 0,
+      'streams did not go on': found.broken > 0 || found.resumed === 0,
+    });
+  },
+  async limits() {
+    const found = await exactLimits({ rounds: 20 });
+    const others = found.filter((round) => JSON.stringify(round) !== JSON.stringify(EXACT));
+    print({ rounds: found.length, exact: EXACT, others });
+    return wrong({ 'a limit is not exact': others.length > 0 });
+  },
+  async processes() {
+    for (const count of [1, 2, 4]) print(await processes(count, { ms: 20_000, clients: 32 }));
+    return [];
+  },
+  async soak() {
+    const found = await soak({ ms: 60 * MINUTE, every_ms: MINUTE, users: 20 });
+    const { samples, ...counts } = found;
+    print(counts);
+    for (const sample of samples.filter((_, n) => n % 5 === 0)) print(sample);
+    const settled = samples.filter(({ at_seconds }) => at_seconds >= 600);
+    return wrong({
+      'requests failed': found.failed > 0,
+      'a daemon grows': growth(settled, ({ daemons_mb }) => Math.max(...daemons_mb)) > 0.05,
+      'keys that end with their sessions grow': growth(settled, shortLived) > 0.05,
+    });
+  },
+};
+
+/** Kinds of keys that are kept for days: one for each message or trace. */
+const KEPT = /^(?:seen|session:message|traces|inbox)/;
+
+/** Keys that end with their sessions and streams, within a minute. */
+function shortLived({ keys }: Sample): number {
+  return Object.entries(keys).reduce((all, [kind, count]) => all + (KEPT.test(kind) ? 0 : count), 0);
+}
+
+/** How much the last third of the samples is above the first third, as a part of it. */
+function growth(samples: readonly Sample[], measure: (sample: Sample) => number): number {
+  const third = Math.floor(samples.length / 3);
+  if (third === 0) return 0;
+  const mean = (some: readonly Sample[]) => some.reduce((all, one) => all + measure(one), 0) / some.length;
+  return mean(samples.slice(-third)) / mean(samples.slice(0, third)) - 1;
+}
+
+function wrong(problems: Readonly<Record<string, boolean>>): string[] {
+  return Object.entries(problems).flatMap(([problem, is]) => (is ? [problem] : []));
+}
+
+function print(found: object): void {
+  console.log(JSON.stringify(found));
+}
+
+const { positionals } = parseArgs({ allowPositionals: true });
+const names = positionals.length > 0 ? positionals : Object.keys(SCENARIOS);
+const unknown = names.find((name) => !(name in SCENARIOS));
+if (unknown !== undefined || !hasRedis) {
+  console.error(
+    hasRedis
+      ? `unknown: ${unknown}; known: ${Object.keys(SCENARIOS).join(', ')}`
+      : 'redis-server is not installed',
+  );
+  process.exit(64);
+}
+setPriority(10);
+for (const name of names) {
+  const began = performance.now();
+  const problems = (await SCENARIOS[name]?.()) ?? [];
+  const seconds = Math.round((performance.now() - began) / 1000);
+  console.log(`${problems.length === 0 ? 'right' : 'WRONG'} ${name}, ${seconds} s`);
+  for (const problem of problems) console.log(`  ${problem}`);
+  if (problems.length > 0) process.exitCode = 1;
+}

@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as passed } from 'node:timers/promises';
+import { read } from '../support/event-stream.ts';
+import { startRedis } from '../support/redis-server.ts';
+import { post } from '../support/webchat.ts';
+import { Fleet } from './fleet.ts';
+
+/** Memory and keys at one moment. */
+export interface Sample {
+  at_seconds: number;
+  /** Resident memory of each daemon, MB. */
+  daemons_mb: number[];
+  redis_mb: number;
+  /** Keys by their kinds, `session:state` for example. */
+  keys: Record<string, number>;
+}
+
+export interface Soak {
+  turns: number;
+  messages: number;
+  streams: number;
+  failed: number;
+  samples: Sample[];
+}
+
+/**
+ * Mixed load of virtual users that come, talk and go, on two daemons whose sessions and streams live for a moment, so that
+ * an hour takes minutes.
+ */
+export async function soak({
+  ms,
+  every_ms,
+  users,
+}: {
+  ms: number;
+  every_ms: number;
+  users: number;
+}): Promise<Soak> {
+  const redis = await startRedis();
+  const env = { SESSION_TTL_SECONDS: '20', SSE_STREAM_TTL_SECONDS: '10', RATE_LIMIT_WINDOW_SECONDS: '5' };
+  const fleet = await Fleet.start({ url: redis.url, replicas: 2, env });
+  const began = performance.now();
+  const result: Soak = { turns: 0, messages: 0, streams: 0, failed: 0, samples: [] };
+  const isOver = () => performance.now() - began > ms;
+  const visitor = async (n: number) => {
+    for (let visit = 0; !isOver(); visit++) {
+      const user_id = `u${n}-${visit}`;
+      for (let turn = 0; turn < 5 && !isOver(); turn++) {
+        const url = fleet.url(n + turn);
+        const message = `turn ${turn}`;
+        const kind = (n + turn) % 5;
+        if (kind === 0) {
+          const status = await fleet.deliver(url, user_id, message);
+          if (status === 200) result.messages++;
+          else result.failed++;
+        } else if (kind === 1) {
+          const { status, body } = await post(url, { user_id, message }, { path: '/sse/chat' });
+          if (status === 200) await read(fleet.url(n), body.stream_id).holds('event: stream_complete');
+          if (status === 200) result.streams++;
+          else result.failed++;
+        } else {
+          const { status } = await post(url, { user_id, session_id: user_id, message });
+          if (status === 200) result.turns++;
+          else result.failed++;
+        }
+        await passed(100 + Math.random() * 400);
+      }
+    }
+  };
+  const keys = async () => {
+    const counts: Record<string, number> = {};
+    for await (const some of redis.client.scanStream({ count: 1000 }))
+      for (const key of some as string[]) {
+        const kind = key.replace(/^agentd:\{([^:}]*)[^}]*\}:([^:]*).*$/s, '$1:$2');
+        counts[kind] = (counts[kind] ?? 0) + 1;
+      }
+    return counts;
+  };
+  const sampling = async () => {
+    while (!isOver()) {
+      await passed(every_ms);
+      const memory = await redis.client.info('memory');
+      result.samples.push({
+        at_seconds: Math.round((performance.now() - began) / 1000),
+        daemons_mb: fleet.replicas.map(({ pid }) => residentMb(pid)),
+        redis_mb: Number((Number(/^used_memory:(\d+)/m.exec(memory)?.[1]) / 2 ** 20).toFixed(1)),
+        keys: await keys(),
+      });
+    }
+  };
+  try {
+    await Promise.all([sampling(), ...Array.from({ length: users }, (_, n) => visitor(n))]);
+    return result;
+  } finally {
+    await fleet.stop();
+    await redis.stop();
+  }
+}
+
+function residentMb(pid: number): number {
+  const kb = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  return Math.round(kb / 1024);
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it, vi } from 'vitest';
+import { EXACT, exactLimits } from '../cluster/exact-limits.ts';
+import { kills } from '../cluster/kills.ts';
+import { redisOutage } from '../cluster/redis-outages.ts';
+import { rollingRestart } from '../cluster/rolling-restart.ts';
+import { withoutNginx } from '../support/nginx.ts';
+import { hasRedis } from '../support/redis-server.ts';
+
+// agentd-scaling(7), "What is promised": a short run of what `npm run test:cluster` shows in full.
+
+vi.setConfig({ testTimeout: 180_000 });
+
+describe.skipIf(!hasRedis)('replicas on one Redis', () => {
+  it('let exactly as many through as rate limit and guard allow, whichever of them is asked', async () => {
+    expect(await exactLimits({ rounds: 2 })).toEqual([EXACT, EXACT]);
+  });
+
+  it('lose nothing and keep the order of each session when one is killed', async () => {
+    const found = await kills({ messages: 12, turns: 8, streams: 4, sessions: 4, kills: 1 });
+    expect(found).toMatchObject({ lost: [], disordered: [] });
+    expect(found.doubled).toBeLessThanOrEqual(found.underWay);
+  });
+
+  it('answer 503 while Redis is restarted, go on by themselves, and have what was acknowledged', async () => {
+    const found = await redisOutage('restart', 'always', { before_ms: 500, after_ms: 500 });
+    expect(found).toMatchObject({ lost: 0, unexpected: {} });
+    expect(found.acknowledged).toBeGreaterThan(0);
+  });
+
+  it('go over to another node of a Cluster when one is lost', async () => {
+    const found = await redisOutage('cluster', 'everysec', { before_ms: 500, after_ms: 500 });
+    expect(found).toMatchObject({ unexpected: {} });
+    expect(found.acknowledged).toBeGreaterThan(0);
+  });
+
+  it.skipIf(withoutNginx)('fail no request while they are restarted one by one behind nginx', async () => {
+    const found = await rollingRestart({ requests: 1, clients: 2, streams: 2 });
+    expect(found).toMatchObject({ restarts: 3, failed: {}, broken: 0 });
+    expect(found.resumed).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,306 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dump, load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/command-index.ts';
+import { METRICS, type MetricRecord } from '../../src/daemon/metrics/metric-list.ts';
+import { Metrics } from '../../src/daemon/metrics/metrics.ts';
+import { ALERT_TESTS, type AlertTest } from '../fixtures/alerts.ts';
+import { groupingsIn, metricsIn } from './promql.ts';
+import { ROOT, read } from './source-files.ts';
+
+// agentd-metrics(7), "Dashboard and alerts".
+
+interface Rule {
+  alert: string;
+  expr: string;
+  for?: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+}
+
+interface Panel {
+  id: number;
+  type: string;
+  title: string;
+  description?: string;
+  gridPos: { h: number; w: number; x: number; y: number };
+  fieldConfig?: { defaults: { unit?: string } };
+  targets?: { expr: string; legendFormat: string; refId: string }[];
+}
+
+interface Dashboard {
+  uid: string;
+  panels: Panel[];
+  annotations: { list: { expr: string }[] };
+  templating: { list: { name: string; type: string; definition?: string }[] };
+}
+
+const { groups } = load(read('config/alerts.yaml')) as { groups: { name: string; rules: Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
+const dashboard = JSON.parse(read('config/grafana-dashboard.json')) as Dashboard;
+const panels = dashboard.panels.filter(({ type }) => type !== 'row');
+
+const expressions = [
+  ...rules.map(({ alert, expr }) => ({ place: `alerts.yaml: ${alert}`, expr })),
+  ...panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => ({ place: `dashboard: ${title}`, expr })),
+  ),
+  ...dashboard.annotations.list.map(({ expr }) => ({ place: 'dashboard: annotations', expr })),
+  ...dashboard.templating.list.flatMap(({ name, definition }) =>
+    definition === undefined ? [] : [{ place: `dashboard: variable ${name}`, expr: definition }],
+  ),
+];
+
+/** Labels that Prometheus adds, and those of the process's own metrics. */
+const OTHERS = ['job', 'instance', 'le'];
+const RECORDS = new Map<string, MetricRecord>(METRICS.map((record) => [record.name, record]));
+
+/** The names under which the daemon exposes its metrics. */
+async function exposed(): Promise<Set<string>> {
+  const text = await new Metrics('1.2.3').text();
+  const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)];
+  return new Set(
+    types.flatMap(([, name = '', type]) =>
+      type === 'histogram' ? ['_bucket', '_sum', '_count'].map((suffix) => `${name}${suffix}`) : [name],
+    ),
+  );
+}
+
+/** The record of a metric, also of a part of a histogram. */
+function recordOf(name: string): MetricRecord | undefined {
+  return RECORDS.get(name) ?? RECORDS.get(name.replace(/_(bucket|sum|count)$/, ''));
+}
+
+describe('dashboard and alert rules', () => {
+  it('name metrics that there are, histograms by their parts', async () => {
+    const known = await exposed();
+    const files = ['config/prometheus-adapter.yaml', 'man/agentd-deploy.7.md'];
+    const all = [...expressions, ...files.map((file) => ({ place: file, expr: read(file) }))];
+    const unknown = all.flatMap(({ place, expr }) =>
+      metricsIn(expr)
+        .filter(({ name }) => !known.has(name))
+        .map(({ name }) => `${place}: ${name}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  it('name labels that these metrics have', () => {
+    const unknown = expressions.flatMap(({ place, expr }) => {
+      const metrics = metricsIn(expr);
+      const ofAll = metrics.flatMap(({ name }) => recordOf(name)?.labels ?? []);
+      return [
+        ...metrics.flatMap(({ name, matchers }) =>
+          matchers
+            .filter(({ label }) => ![...(recordOf(name)?.labels ?? []), ...OTHERS].includes(label))
+            .map(({ label }) => `${place}: ${name}{${label}}`),
+        ),
+        ...groupingsIn(expr)
+          .filter((label) => ![...ofAll, ...OTHERS].includes(label))
+          .map((label) => `${place}: by ${label}`),
+      ];
+    });
+    expect(unknown).toEqual([]);
+  });
+
+  it('compare labels with values that the table of metrics names', () => {
+    const unknown = expressions.flatMap(({ place, expr }) =>
+      metricsIn(expr).flatMap(({ name, matchers }) =>
+        matchers
+          .flatMap(({ value }) => value.split('|'))
+          .filter((value) => /^[a-z_]+$/.test(value) && !recordOf(name)?.sentence.includes(`\`${value}\``))
+          .map((value) => `${place}: ${name} ${value}`),
+      ),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  it('take the rate of counters only, and never a counter itself', () => {
+    const wrong = expressions.flatMap(({ place, expr }) =>
+      metricsIn(expr).flatMap(({ name }) => {
+        // The values of a label need no rate.
+        if (expr.startsWith('label_values(')) return [];
+        const isRate = new RegExp(`\\b(rate|increase)\\(${name}(\\{[^}]*\\})?\\[`).test(expr);
+        const kind = recordOf(name)?.kind;
+        return kind === undefined || isRate === (kind !== 'gauge') ? [] : [`${place}: ${name}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('the dashboard', () => {
+  it('shows every metric', () => {
+    const shown = new Set(
+      panels.flatMap(({ targets = [] }) =>
+        targets.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => recordOf(name)?.name)),
+      ),
+    );
+    expect(METRICS.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([]);
+  });
+
+  it('explains each panel, and gives it a unit', () => {
+    for (const { title, description, fieldConfig, type, targets = [] } of panels) {
+      expect(description, title).toMatch(/[.]$/);
+      if (type !== 'table') expect(fieldConfig?.defaults.unit, title).toBeTruthy();
+      expect(targets.length, title).toBeGreaterThan(0);
+    }
+  });
+
+  it('has a place for each panel, and none twice', () => {
+    const taken = new Set<string>();
+    for (const { id, title, gridPos } of dashboard.panels) {
+      expect(gridPos.x + gridPos.w, title).toBeLessThanOrEqual(24);
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++)
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+          expect(taken.has(`${x} ${y}`), `${title} lies on another panel`).toBe(false);
+          taken.add(`${x} ${y}`);
+        }
+      expect(taken.has(`id ${id}`), `the id of ${title}`).toBe(false);
+      taken.add(`id ${id}`);
+    }
+  });
+
+  it('uses no variable that it does not have', () => {
+    const own = dashboard.templating.list.map(({ name }) => name);
+    const used = [...JSON.stringify(dashboard).matchAll(/\$\{?([a-zA-Z_]+)/g)].map(([, name = '']) => name);
+    expect(used.filter((name) => !own.includes(name) && !name.startsWith('__'))).toEqual([]);
+  });
+});
+
+describe('each alert rule', () => {
+  it('has a name of its own, a severity, and says what to do', () => {
+    expect(rules.map(({ alert }) => alert)).toEqual([...new Set(rules.map(({ alert }) => alert))]);
+    for (const { alert, labels, annotations } of rules) {
+      expect(alert).toMatch(/^Agentd[A-Z]\w+$/);
+      expect(['critical', 'warning'], alert).toContain(labels.severity);
+      expect(annotations.summary, alert).toBeTruthy();
+      expect(annotations.description, alert).toMatch(/\.$/);
+    }
+  });
+
+  it('names commands that there are', () => {
+    const known = COMMANDS.map(({ name }) => `agentd ${name}`);
+    const named = rules.flatMap(({ annotations }) =>
+      [...(annotations.description ?? '').matchAll(/`(agentd [^`]*)`/g)].map(([, command = '']) => command),
+    );
+    const isKnown = (command: string) =>
+      known.some((name) => command === name || command.startsWith(`${name} `));
+    expect(named.filter((command) => !isKnown(command))).toEqual([]);
+    expect(named.length).toBeGreaterThan(0);
+  });
+
+  it('is tested', () => {
+    expect(ALERT_TESTS.map(({ alert }) => alert).sort()).toEqual(rules.map(({ alert }) => alert).sort());
+  });
+});
+
+const promtool = spawnSync('promtool', ['--version']).error === undefined;
+if (!promtool && process.env.CI !== 'true') {
+  console.warn('promtool is not installed: the alert rules are NOT run (apt-get install prometheus)');
+}
+
+// With CI=true these run, and fail, if promtool is missing.
+describe.skipIf(!promtool && process.env.CI !== 'true')('promtool', () => {
+  const run = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' });
+    return { status, output: `${stdout}${stderr}` };
+  };
+
+  it('accepts the alert rules', () => {
+    expect(run('check', 'rules', join(ROOT, 'config/alerts.yaml'))).toMatchObject({ status: 0 });
+  });
+
+  it('fires each of them when it should, and none of them on a quiet day', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agentd-alerts-'));
+    // Each rule is evaluated at each interval: a day in steps of a minute would take long.
+    const isLong = ({ at }: AlertTest) => Number.parseInt(at, 10) > 120;
+    const outcomes = [
+      testFile('1m', [...ALERT_TESTS.filter((test) => !isLong(test)).map(firing), QUIET]),
+      testFile('15m', ALERT_TESTS.filter(isLong).map(firing)),
+    ].map((content, index) => {
+      const file = join(folder, `tests-${index}.yaml`);
+      writeFileSync(file, content);
+      return run('test', 'rules', file);
+    });
+    rmSync(folder, { recursive: true });
+    expect(outcomes).toEqual([
+      { status: 0, output: expect.stringContaining('SUCCESS') },
+      { status: 0, output: expect.stringContaining('SUCCESS') },
+    ]);
+  });
+});
+
+function testFile(evaluation_interval: string, tests: object[]): string {
+  return dump({ rule_files: [join(ROOT, 'config/alerts.yaml')], evaluation_interval, tests });
+}
+
+/** Compares labels only: the words of annotations are read above. */
+function firing({ alert, series, at, fires }: AlertTest): object {
+  const labels = labelsOf({ __name__: 'ALERTS', alertname: alert, alertstate: 'firing', ...fires });
+  return {
+    name: alert,
+    interval: '1m',
+    input_series: series,
+    promql_expr_test: [
+      {
+        expr: `ALERTS{alertname="${alert}", alertstate="firing"}`,
+        eval_time: at,
+        exp_samples: [{ labels, value: 1 }],
+      },
+    ],
+  };
+}
+
+function labelsOf({ __name__ = '', ...labels }: Record<string, string>): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
+  return `${__name__}{${pairs.join(', ')}}`;
+}
+
+/** An hour and a half of a service that is well. */
+const QUIET_SERIES = [
+  ['up{job="agentd", instance="a"}', '1+0x100'],
+  ['process_start_time_seconds{job="agentd", instance="a"}', '1000+0x100'],
+  ['agentd_build_info{version="1", node="24", job="agentd", instance="a"}', '1+0x100'],
+  ['nodejs_eventloop_lag_p99_seconds{job="agentd", instance="a"}', '0.012+0x100'],
+  ['process_open_fds{job="agentd", instance="a"}', '100+0x100'],
+  ['process_max_fds{job="agentd", instance="a"}', '65536+0x100'],
+  ['agentd_messages_total{channel="webchat", outcome="answered"}', '0+600x100'],
+  ['agentd_messages_total{channel="webchat", outcome="failed"}', '0+6x100'],
+  ['agentd_messages_total{channel="webchat", outcome="blocked"}', '0+10x100'],
+  ['agentd_http_requests_total{route="/webchat/message", method="POST", status="200"}', '0+600x100'],
+  ['agentd_http_requests_total{route="/webchat/message", method="POST", status="502"}', '0+6x100'],
+  ['agentd_http_requests_total{route="/webchat/message", method="POST", status="429"}', '0+10x100'],
+  ['agentd_turn_duration_seconds_bucket{channel="webchat", le="10"}', '0+600x100'],
+  ['agentd_turn_duration_seconds_bucket{channel="webchat", le="+Inf"}', '0+600x100'],
+  ['agentd_runs{state="waiting", instance="a"}', '0 3 0 0 0 2 0x100'],
+  ['agentd_inbox_oldest_seconds{channel="teamchat"}', '0 4 9 0 2 200 0x100'],
+  ['agentd_deliveries_total{channel="teamchat", outcome="sent"}', '0+100x100'],
+  ['agentd_deliveries_total{channel="teamchat", outcome="retried"}', '0+5x100'],
+  ['agentd_deliveries_total{channel="teamchat", outcome="failed"}', '3+0x100'],
+  ['agentd_store_errors_total{instance="a"}', '2+0x100'],
+  ['agentd_store_duration_seconds_bucket{operation="commitTurn", le="0.01"}', '0+600x100'],
+  ['agentd_store_duration_seconds_bucket{operation="commitTurn", le="+Inf"}', '0+600x100'],
+  ['agentd_model_requests_total{model="m", outcome="ok"}', '0+600x100'],
+  ['agentd_model_requests_total{model="m", outcome="model_overloaded"}', '0+20x100'],
+  ['agentd_model_tokens_total{model="m", direction="input"}', '0+200000x100'],
+  ['agentd_tool_calls_total{tool="get_user", outcome="ok"}', '0+300x100'],
+  ['agentd_tool_calls_total{tool="get_user", outcome="sign_in_needed"}', '0+60x100'],
+  ['agentd_downstream_requests_total{source="api", status="200"}', '0+300x100'],
+  ['agentd_downstream_requests_total{source="api", status="401"}', '0+20x100'],
+  ['agentd_downstream_requests_total{source="api", status="timeout"}', '0+5x100'],
+  ['agentd_token_checks_total{outcome="valid"}', '0+300x100'],
+  ['agentd_token_checks_total{outcome="Token Expired"}', '0+300x100'],
+  ['agentd_token_checks_total{outcome="Invalid Signature"}', '0+10x100'],
+  ['agentd_guard_blocks_total{channel="webchat", reason="rate_limit"}', '0+10x100'],
+  ['agentd_rate_limited_total{route="/webchat/message"}', '0+10x100'],
+].map(([series, values]) => ({ series, values }));
+
+const QUIET = {
+  name: 'a quiet day',
+  interval: '1m',
+  input_series: QUIET_SERIES,
+  promql_expr_test: [{ expr: 'ALERTS', eval_time: '90m', exp_samples: [] }],
+};

@@ -1,0 +1,29 @@
+/** A metric as an expression names it. */
+export interface NamedMetric {
+  name: string;
+  /** Labels that it is matched by, with the text that they are compared with. */
+  matchers: { label: string; operator: string; value: string }[];
+}
+
+const SELECTOR = /\b((?:agentd|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g;
+const MATCHER = /(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"/g;
+const GROUPING = /\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)/g;
+
+/** The metrics of the daemon that an expression of PromQL, or a query for the values of a label, names. */
+export function metricsIn(expression: string): NamedMetric[] {
+  return [...expression.matchAll(SELECTOR)].map(([, name = '', matchers = '']) => ({
+    name,
+    matchers: [...matchers.matchAll(MATCHER)].map(([, label = '', operator = '', value = '']) => ({
+      label,
+      operator,
+      value,
+    })),
+  }));
+}
+
+/** The labels that an expression groups or joins by. */
+export function groupingsIn(expression: string): string[] {
+  return [...expression.matchAll(GROUPING)].flatMap(([, labels = '']) =>
+    labels.split(',').flatMap((label) => label.trim() || []),
+  );
+}

@@ -1,0 +1,49 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createDownstream } from '../../../src/daemon/downstream/client.ts';
+import { observedDownstream } from '../../../src/daemon/downstream/observed-downstream.ts';
+import { FakeApi, type Misbehaviour } from '../../support/fake-api.ts';
+
+// agentd-metrics(7), `agentd_downstream_requests_total`.
+
+const look = { method: 'GET', path: '/users', token: null } as const;
+
+let api: FakeApi;
+beforeAll(async () => {
+  api = await FakeApi.start({ secret: 'a secret of the tests that is long enough' });
+});
+afterEach(() => api.behave());
+afterAll(() => api.close());
+
+/** What is counted of a request. */
+async function counted(request: Parameters<ReturnType<typeof createDownstream>['send']>[0], url = api.url) {
+  const ends: unknown[] = [];
+  const client = observedDownstream(createDownstream({ baseUrl: url, timeoutMs: 200 }), 'api', {
+    downstreamEnded: (source, status) => void ends.push([source, status]),
+  });
+  await client.send(request).catch(() => undefined);
+  return ends;
+}
+
+test.each<[string, Misbehaviour, number | string]>([
+  ['its status', { status: 500, body: {} }, 500],
+  ['its status, if it is not JSON', { status: 200, body: 'no JSON' }, 200],
+  ['its status, if it is too long', 'huge', 200],
+  ['its status, if it leads elsewhere', { redirect: 'http://127.0.0.1:1/', status: 302 }, 302],
+  ['timeout, if there is none in time', 'hang', 'timeout'],
+])('an answer counts under %s', async (_what, how, status) => {
+  api.misbehave('/users', how);
+  expect(await counted(look)).toEqual([['api', status]]);
+});
+
+test('a system that is out of reach counts as unreachable', async () => {
+  expect(await counted(look, 'http://127.0.0.1:1')).toEqual([['api', 'unreachable']]);
+});
+
+test('a request that was never made does not count', async () => {
+  expect(await counted({ ...look, path: '/users/../admin' })).toEqual([]);
+});
+
+test('a request that its caller gave up does not count', async () => {
+  const signal = AbortSignal.abort(new Error('given up'));
+  expect(await counted({ ...look, signal })).toEqual([]);
+});

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import type { CallCredential } from '../../../src/daemon/tools/choose-credential.ts';
+import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
+import { openToolClient } from '../../../src/daemon/tools/open-tool-client.ts';
+import type { ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';
+import type { Span, SpanScope } from '../../../src/daemon/trace/span.ts';
+import { Trace } from '../../../src/daemon/trace/trace.ts';
+import { FakeApi } from '../../support/fake-api.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
+
+// agentd-telemetry(7), "Parents": requests to the systems that tools call carry the span of the request.
+
+let api: FakeApi;
+let elsewhere: FakeApi;
+beforeAll(async () => {
+  api = await FakeApi.start({ secret: 'a secret of the tests that is long enough' });
+  elsewhere = await FakeApi.start({ secret: 'a secret of the tests that is long enough' });
+});
+beforeEach(() => api.requests.splice(0));
+afterAll(() => Promise.all([api.close(), elsewhere.close()]));
+
+/** Spans that are told apart by their place in the tree. */
+function spanAt(place: string): Span {
+  return {
+    traceparent: place,
+    content: null,
+    child: (step) => spanAt(`${place}/${step}`),
+    event: () => {},
+    end: () => {},
+  };
+}
+
+function clientOf(
+  source: ToolSourceInfo,
+  credential: CallCredential,
+  scope: SpanScope | null = spanAt('message'),
+) {
+  const { log } = collectLog();
+  const trace = new Trace(systemClock, [], scope).begin('tool');
+  const call = { signal: new AbortController().signal, trace, request_id: 'r1', log };
+  const access = accessTo(source.target?.is_api ? api.url : undefined);
+  return openToolClient(
+    toolOf({ source, credentials: credential.use === 'default' ? 'default' : 'none' }),
+    credential,
+    call,
+    access,
+  ).client;
+}
+const sent = (path: string) => api.seen(path).map(({ headers }) => headers.traceparent);
+
+test('a request and a fetch carry theirs, whatever the tool or the library sets', async () => {
+  const client = clientOf(sourceOf({ base_url: api.url }), { use: 'none' });
+  await client.request({ method: 'GET', path: '/a', headers: { Traceparent: 'of the tool' } });
+  await client.fetch(`${api.url}/b`, { headers: { traceparent: 'of the library' } });
+  expect([sent('/a'), sent('/b')]).toEqual([['message/tool/downstream'], ['message/tool/downstream']]);
+});
+
+test('a log-in with default credentials serves several messages, and carries none', async () => {
+  const client = clientOf(builtInSource(api.url), { use: 'default', because: null });
+  await client.request({ method: 'GET', path: '/users' });
+  expect(sent('/authentication_token')).toEqual([undefined]);
+  expect(sent('/users')).toEqual(['message/tool/downstream']);
+});
+
+test('nothing is sent to another origin', async () => {
+  const client = clientOf(sourceOf({ base_url: api.url }), { use: 'none' });
+  await expect(client.fetch(`${elsewhere.url}/a`)).rejects.toThrow('another origin');
+  expect(elsewhere.requests).toEqual([]);
+});
+
+test('without spans there is no header', async () => {
+  const client = clientOf(sourceOf({ base_url: api.url }), { use: 'none' }, null);
+  await client.request({ method: 'GET', path: '/a' });
+  await client.fetch(`${api.url}/b`);
+  expect([...sent('/a'), ...sent('/b')]).toEqual([undefined, undefined]);
+});
