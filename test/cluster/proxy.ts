@@ -12,6 +12,8 @@ const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
 export interface Proxy {
   url: string;
+  /** What it has logged, but for connections that were refused, which it made up for. */
+  errors(): string[];
   stop(): Promise<void>;
 }
 
@@ -34,7 +36,7 @@ export async function startProxy(urls: readonly string[]): Promise<Proxy> {
   const file = join(directory, 'nginx.conf');
   writeFileSync(
     file,
-    `${user} daemon off; worker_processes 1; pid ${join(directory, 'pid')};\nevents { worker_connections 4096; }\nhttp {\n${temporary}\n${site}\n}\n`,
+    `${user} daemon off; worker_processes 1; pid ${join(directory, 'pid')};\nevents { worker_connections 4096; }\nhttp {\nkeepalive_requests 1000000;\n${temporary}\n${site}\n}\n`,
   );
   const log = join(directory, 'error.log');
   const child = execa('nginx', ['-e', log, '-c', file], { env: { PATH }, stdio: 'ignore', reject: false });
@@ -42,6 +44,10 @@ export async function startProxy(urls: readonly string[]): Promise<Proxy> {
   while ((await fetch(url).catch(() => null)) === null) await passed(20);
   return {
     url,
+    errors: () =>
+      readFileSync(log, 'utf8')
+        .split('\n')
+        .filter((line) => line !== '' && !line.includes('Connection refused')),
     async stop() {
       child.kill('SIGTERM');
       await child;

@@ -15,6 +15,8 @@ export interface RollingRestart {
   resumed: number;
   /** Streams whose events were not 1, 2, 3, … up to `stream_complete`. */
   broken: number;
+  /** What the proxy has logged of it. */
+  errors: string[];
 }
 
 /**
@@ -34,7 +36,15 @@ export async function rollingRestart({
   const fleet = await Fleet.start({ url: redis.url, replicas: 3 });
   const proxy = await startProxy(fleet.urls);
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
-  const result: RollingRestart = { requests: 0, restarts: 0, failed: {}, streams: 0, resumed: 0, broken: 0 };
+  const result: RollingRestart = {
+    requests: 0,
+    restarts: 0,
+    failed: {},
+    streams: 0,
+    resumed: 0,
+    broken: 0,
+    errors: [],
+  };
   try {
     let isOver = false;
     const client = async (n: number) => {
@@ -66,7 +76,7 @@ export async function rollingRestart({
     } while (result.requests < requests);
     isOver = true;
     await work;
-    return result;
+    return { ...result, errors: proxy.errors().slice(0, 10) };
   } finally {
     agent.destroy();
     await proxy.stop();
@@ -98,8 +108,8 @@ async function followStream(
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ user_id, message: 'say 40 50' }),
-  });
-  if (answer.status !== 200) return { isWhole: false, connections: 0 };
+  }).catch(() => null);
+  if (answer?.status !== 200) return { isWhole: false, connections: 0 };
   const { stream_id } = (await answer.json()) as { stream_id: string };
   const ids: number[] = [];
   for (let connections = 1; connections <= 20; connections++) {

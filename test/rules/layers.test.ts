@@ -23,7 +23,6 @@ const LAYERS: readonly (readonly string[])[] = [
     'printable.ts',
     'private-directory.ts',
     'provide-contracts.ts',
-    'quiet-tick.ts',
     'secret.ts',
     'source-location.ts',
     'time-limit.ts',

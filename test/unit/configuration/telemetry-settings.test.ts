@@ -119,6 +119,21 @@ describe('the settings of OpenTelemetry', () => {
     ]);
   });
 
+  it.each([
+    [
+      'http://collector.internal:4318',
+      ['OTEL_EXPORTER_OTLP_HEADERS: the headers are sent to collector.internal unencrypted'],
+    ],
+    ['https://collector.internal:4318', []],
+    ['http://127.0.0.1:4318', []],
+  ])('warn in production if headers travel unencrypted: to %s', async (endpoint, warned) => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x=1' };
+    const { warnings } = await configured({ ...env, NODE_ENV: 'production' });
+    expect(warnings.filter((warning) => warning.startsWith('OTEL_'))).toEqual(warned);
+    const { warnings: without } = await configured(env);
+    expect(without).toEqual([]);
+  });
+
   it('show no header, which may hold a key', async () => {
     const { effective } = await configured({ ...ON, OTEL_EXPORTER_OTLP_HEADERS: 'x=canary' });
     expect(JSON.stringify(effective)).not.toContain('canary');

@@ -105,7 +105,7 @@ export interface MemoryState {
   readonly audit_key: Uint8Array[];
   readonly tool_digests: Map<string, ToolDigest>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
-  /** The fingerprints of keys that have no answer: claimed, or known for a while. */
+  /** The fingerprints of keys that have no answer: claimed, or released and known until `expires_at`. */
   readonly fingerprints: Map<string, { fingerprint: string; expires_at: number }>;
   /** Tells the subscribers of all daemons of changes to streams. */
   readonly changes: EventEmitter;

@@ -13,7 +13,7 @@ import { LINK_COLUMNS, type LinkRow, linkOf } from './links.ts';
 import { PersonLogs } from './person-logs.ts';
 import { PersonTurns } from './person-turns.ts';
 import { scrub } from './scrub.ts';
-import { SESSION_COLUMNS, type SessionRow, sessionOf } from './sessions.ts';
+import { SESSION_COLUMNS, type SessionRow, sessionOf } from './session-row.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 type StreamRow = Pick<StreamRecord, 'owner' | 'reader'> & { id: number; start: string };
