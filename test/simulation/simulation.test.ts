@@ -11,7 +11,6 @@ const SOME_BUGS = [
   'two-commits',
   'unlocked-before-commit',
   'stale-append',
-  'failed-beside-answered',
   'written-before-journal',
   'unknown-repeated',
   'further-unconfirmed',
