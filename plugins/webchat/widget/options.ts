@@ -59,7 +59,7 @@ export function readOptions(script: HTMLScriptElement, site: SiteConfiguration):
 
 /** The service serves the script itself, so the script's address is the default. */
 function serviceOf(address: string): string {
-  const { origin, pathname } = new URL(address, location.href);
+  const { origin, pathname } = new URL(address);
   const at = pathname.lastIndexOf(SCRIPT_PATH);
   return origin + (at === -1 ? '' : pathname.slice(0, at));
 }

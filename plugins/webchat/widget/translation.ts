@@ -8,8 +8,8 @@ const SERVED = 'agentd-translations' as unknown as Translations;
 
 /** The language of the site, else of the visitor, else of the service; and the texts in it. */
 export function translationFor(site?: string): readonly [language: string, texts: Texts] {
-  const wanted = site ? [site] : navigator.languages;
-  const tags = [...wanted.flatMap((tag) => [tag, tag.slice(0, 2)]), ...Object.keys(SERVED)];
+  const wanted = site || navigator.language;
+  const tags = [wanted, wanted.slice(0, 2), ...Object.keys(SERVED)];
   const language = tags.find((tag) => SERVED[tag]) as string;
   return [site || language, SERVED[language] as Texts];
 }
