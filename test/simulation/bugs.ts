@@ -32,7 +32,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'claim-not-exclusive': {
     says: 'a claim that is valid is taken over',
-    seed: 7,
+    seed: 3,
     shows: /was claimed by . while the claim of . was valid/,
     changes: [
       {
@@ -69,13 +69,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'answer-before-commit': {
     says: 'the answer leaves before it is stored',
-    seed: 2,
+    seed: 3,
     shows: /was answered with .*, which is not stored/,
     changes: [{ file: STORE_REPLY, from: COMMIT, to: `outlet.complete(complete);\n    ${COMMIT}` }],
   },
   'two-commits': {
     says: 'the turn and the answer of its idempotency key are stored by two writes',
-    seed: 12,
+    seed: 33,
     shows: /was answered 2 times/,
     changes: [
       {
@@ -116,7 +116,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'key-kept-after-failure': {
     says: 'the claim of an idempotency key is not released if its message fails',
-    seed: 10,
+    seed: 31,
     shows: /claim of the key/,
     changes: [
       {
@@ -153,7 +153,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'session-before-lock': {
     says: 'a run uses the session as it was before it was locked',
-    seed: 10,
+    seed: 3,
     shows: /the store rejects|was shown \[.*\], and its session has/,
     changes: [
       {
@@ -165,7 +165,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'stale-append': {
     says: 'events are added to a stream under a claim that is gone',
-    seed: 7,
+    seed: 15,
     shows: /under a claim that is gone|the store rejects streams\.append/,
     changes: [
       {
@@ -177,7 +177,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'dead-streams-kept': {
     says: 'a stream whose daemon died is not ended',
-    seed: 7,
+    seed: 11,
     shows: /did not reap|does not come to rest/,
     changes: [
       {
@@ -201,7 +201,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'newest-first': {
     says: 'the newest message of a queue is answered first',
-    seed: 2,
+    seed: 1,
     shows: /not answered in their order/,
     changes: [
       {
@@ -259,25 +259,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'append-again': {
     says: 'events whose append failed are added again though they are stored',
-    seed: 312,
+    seed: 53,
     shows: /the store rejects (?:streams\.append|commitTurn)/,
     changes: [
       {
         file: 'src/daemon/stream/event-writer.ts',
         from: '(stream?.last_event ?? 0) > this.#stored',
         to: 'false',
-      },
-    ],
-  },
-  'failed-beside-answered': {
-    says: 'a failed turn is stored beside an answered one whose commit had an unknown outcome',
-    seed: 12,
-    shows: /was stored twice|the store rejects commitTurn/,
-    changes: [
-      {
-        file: 'src/daemon/message/run-turn.ts',
-        from: 'return !(error instanceof ClaimLost || error instanceof CommitUnknown);',
-        to: 'return !(error instanceof ClaimLost);',
       },
     ],
   },
@@ -337,7 +325,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'writes-of-anyone': {
     says: 'a write is recorded under a claim of the session that is gone',
-    seed: 52,
+    seed: 418,
     shows: /was recorded under a claim that is gone/,
     changes: [
       {
@@ -357,7 +345,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'further-unconfirmed': {
     says: 'a repeated run may write again in other words',
-    seed: 2,
+    seed: 64,
     shows: /wanted \d writes, and \d reached the API/,
     changes: [{ file: BIND_TOOLS, from: "known?.state === 'new' && known.further", to: 'false' }],
   },
@@ -381,7 +369,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'earlier-writes-untold': {
     says: 'a repeated run is not told what its turn has written',
-    seed: 2,
+    seed: 21,
     shows: /is told of/,
     changes: [
       {
@@ -427,7 +415,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'declined-and-done': {
     says: 'an action is carried out though the person declined it',
-    seed: 136,
+    seed: 143,
     shows: /nobody who was asked has confirmed it/,
     changes: [
       {
