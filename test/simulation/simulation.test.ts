@@ -11,6 +11,7 @@ const SOME_BUGS = [
   'two-commits',
   'unlocked-before-commit',
   'stale-append',
+  'failed-in-two-writes',
   'written-before-journal',
   'unknown-repeated',
   'further-unconfirmed',
