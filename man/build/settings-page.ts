@@ -2,26 +2,27 @@
  * The two files that are made from the records of the settings: agentd-settings(5) and the example
  * configuration. `npm run man` writes them; test/unit/settings/reference.test.ts holds them fresh.
  */
-import type { SettingRecord } from '../../src/channel/index.ts';
+import type { ChannelText, SettingRecord } from '../../src/channel/index.ts';
 import { loadPlugins } from '../../src/daemon/plugin/load.ts';
 import { exampleFile } from '../../src/daemon/settings/example-file.ts';
 import { formOf, type SettingGroup, settingGroups } from '../../src/daemon/settings/reference.ts';
 import { defaultOf } from '../../src/daemon/settings/texts-reference.ts';
-import { TEXTS, type TextRecord } from '../../src/daemon/texts/text-records.ts';
+import { textRecords } from '../../src/daemon/texts/text-records.ts';
 import { type PageText, pageText, prose, seeAlso, terms } from './markdown.ts';
 
 /** Path from the root of the repository → content, for the daemon and the bundled channels. */
 export async function settingsFiles(): Promise<Map<string, string>> {
   const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
   const groups = settingGroups(plugins.map(({ plugin }) => plugin));
+  const texts = plugins.flatMap(({ plugin }) => plugin.texts ?? []);
   return new Map([
-    ['man/agentd-settings.5.md', pageText(settingsPage(groups))],
+    ['man/agentd-settings.5.md', pageText(settingsPage(groups, texts))],
     ['config/agentd.example.yaml', exampleFile(groups)],
   ]);
 }
 
 /** agentd-settings(5), from the records of the settings. */
-export function settingsPage(groups: readonly SettingGroup[]): PageText {
+export function settingsPage(groups: readonly SettingGroup[], texts: readonly ChannelText[]): PageText {
   return {
     name: 'agentd-settings',
     section: '5',
@@ -34,7 +35,7 @@ export function settingsPage(groups: readonly SettingGroup[]): PageText {
       },
       { title: 'Plugins', body: PLUGINS },
       { title: 'Tools', body: TOOLS },
-      { title: 'Texts', body: TEXTS_BODY },
+      { title: 'Texts', body: textsBody(texts) },
       { title: 'Files', body: FILES },
       { title: 'Examples', body: EXAMPLES },
       {
@@ -100,23 +101,24 @@ const TOOLS = [
   ),
 ].join('\n\n');
 
-const TEXTS_BODY = [
-  prose(
-    'The key `texts` of the configuration file replaces texts that people see and that the agent did not write: by language (`de`, `pt-BR`), then by name. A text is Markdown; a button is plain text of at most 20 characters. A replacement contains every placeholder of the default, and no other. An unknown name, a wrong placeholder, and a word that both confirms and declines are problems of the configuration. Quote words such as `yes` and `no`, which YAML may read as truth values.',
-  ),
-  prose(
-    'The language is the claim `locale` of the person\u2019s token, else the one that the platform tells, else DEFAULT_LOCALE. A tag finds its own texts, then those of its language (`de` for `de-AT`), then those of DEFAULT_LOCALE, then the English defaults. A language for which there are no texts is passed over.',
-  ),
-  prose(
-    'Answers are compared with the words of the person\u2019s language: trimmed, without regard to case, without final punctuation. The first word of a list is the one that the question names.',
-  ),
-  terms(
-    Object.entries<TextRecord>(TEXTS).map(([name, record]) => ({
-      term: `\`${name}\``,
-      body: `${prose(record.sentence)}\n\n${prose(`Default: ${defaultOf(record)}.`)}`,
-    })),
-  ),
-].join('\n\n');
+const textsBody = (own: readonly ChannelText[]) =>
+  [
+    prose(
+      'The key `texts` of the configuration file replaces texts that people see and that the agent did not write: by language (`de`, `pt-BR`), then by name. A text is Markdown; a button is plain text of at most 20 characters. A replacement contains every placeholder of the default, and no other. An unknown name, a wrong placeholder, and a word that both confirms and declines are problems of the configuration. Quote words such as `yes` and `no`, which YAML may read as truth values. The package has German and Spanish texts to copy, in `config/texts.de.yaml` and `config/texts.es.yaml`.',
+    ),
+    prose(
+      'The language is the claim `locale` of the person\u2019s token, else the one that the platform or the browser tells, else DEFAULT_LOCALE. A tag finds its own texts, then those of its language (`de` for `de-AT`), then those of DEFAULT_LOCALE, then the English defaults. A language for which there are no texts is passed over.',
+    ),
+    prose(
+      'Answers are compared with the words of the person\u2019s language: trimmed, without regard to case, without final punctuation. The first word of a list is the one that the question names.',
+    ),
+    terms(
+      Object.entries(textRecords(own)).map(([name, record]) => ({
+        term: `\`${name}\``,
+        body: `${prose(record.sentence)}\n\n${prose(`Default: ${defaultOf(record)}.`)}`,
+      })),
+    ),
+  ].join('\n\n');
 
 const FILES = terms([
   {

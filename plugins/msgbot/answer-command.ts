@@ -1,16 +1,6 @@
-import type { ChannelLinks } from '../../src/channel/index.ts';
+import type { ChannelScope, ChannelText } from '../../src/channel/index.ts';
 import type { ParsedCommand } from './parse.ts';
-import {
-  FORWARDED,
-  GREETING,
-  GREETING_IN_GROUP,
-  NOT_IN_GROUPS,
-  notSignedIn,
-  SIGNED_OUT,
-  signedIn,
-  TOKEN_MISSING,
-  WAS_NOT_SIGNED_IN,
-} from './texts.ts';
+import { signedIn, TEXTS } from './texts.ts';
 
 export interface CommandAnswer {
   text: string;
@@ -24,23 +14,27 @@ export interface CommandAnswer {
  * @throws `unavailable` if the store is out of reach
  */
 export async function answerCommand(
-  { command, inPrivate, forwarded, user_id, place: { message_id } }: ParsedCommand,
-  links: ChannelLinks,
+  { command, inPrivate, forwarded, user_id, place: { message_id, locale } }: ParsedCommand,
+  scope: Pick<ChannelScope, 'links' | 'say'>,
 ): Promise<CommandAnswer> {
+  const { links } = scope;
+  const say = (text: ChannelText) => scope.say(text, {}, locale);
   if (command.name !== 'service_auth')
-    return { text: inPrivate ? GREETING : GREETING_IN_GROUP, hidesMessage: false };
+    return { text: say(inPrivate ? TEXTS.greeting : TEXTS.greeting_in_group), hidesMessage: false };
   const { argument } = command;
   const isOff = argument.toLowerCase() === 'off';
   const hidesMessage = argument !== '' && !isOff;
-  if (!inPrivate) return { text: NOT_IN_GROUPS, hidesMessage };
-  if (argument === '') return { text: TOKEN_MISSING, hidesMessage };
+  if (!inPrivate) return { text: say(TEXTS.not_in_groups), hidesMessage };
+  if (argument === '') return { text: say(TEXTS.token_missing), hidesMessage };
   // A person who forwards another person's message does not ask to be linked.
-  if (forwarded) return { text: FORWARDED, hidesMessage };
+  if (forwarded) return { text: say(TEXTS.forwarded), hidesMessage };
   if (isOff) {
     const removed = await links.unlink(user_id, { message_id });
-    return { text: removed ? SIGNED_OUT : WAS_NOT_SIGNED_IN, hidesMessage };
+    return { text: say(removed ? TEXTS.signed_out : TEXTS.was_not_signed_in), hidesMessage };
   }
   const answer = await links.link(user_id, argument, { message_id });
-  const text = answer.linked ? signedIn(answer.email, answer.expires_at) : notSignedIn(answer.reason);
+  const text = answer.linked
+    ? signedIn(scope, answer.email, answer.expires_at, answer.locale ?? locale)
+    : scope.say(TEXTS.not_signed_in, { reason: answer.reason }, locale);
   return { text, hidesMessage };
 }

@@ -5,6 +5,7 @@ import { checkToken } from './check.ts';
 import { Receiver } from './receive.ts';
 import { checkRegistration, register, WEBHOOK_PATH } from './registration.ts';
 import { Sender } from './send.ts';
+import { TEXTS } from './texts.ts';
 
 /** A shorter secret can be guessed. */
 const SECRET_MIN = 16;
@@ -55,6 +56,7 @@ const msgbot: ChannelPlugin = {
     idsOf: (given) => (/^[1-9]\d{0,15}$/.test(given.trim()) ? [given.trim()] : []),
   },
   simulator: async () => (await import('./simulator.ts')).simulator,
+  texts: Object.values(TEXTS),
   setup: {
     settings: ['MSGBOT_BOT_TOKEN', 'MSGBOT_WEBHOOK_SECRET'],
     run(address, scope) {

@@ -29,6 +29,8 @@ export interface Place {
   reply_to: JsonObject;
   /** Identifies the message, and each edit of it that gets its own answer. */
   message_id: string;
+  /** Language of the sender's app; null: the platform does not say. */
+  locale: string | null;
 }
 
 /** Commands that the channel answers itself. All others are text for the agent. */
@@ -104,7 +106,7 @@ export function messageOf(written: Written, text: string): IncomingMessage {
 }
 
 function placeOf(written: Written): Place {
-  const { chat, id, topic, place, edited } = written;
+  const { chat, id, topic, place, edited, language } = written;
   return {
     // In a group, the reply quotes the message that it answers. In a private chat this is not needed.
     reply_to: {
@@ -113,6 +115,7 @@ function placeOf(written: Written): Place {
       ...(place === 'group' ? { answers: id } : {}),
     },
     message_id: edited === null ? messageId(written) : `${messageId(written)}:${edited}`,
+    locale: language,
   };
 }
 

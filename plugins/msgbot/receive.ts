@@ -5,7 +5,7 @@ import type { Bot } from './bot.ts';
 import { PlatformFailure } from './failures.ts';
 import { type Parsed, type ParsedCommand, type Place, parse } from './parse.ts';
 import { type Press, readPress } from './read-press.ts';
-import { NOTHING_SAID, TOO_LONG, WORDS_ONLY } from './texts.ts';
+import { TEXTS } from './texts.ts';
 import { isSigned, SECRET_HEADER } from './verify.ts';
 
 /** How long an update waits for the bot's name if it needs it, ms. */
@@ -13,7 +13,11 @@ const NAME_WAIT_MS = 2000;
 /** Most albums that are remembered because one of their messages had text. */
 const ALBUMS_MAX = 1000;
 
-const HINTS = { content: WORDS_ONLY, empty: NOTHING_SAID, 'too-long': TOO_LONG } as const;
+const HINTS = {
+  content: TEXTS.text_only,
+  empty: TEXTS.nothing_said,
+  'too-long': TEXTS.too_long,
+} as const;
 
 /**
  * Handles the platform's updates. If a method resolves, the answer is 200 and the platform does not deliver the
@@ -89,21 +93,24 @@ export class Receiver {
 
   async #answer(parsed: ParsedCommand): Promise<void> {
     if (parsed.command.name !== 'service_auth') {
-      const { text } = await answerCommand(parsed, this.#scope.links);
+      const { text } = await answerCommand(parsed, this.#scope);
       // Every edit in a group and every edited command gets an answer.
       return this.#giveHint(parsed.place, text, `${parsed.user_id} ${parsed.command.name}`);
     }
-    const { text, hidesMessage } = await answerCommand(parsed, this.#scope.links);
+    const { text, hidesMessage } = await answerCommand(parsed, this.#scope);
     // It is part of the answer, so it is as durable: a person who reads the answer knows that the token was deleted.
     const reply_to: JsonObject = hidesMessage
-      ? { ...parsed.place.reply_to, deletes: parsed.message }
+      ? { ...parsed.place.reply_to, deletes: parsed.message, locale: parsed.place.locale }
       : parsed.place.reply_to;
     await this.#scope.notify(reply_to, text, { message_id: parsed.place.message_id });
   }
 
   async #hint({ place, about, album }: Extract<Parsed, { kind: 'no-words' }>): Promise<void> {
     if (album !== null && this.#albumsWithWords.has(album)) return;
-    await this.#giveHint({ ...place, message_id: album ?? place.message_id }, HINTS[about]);
+    await this.#giveHint(
+      { ...place, message_id: album ?? place.message_id },
+      this.#scope.say(HINTS[about], {}, place.locale),
+    );
   }
 
   async #giveHint({ reply_to, message_id }: Place, text: string, about = ''): Promise<void> {

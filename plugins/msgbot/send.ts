@@ -1,10 +1,10 @@
 import type { Api } from 'grammy';
-import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
+import type { ChannelScope, ChannelText, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 import { plainText } from './plain-text.ts';
 import type { Part } from './question.ts';
-import { COULD_NOT_DELETE, DELETE_IT_YOURSELF } from './texts.ts';
+import { TEXTS } from './texts.ts';
 
 /** No part is started later than this after the first, ms. The daemon stops waiting for `send` after a minute. */
 const BEGIN_WITHIN_MS = 40_000;
@@ -23,6 +23,8 @@ interface Target {
   answers: number | null;
   /** A message with a token, which is deleted before the reply is sent. */
   deletes: number | null;
+  /** The language of its sender. */
+  locale: string | null;
 }
 
 /** Sends replies and notices. */
@@ -69,10 +71,11 @@ export class Sender {
   async #partsOf(
     id: string,
     text: string,
-    { chat, deletes }: Target,
+    { chat, deletes, locale }: Target,
     confirmation: OutgoingReply['confirmation'],
   ): Promise<readonly Part[]> {
-    const trouble = deletes === null ? null : await this.#delete(id, chat, deletes);
+    const failed = deletes === null ? null : await this.#delete(id, chat, deletes);
+    const trouble = failed === null ? null : this.#scope.say(failed, {}, locale);
     // Loaded with the first reply, so that a daemon without this channel does not load it.
     const { partsOf } = await import('./question.ts');
     return partsOf(trouble === null ? text : `${text}\n\n${trouble}`, confirmation);
@@ -82,7 +85,7 @@ export class Sender {
    * Null if the message was deleted, else the text for its sender. If the platform fails, the answer waits for one
    * more attempt only, so that its reader can delete the message soon.
    */
-  async #delete(id: string, chat: number, message: number): Promise<string | null> {
+  async #delete(id: string, chat: number, message: number): Promise<ChannelText | null> {
     try {
       await this.#inChat(chat, (at) => this.#api.call((api) => api.deleteMessage(at, message)));
       return null;
@@ -91,7 +94,7 @@ export class Sender {
       if (error.refusal === 'gone') return null;
       if (!error.isFinal && this.#isFirstTry(id)) throw error;
       this.#scope.log.warn({ failure: error.message }, 'a message with a token could not be deleted');
-      return error.isFinal ? DELETE_IT_YOURSELF : COULD_NOT_DELETE;
+      return error.isFinal ? TEXTS.delete_it_yourself : TEXTS.could_not_delete;
     }
   }
 
@@ -151,8 +154,14 @@ export class Sender {
   }
 }
 
-function targetOf({ chat, topic, answers, deletes }: JsonObject): Target {
+function targetOf({ chat, topic, answers, deletes, locale }: JsonObject): Target {
   if (typeof chat !== 'number') throw new Error('a reply without a chat');
   const numberOr = (value: unknown) => (typeof value === 'number' ? value : null);
-  return { chat, topic: numberOr(topic), answers: numberOr(answers), deletes: numberOr(deletes) };
+  return {
+    chat,
+    topic: numberOr(topic),
+    answers: numberOr(answers),
+    deletes: numberOr(deletes),
+    locale: typeof locale === 'string' ? locale : null,
+  };
 }

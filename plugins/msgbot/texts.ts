@@ -1,54 +1,97 @@
+import type { ChannelScope, ChannelText } from '../../src/channel/index.ts';
+
 /** Texts that people read and that the agent did not write. Markdown, like replies. */
+export const TEXTS = {
+  greeting: text(
+    'greeting',
+    'The answer to `/start` and `/help` in a private chat.',
+    [
+      'Hello! Write to me, and I will answer.',
+      '',
+      'To sign in, send `/service_auth` and the token that the website gives you: `/service_auth TOKEN`. I will then delete your message, because the token is a secret. `/service_auth off` signs you out.',
+    ].join('\n'),
+  ),
+  greeting_in_group: text(
+    'greeting_in_group',
+    'The answer to `/start` and `/help` in a group.',
+    'Hello! Mention me or reply to one of my messages, and I will answer. To sign in, write to me in a private chat.',
+  ),
+  text_only: text(
+    'text_only',
+    'The answer to a message without text.',
+    'Sorry, I can only read text. Please describe it in words.',
+  ),
+  nothing_said: text(
+    'nothing_said',
+    'The answer to a mention without a question.',
+    'You mentioned me without a question. Please write the question in the same message.',
+  ),
+  too_long: text(
+    'too_long',
+    'The answer to a message that is too long.',
+    'Sorry, this message is too long. Please send several shorter ones.',
+  ),
+  token_missing: text(
+    'token_missing',
+    'The answer to a sign-in without a token. It begins with ❌ and names the reason.',
+    '❌ Not signed in: JWT Malformed, because there is no token. Send the command with the token that the website gives you: `/service_auth TOKEN`. `/service_auth off` signs you out.',
+  ),
+  // Says nothing about the token, and not whether it is valid: a group reads it.
+  not_in_groups: text(
+    'not_in_groups',
+    'The answer to a sign-in in a group, which reads it.',
+    'This command works only in a private chat with me.',
+  ),
+  delete_it_yourself: text(
+    'delete_it_yourself',
+    'The end of an answer if the bot may not delete the message with the token.',
+    'Please delete your message yourself: I am not allowed to.',
+  ),
+  // For a platform that refused, for any reason.
+  could_not_delete: text(
+    'could_not_delete',
+    'The end of an answer if the message with the token could not be deleted.',
+    'Please delete your message yourself: I could not.',
+  ),
+  signed_out: text('signed_out', 'Confirms that a person signed out.', '✅ You are signed out here.'),
+  was_not_signed_in: text(
+    'was_not_signed_in',
+    'The answer to a sign-out of a person who was not signed in.',
+    'You were not signed in here.',
+  ),
+  forwarded: text(
+    'forwarded',
+    'The answer to a sign-in that somebody forwarded.',
+    '❌ Not signed in: you forwarded another person’s message. Please send the command yourself.',
+  ),
+  signed_in: text(
+    'signed_in',
+    'Confirms that a person signed in. {email} is shown as code; {time} is in UTC.',
+    '✅ You are signed in here as {email}, until {time} (UTC).',
+  ),
+  not_signed_in: text(
+    'not_signed_in',
+    'The answer to a sign-in that failed. {reason} is one of those of agentd-identity(7).',
+    '❌ Not signed in: {reason}. Please get a new token from the website.',
+  ),
+} as const;
 
-export const GREETING = [
-  'Hello! Write to me, and I will answer.',
-  '',
-  'To sign in, send `/service_auth` and the token that the website gives you: `/service_auth TOKEN`. I will then delete your message, because the token is a secret. `/service_auth off` signs you out.',
-].join('\n');
-
-export const GREETING_IN_GROUP =
-  'Hello! Mention me or reply to one of my messages, and I will answer. To sign in, write to me in a private chat.';
-
-export const WORDS_ONLY = 'Sorry, I can only read text. Please describe it in words.';
-
-export const NOTHING_SAID =
-  'You mentioned me without a question. Please write the question in the same message.';
-
-export const TOO_LONG = 'Sorry, this message is too long. Please send several shorter ones.';
-
-export const TOKEN_MISSING =
-  '❌ Not signed in: JWT Malformed, because there is no token. Send the command with the token that the website gives you: `/service_auth TOKEN`. `/service_auth off` signs you out.';
-
-/** Says nothing about the token, and not whether it is valid: a group reads it. */
-export const NOT_IN_GROUPS = 'This command works only in a private chat with me.';
-
-export const DELETE_IT_YOURSELF = 'Please delete your message yourself: I am not allowed to.';
-
-/** For a platform that refused, for any reason. */
-export const COULD_NOT_DELETE = 'Please delete your message yourself: I could not.';
-
-export const SIGNED_OUT = '✅ You are signed out here.';
-
-export const WAS_NOT_SIGNED_IN = 'You were not signed in here.';
-
-export const FORWARDED =
-  '❌ Not signed in: you forwarded another person’s message. Please send the command yourself.';
+type Say = Pick<ChannelScope, 'say'>;
 
 /** @param expires_at ms since the epoch */
-export function signedIn(email: string, expires_at: number): string {
-  return `✅ You are signed in here as ${asCode(email)}, until ${inWords(expires_at)}.`;
+export function signedIn(scope: Say, email: string, expires_at: number, locale: string | null): string {
+  return scope.say(TEXTS.signed_in, { email: asCode(email), time: inWords(expires_at) }, locale);
 }
 
-/** @param reason why the token is invalid (agentd-message(7)) */
-export function notSignedIn(reason: string): string {
-  return `❌ Not signed in: ${reason}. Please get a new token from the website.`;
+function text(name: string, sentence: string, english: string): ChannelText {
+  return { name: `msgbot_${name}`, sentence, default: english };
 }
 
 function inWords(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} (UTC)`;
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }
 
 /** The text as code, with any characters in it. */
-function asCode(text: string): string {
-  return `\`${text.replace(/[`\p{Cc}]/gu, '')}\``;
+function asCode(value: string): string {
+  return `\`${value.replace(/[`\p{Cc}]/gu, '')}\``;
 }

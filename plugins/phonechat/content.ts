@@ -1,5 +1,6 @@
-import { type ConfirmationAnswer, readPressPayload } from '../../src/channel/index.ts';
+import { type ChannelText, type ConfirmationAnswer, readPressPayload } from '../../src/channel/index.ts';
 import { type Fields, fieldsOf, stringOf, wordsOf } from './json.ts';
+import { KINDS } from './texts.ts';
 
 /** The content of a message, as far as an agent that reads text can use it. */
 export type Content =
@@ -7,26 +8,13 @@ export type Content =
   /** A button of a question. */
   | { kind: 'press'; confirm: ConfirmationAnswer }
   /** Other content, as a plural noun (`pictures`), with its caption. */
-  | { kind: 'other'; what: string; caption?: string }
+  | { kind: 'other'; what: ChannelText; caption?: string }
   /** The sender edited an earlier message. */
   | { kind: 'edit'; message_id: string; text: string }
   /** Nothing that needs an answer. */
   | { kind: 'none' };
 
 const NONE: Content = { kind: 'none' };
-
-/** Names of content types for people (Cloud API, "messages webhook reference"). */
-const CALLED: ReadonlyMap<string, string> = new Map([
-  ['image', 'pictures'],
-  ['video', 'videos'],
-  ['audio', 'voice messages or audio'],
-  ['document', 'documents'],
-  ['sticker', 'stickers'],
-  ['location', 'locations'],
-  ['contacts', 'contacts'],
-  ['order', 'orders'],
-  ['interactive', 'forms'],
-]);
 
 /**
  * Types without text of the sender: `unsupported` (also edits, polls, and what the platform could not read),
@@ -96,6 +84,6 @@ function textOr(value: unknown, otherwise: Content): Content {
 }
 
 function other(type: string, caption?: string): Content {
-  const what = CALLED.get(type) ?? 'this kind of message';
+  const what = Object.hasOwn(KINDS, type) ? KINDS[type as keyof typeof KINDS] : KINDS.other;
   return { kind: 'other', what, ...(caption === undefined ? {} : { caption }) };
 }

@@ -7,6 +7,7 @@ import { idsOf } from './phone-number.ts';
 import { TEXT_LIMIT } from './platform.ts';
 import { checkRegistration, register } from './registration.ts';
 import { Sender } from './send.ts';
+import { KINDS, TEXTS } from './texts.ts';
 import { ReadMarks } from './typing.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 
@@ -73,6 +74,7 @@ const phonechat: ChannelPlugin = {
   },
   linking: { word: 'phone', argument: 'NUMBER', idsOf },
   simulator: async () => (await import('./simulator.ts')).simulator,
+  texts: [...Object.values(TEXTS), ...Object.values(KINDS)],
   setup: {
     settings: ['PHONECHAT_ACCESS_TOKEN', 'PHONECHAT_PHONE_NUMBER_ID', 'PHONECHAT_VERIFY_TOKEN'],
     run(address, scope) {

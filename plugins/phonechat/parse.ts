@@ -1,8 +1,14 @@
-import { type IncomingMessage, isTooLong, type JsonObject, TEXT_MAX } from '../../src/channel/index.ts';
+import {
+  type ChannelText,
+  type IncomingMessage,
+  isTooLong,
+  type JsonObject,
+} from '../../src/channel/index.ts';
 import { type Content, contentOf } from './content.ts';
 import { codeOf, type Fields, fieldsOf, idOf, objectsOf, stringOf } from './json.ts';
 import { MESSAGES_FIELD, WEBHOOK_OBJECT } from './platform.ts';
 import { readStatuses, type Status } from './statuses.ts';
+import { TEXTS } from './texts.ts';
 import { groupOf, placeOf, type Who, whoWrote } from './who.ts';
 
 /** Leaves room for the prefix of the ids of hints. */
@@ -15,7 +21,9 @@ export interface Hint {
   message_id: string;
   user_id: string;
   place: JsonObject;
-  text: string;
+  text: ChannelText;
+  /** The kind of content that the text names; null: it names none. */
+  what: ChannelText | null;
 }
 
 export interface Edit {
@@ -119,7 +127,7 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   const place = placeOf(number_id, who, group);
   // Nobody in a group asked the agent to look at a picture.
   if (hint !== null && group === null)
-    parsed.hints.push({ message_id, user_id: who.user_id, place, text: hint });
+    parsed.hints.push({ message_id, user_id: who.user_id, place, ...hint });
   if (text === undefined || isTooLong(text)) return group === null ? null : 'no text to read, in a group';
   parsed.messages.push({ ...messageOf(message, message_id, who, { number_id, group }), text });
   return null;
@@ -154,12 +162,11 @@ function takeEdit({ message_id, text }: Edit, parsed: Parsed): string | null {
 }
 
 /** The hint about content that cannot be read; null if all of it was read. */
-function hintFor(content: Extract<Content, { kind: 'text' | 'other' }>): string | null {
-  if (isTooLong(content.kind === 'text' ? content.text : (content.caption ?? ''))) return tooLong();
+function hintFor(content: Extract<Content, { kind: 'text' | 'other' }>): Pick<Hint, 'text' | 'what'> | null {
+  const read = content.kind === 'text' ? content.text : (content.caption ?? '');
+  if (isTooLong(read)) return { text: TEXTS.too_long, what: null };
   if (content.kind === 'text') return null;
-  return content.caption === undefined
-    ? `I can only read text, not ${content.what}. Please describe it in words.`
-    : `I can only read the text of your message, not ${content.what}.`;
+  return { text: content.caption === undefined ? TEXTS.text_only : TEXTS.caption_only, what: content.what };
 }
 
 /** Session id (agentd-phonechat(7)). Ids of groups have their own prefix, because the platform chooses them. */
@@ -187,10 +194,6 @@ function messageIdOf(value: unknown): string | undefined {
   const id = stringOf(value);
   if (id === undefined || id === '' || id.length > MESSAGE_ID_MAX || !id.isWellFormed()) return undefined;
   return /\p{Cc}/u.test(id) ? undefined : id;
-}
-
-function tooLong(): string {
-  return `Your message is too long: I can read up to ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 }
 
 function describeError({ code, title, message }: Fields): string {

@@ -1,9 +1,10 @@
-import type {
-  ChannelRequest,
-  ChannelResponse,
-  ChannelScope,
-  IncomingMessage,
-  Route,
+import {
+  type ChannelRequest,
+  type ChannelResponse,
+  type ChannelScope,
+  type IncomingMessage,
+  type Route,
+  TEXT_MAX,
 } from '../../src/channel/index.ts';
 import type { Configured } from './configured.ts';
 import { type Parsed, parse } from './parse.ts';
@@ -76,9 +77,13 @@ class Webhook {
       await this.#scope.enqueue(parsed.messages.slice(at, at + ACCEPT_MAX), request);
     for (const press of parsed.presses) await this.#take(press, request);
     for (const { message_id, text } of parsed.edits) await this.#scope.edit(message_id, text);
-    for (const { message_id, user_id, place, text } of parsed.hints) {
+    for (const { message_id, user_id, place, text, what } of parsed.hints) {
+      const values = { max: TEXT_MAX.toLocaleString('en'), what: what === null ? '' : this.#scope.say(what) };
       // The id of the message belongs to its caption, if it has one.
-      await this.#scope.notify(place, text, { message_id: `hint:${message_id}`, throttle_key: user_id });
+      await this.#scope.notify(place, this.#scope.say(text, values), {
+        message_id: `hint:${message_id}`,
+        throttle_key: user_id,
+      });
     }
     return { status: 200 };
   }

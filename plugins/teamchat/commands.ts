@@ -1,4 +1,5 @@
 import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
+import { TEXTS } from './texts.ts';
 
 /** The platform waits 3 s for the answer to a command; ms. */
 const ANSWER_MS = 2500;
@@ -18,16 +19,6 @@ export interface CommandAnswer {
   text: string;
 }
 
-const HINT = 'To sign in, send `/service-auth` followed by your token. `/service-auth off` signs you out.';
-const NOT_KNOWN = `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HINT}`;
-/** An empty text is an invalid token: every failure begins with its mark and has the reason (agentd-teamchat(7)). */
-const NO_TOKEN = `❌ You could not be signed in: JWT Malformed, because there is no token. ${HINT}`;
-const SIGNED_OUT = '✅ You are signed out.';
-const WAS_NOT_SIGNED_IN = '✅ You are signed out; you were not signed in before.';
-const NOT_DONE = '❌ The service cannot store this at the moment. Please try again in a minute.';
-const NOT_KNOWN_YET =
-  '❌ This took too long, and I do not know whether it was done. Please try again in a minute.';
-
 /**
  * Answers a slash command: `/service-auth <token>` links the sender to the person of the token, `/service-auth off`
  * removes the link (agentd-teamchat(7)). A repeated request changes nothing and gets the first answer. The same
@@ -37,10 +28,10 @@ export async function answerCommand(
   { command, text, user, request }: TypedCommand,
   scope: ChannelScope,
 ): Promise<CommandAnswer> {
-  if (command.toLowerCase() !== '/service-auth') return ephemeral(NOT_KNOWN);
+  if (command.toLowerCase() !== '/service-auth') return ephemeral(scope.say(TEXTS.unknown_command));
   const argument = text.trim();
-  if (argument === '') return ephemeral(NO_TOKEN);
-  if (argument.toLowerCase() === 'help') return ephemeral(HINT);
+  if (argument === '') return ephemeral(scope.say(TEXTS.token_missing));
+  if (argument.toLowerCase() === 'help') return ephemeral(scope.say(TEXTS.how_to_sign_in));
   const isOff = argument.toLowerCase() === 'off';
   const asked = { message_id: `command:${request}` };
   const done = isOff ? signOut(user, asked, scope) : signIn(user, argument, asked, scope);
@@ -49,27 +40,34 @@ export async function answerCommand(
 
 async function signIn(user: string, token: string, asked: LinkRequest, scope: ChannelScope): Promise<string> {
   const answer = await scope.links.link(user, token, asked);
-  return answer.linked ? confirmation(answer) : `❌ You could not be signed in: ${answer.reason}.`;
+  return answer.linked
+    ? confirmation(answer, scope)
+    : scope.say(TEXTS.not_signed_in, { reason: answer.reason });
 }
 
 async function signOut(user: string, asked: LinkRequest, scope: ChannelScope): Promise<string> {
-  return (await scope.links.unlink(user, asked)) ? SIGNED_OUT : WAS_NOT_SIGNED_IN;
+  return (await scope.links.unlink(user, asked))
+    ? scope.say(TEXTS.signed_out)
+    : scope.say(TEXTS.was_not_signed_in);
 }
 
-function confirmation({ email, expires_at }: Extract<LinkAnswer, { linked: true }>): string {
-  const until = new Date(expires_at).toISOString().slice(0, 16).replace('T', ' ');
-  return `✅ You are signed in as ${escaped(email)} until ${until} (UTC). \`/service-auth off\` signs you out.`;
+function confirmation(
+  { email, expires_at, locale }: Extract<LinkAnswer, { linked: true }>,
+  scope: ChannelScope,
+): string {
+  const time = new Date(expires_at).toISOString().slice(0, 16).replace('T', ' ');
+  return scope.say(TEXTS.signed_in, { email: escaped(email), time }, locale);
 }
 
 /** The person gets a sentence. Otherwise the platform would show an error code. */
-async function inTime(work: Promise<string>, { log }: ChannelScope): Promise<string> {
+async function inTime(work: Promise<string>, scope: ChannelScope): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {
-    timer = setTimeout(resolve, ANSWER_MS, NOT_KNOWN_YET);
+    timer = setTimeout(resolve, ANSWER_MS, scope.say(TEXTS.not_known_yet));
   });
   const done = work.catch((error: unknown) => {
-    log.error({ err: error }, 'a command failed');
-    return NOT_DONE;
+    scope.log.error({ err: error }, 'a command failed');
+    return scope.say(TEXTS.not_done);
   });
   try {
     return await Promise.race([done, late]);

@@ -1,9 +1,10 @@
-import type {
-  Channel,
-  ChannelPlugin,
-  ChannelRequest,
-  ChannelResponse,
-  ChannelScope,
+import {
+  type Channel,
+  type ChannelPlugin,
+  type ChannelRequest,
+  type ChannelResponse,
+  type ChannelScope,
+  TEXT_MAX,
 } from '../../src/channel/index.ts';
 import { checkToken } from './check.ts';
 import { createCall } from './client.ts';
@@ -18,6 +19,7 @@ import { checkScopes, printManifest } from './registration.ts';
 import { createSend } from './send.ts';
 import { SETTINGS, secret } from './settings.ts';
 import { StatusLine } from './status.ts';
+import { TEXTS } from './texts.ts';
 import { isSigned, nameOf } from './verify.ts';
 
 /** Users that can be linked: of the workspace, or of another one with the workspace before the user id. */
@@ -51,6 +53,7 @@ const teamchat: ChannelPlugin = {
     },
   },
   simulator: async () => (await import('./simulator.ts')).createSimulator(),
+  texts: Object.values(TEXTS),
   setup: { settings: [], run: printManifest },
   create: (scope) => createTeamchat(scope),
 };
@@ -98,10 +101,14 @@ function createTeamchat(scope: ChannelScope): Channel {
         await scope.enqueue([parsed.message], request);
         break;
       case 'unreadable':
-        await scope.notify(parsed.reply_to, parsed.notice, {
-          message_id: parsed.message_id,
-          throttle_key: String(parsed.reply_to.channel),
-        });
+        await scope.notify(
+          parsed.reply_to,
+          scope.say(parsed.notice, { max: TEXT_MAX.toLocaleString('en') }),
+          {
+            message_id: parsed.message_id,
+            throttle_key: String(parsed.reply_to.channel),
+          },
+        );
         break;
       case 'edit':
         await scope.edit(parsed.message_id, parsed.text);

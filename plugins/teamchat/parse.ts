@@ -1,12 +1,18 @@
-import { type IncomingMessage, isTooLong, type JsonObject, TEXT_MAX } from '../../src/channel/index.ts';
+import {
+  type ChannelText,
+  type IncomingMessage,
+  isTooLong,
+  type JsonObject,
+} from '../../src/channel/index.ts';
 import { type Fields, fieldsOf, isId, isTimestamp, listOf, UNTOLD_TEAM } from './payload.ts';
 import { readText, withoutMentions } from './read-text.ts';
+import { TEXTS } from './texts.ts';
 
 /** The content of a delivery of the Events API: at most one thing. */
 export type Parsed =
   | { kind: 'message'; message: IncomingMessage }
   /** A message to the bot without readable text. The sender gets a hint. */
-  | { kind: 'unreadable'; message_id: string; reply_to: JsonObject; notice: string }
+  | { kind: 'unreadable'; message_id: string; reply_to: JsonObject; notice: ChannelText }
   | { kind: 'edit'; message_id: string; text: string }
   | { kind: 'challenge'; challenge: string }
   /** The platform withholds something; `why` is for the log. */
@@ -15,9 +21,6 @@ export type Parsed =
   | { kind: 'nothing'; why: string };
 
 const NAME_MAX = 200;
-
-const NO_WORDS = 'Sorry, I can only read text. Please describe it in words.';
-const ONLY_A_MENTION = 'You mentioned me without a question. Please write the question in the same message.';
 
 /** Message types with a text of a person. All others come from the platform or a bot. */
 const WRITTEN: readonly unknown[] = [undefined, null, 'file_share', 'thread_broadcast', 'me_message'];
@@ -75,9 +78,9 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   const message_id = `${channel}:${ts}`;
   const reply_to: JsonObject = thread === null ? { channel } : { channel, thread_ts: thread };
   const text = wordsFor(event, us);
-  const unreadable = (notice: string): Parsed => ({ kind: 'unreadable', message_id, reply_to, notice });
-  if (text === '') return unreadable(event.text && !hasFiles(event) ? ONLY_A_MENTION : NO_WORDS);
-  if (isTooLong(text)) return unreadable(tooLong());
+  const unreadable = (notice: ChannelText): Parsed => ({ kind: 'unreadable', message_id, reply_to, notice });
+  if (text === '') return unreadable(event.text && !hasFiles(event) ? TEXTS.nothing_said : TEXTS.text_only);
+  if (isTooLong(text)) return unreadable(TEXTS.too_long);
   const user_name = nameOf(event);
   return {
     kind: 'message',
@@ -184,10 +187,6 @@ function nameOf({ user_profile }: Fields): string {
 
 function hasFiles({ files }: Fields): boolean {
   return listOf(files).length > 0;
-}
-
-function tooLong(): string {
-  return `Sorry, this is too long: a message may have ${TEXT_MAX.toLocaleString('en')} characters. Please send it in parts.`;
 }
 
 function nothing(why: string): Parsed {

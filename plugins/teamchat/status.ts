@@ -1,8 +1,7 @@
 import type { ChannelScope, JsonObject } from '../../src/channel/index.ts';
 import type { Call } from './client.ts';
 import { refusalOf } from './refusal.ts';
-
-const WORDS = 'is thinking…';
+import { TEXTS } from './texts.ts';
 
 /**
  * The line below a thread that says that an answer is being written
@@ -25,7 +24,9 @@ export class StatusLine {
   async show(place: JsonObject): Promise<void> {
     const key = JSON.stringify(place);
     if (this.#forbidden || this.#underWay.has(key)) return;
-    const showing = this.#set(place, WORDS).finally(() => this.#underWay.delete(key));
+    const showing = this.#set(place, this.#scope.say(TEXTS.thinking)).finally(() =>
+      this.#underWay.delete(key),
+    );
     this.#underWay.set(key, showing);
     await showing;
   }

@@ -5,6 +5,7 @@ import type {
   ChannelScope,
   TokenSource,
 } from '../../src/channel/index.ts';
+import { WIDGET_TEXTS, widgetTranslations } from './texts.ts';
 import { widgetRoute } from './widget-route.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
@@ -42,6 +43,7 @@ const webchat: ChannelPlugin = {
     markdown: 'commonmark',
     typing: false,
   },
+  texts: WIDGET_TEXTS,
   create: (scope) => createWebchat(scope),
 };
 
@@ -74,7 +76,10 @@ function createWebchat(scope: ChannelScope): Channel {
           throw new Error('the conversation ended without a reply');
         },
       },
-      widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH)),
+      widgetRoute(
+        String(scope.settings.WEBCHAT_WEBHOOK_PATH),
+        widgetTranslations(scope.translations(WIDGET_TEXTS)),
+      ),
     ],
   };
 }

@@ -11,18 +11,25 @@ const HEADERS = {
   'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
+/** What the built script has in the place of the texts. */
+const BUILT_TRANSLATIONS = JSON.stringify('agentd-translations');
+
 /** The address for messages in the built script. */
 const BUILT_MESSAGE_PATH = '/webchat/message';
 
 /**
  * `GET /webchat/widget.js`: the widget as one file, which a site names in a script element.
  * @param messagePath WEBCHAT_WEBHOOK_PATH, which is written into the script
+ * @param translations of the widget's words, which are written into it, too
  */
-export function widgetRoute(messagePath: string): Route {
+export function widgetRoute(messagePath: string, translations: object): Route {
   let loading: Promise<Asset> | null = null;
   const load = () =>
     loadAsset('widget/widget.js', 'text/javascript', (script) =>
-      script.replaceAll(JSON.stringify(BUILT_MESSAGE_PATH), JSON.stringify(messagePath)),
+      withTranslations(
+        script.replaceAll(JSON.stringify(BUILT_MESSAGE_PATH), JSON.stringify(messagePath)),
+        translations,
+      ),
     );
   return {
     method: 'GET',
@@ -32,4 +39,10 @@ export function widgetRoute(messagePath: string): Route {
       return assetResponse(await loading, request, HEADERS);
     },
   };
+}
+
+/** The script with the texts of the widget. Names need no quotes in a script, which makes it smaller. */
+export function withTranslations(script: string, translations: object): string {
+  const literal = JSON.stringify(translations).replace(/"([a-z]\w*)":/gi, '$1:');
+  return script.replaceAll(BUILT_TRANSLATIONS, () => literal);
 }

@@ -162,7 +162,7 @@ export interface ModelMeter {
   /** To be called before each request to a model. It reserves `prompt_tokens` and `max_output_tokens`. */
   begin(call: {
     model: string;
-    /** Who runs the model, for telemetry, such as `openai` or `anthropic`. */
+    /** The provider of the model for telemetry, for example `openai` or `anthropic`. */
     provider?: string | undefined;
     /** An estimate. */
     prompt_tokens: number;
@@ -176,7 +176,7 @@ export type MeteredCall =
       ok: true;
       end(result: ModelCallResult): Promise<void>;
       /**
-       * Exports what the model was sent (written as JSON) and what it answered; to be called before `end`. Absent unless
+       * Exports the messages that the model received, as JSON, and its answer. Call it before `end`. Absent unless
        * OTEL_GENAI_CAPTURE_CONTENT is set.
        */
       content?(texts: { input: unknown; output: string }): void;

@@ -28,6 +28,7 @@ import type {
 import type { ChannelSettings, SettingRecord } from './setting.ts';
 import type { ChannelSetup } from './setup.ts';
 import type { PlatformSimulator } from './simulator.ts';
+import type { ChannelText } from './text.ts';
 
 /** The contract version that this daemon speaks. */
 export const CHANNEL_API_VERSION = 1;
@@ -48,6 +49,8 @@ export interface ChannelPlugin {
   linking?: ChannelLinking;
   /** Simulates the platform, for `agentd simulate` and `serve --dev`. Loaded only when it is used. */
   simulator?(): Promise<PlatformSimulator>;
+  /** The texts of the channel that operators can replace. */
+  texts?: readonly ChannelText[];
   /** Makes the channel known to its platform, for `agentd channels setup`. */
   setup?: ChannelSetup;
   /** Addresses of the event streams, for `agentd chat`. Absent if the channel has none. */
@@ -279,6 +282,13 @@ export interface ChannelScope {
     parts: () => Promise<readonly Part[]> | readonly Part[],
     sendPart: (part: Part, index: number) => Promise<void>,
   ): Promise<void>;
+  /**
+   * A text of the channel in the language of its reader: of `locale`, the tag of the person or the platform, else of
+   * DEFAULT_LOCALE.
+   */
+  say(text: ChannelText, values?: Readonly<Record<string, string>>, locale?: string | null): string;
+  /** All replacements of some texts, for a client that chooses the language itself. */
+  translations(texts: readonly ChannelText[]): ChannelTranslations;
   /** Links between users of this channel and persons. */
   links: ChannelLinks;
   /** A token is validated once per request, together with the rate limit and `links`, if you pass the request. */
@@ -386,6 +396,12 @@ export interface StreamReader {
   signal: AbortSignal;
 }
 
+export interface ChannelTranslations {
+  /** By language tag in lower case, then by the name of the text. */
+  languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  default_locale: string;
+}
+
 export type ChannelProblemCode =
   | 'malformed_json'
   | 'invalid_request'
@@ -429,7 +445,7 @@ export interface LinkOptions extends LinkRequest {
 
 export type LinkAnswer =
   /** `expires_at` is the expiry of the link or of its token, whichever is earlier, ms since the epoch. */
-  | { linked: true; user_id: string; email: string; expires_at: number }
+  | { linked: true; user_id: string; email: string; expires_at: number; locale?: string }
   /** `held`: the token is valid, but the link belongs to another person. */
   | { linked: false; reason: string; held: boolean };
 

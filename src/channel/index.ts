@@ -13,6 +13,7 @@ export type {
   ChannelResponse,
   ChannelScope,
   ChannelStreams,
+  ChannelTranslations,
   DeliveryFailure,
   EventStreamPaths,
   FieldError,
@@ -62,4 +63,5 @@ export type {
   SimulatedRefused,
   SimulatedRequest,
 } from './simulator.ts';
+export { type ChannelText, fillIn, placeholdersOf } from './text.ts';
 export { isTooLong, TEXT_MAX } from './text-length.ts';

@@ -1,12 +1,16 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { ConfigureOptions } from '../daemon/configuration/configure.ts';
+import { keptSampleTools } from '../daemon/dev/kept-sample-tools.ts';
 import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 
+/** What `serve --dev` keeps, relative to its working directory. */
+export const DEV_FOLDER = '.agentd';
+
 /**
  * Where a command looks for settings: the same locations as the daemon and, last, the settings that `serve --dev`
- * keeps in the working directory, if the program has found them (dev-settings.ts).
+ * keeps in the working directory, with the tools of its sample API, if the program has found them (dev-settings.ts).
  * @throws CliError (2) if the file that `--env-file` names does not exist
  */
 export function configLocation(options: OptionValues): ConfigureOptions {
@@ -24,6 +28,6 @@ export function configLocation(options: OptionValues): ConfigureOptions {
     cwd,
     envFile,
     configFile: options.config as string | undefined,
-    ...(defaults === undefined ? {} : { defaults }),
+    ...(defaults === undefined ? {} : { defaults, structured: keptSampleTools(join(cwd, DEV_FOLDER)) }),
   };
 }

@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { OptionValues } from './command.ts';
-import { configLocation } from './config-location.ts';
+import { configLocation, DEV_FOLDER } from './config-location.ts';
 
 /** The file in which `serve --dev` keeps its settings for other terminals, relative to its working directory. */
-export const DEV_FILE = '.agentd/env';
+export const DEV_FILE = `${DEV_FOLDER}/env`;
 
 /** Printed by commands that use these settings. */
 export const USING_DEV_SETTINGS = `Using the settings of \`serve --dev\` in ${DEV_FILE}.`;

@@ -41,7 +41,8 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     exitCode: EXIT.unavailable,
   },
   StoreMissing: {
-    advice: "Nothing is stored yet. Check with `agentd config show` that STATE_DIR is the daemon's.",
+    advice:
+      'Nothing is stored yet. Start the daemon with `agentd serve`, or check with `agentd config show` that STATE_DIR is its own.',
     exitCode: EXIT.no,
   },
   StoreLocked: {

@@ -11,9 +11,8 @@ const COLOURS = {
 } as const;
 
 /**
- * One JSON log line as people read it, what came from outside made safe for a terminal; what is no JSON
- * object passes as it is otherwise.
- * @param options.date tells the day too, for lines that may be old.
+ * One JSON log line in a form for people, made safe for a terminal. A line that is no JSON object is only made safe.
+ * @param options.date shows the day, too, for lines that may be old.
  */
 export function formatLogLine(line: string, options: { colour: boolean; date?: boolean }): string {
   let entry: Record<string, unknown>;

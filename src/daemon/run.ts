@@ -59,7 +59,7 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
 }
 
 /**
- * A command ends with the reader of its output (main.ts); a daemon does not, nor when standard error is a file
+ * A command ends with the reader of its output (main.ts). A daemon does not, not even if standard error is a file
  * on a disk that is full: its work goes on without that log.
  */
 function outliveReaders(): void {
@@ -84,17 +84,17 @@ function openInspector(log: Log): void {
   );
 }
 
-/** What nobody caught leaves the process in an unknown state: say it, end it, let the supervisor restart it. */
+/** An error that nobody caught leaves the process in an unknown state: log it, exit, and let the supervisor restart it. */
 function dieLoudly(log: ProcessLog): void {
   process.on('uncaughtException', (error) => {
     log.beginLastLines();
     log.fatal({ err: error }, 'unexpected error; the daemon ends');
     process.exit(1);
   });
-  // A full file-size limit shall be an error of the write that met it (503), not the end of the process.
+  // A write that meets the file-size limit must fail (503), and not end the process.
   process.on('SIGXFSZ', () => log.error({}, 'a file has reached the size limit of this process'));
   process.on('SIGHUP', () => {
-    if (log.reopen()) log.info({}, 'log file opened anew');
+    if (log.reopen()) log.info({}, 'log file reopened');
   });
 }
 

@@ -3,8 +3,18 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
+import { widgetTranslations } from '../../plugins/webchat/texts.ts';
+import { withTranslations } from '../../plugins/webchat/widget-route.ts';
+import type { ChannelTranslations } from '../../src/channel/index.ts';
 
 const WIDGET = resolve(import.meta.dirname, '../../dist/plugins/webchat/widget/widget.js');
+
+const NO_TEXTS: ChannelTranslations = { languages: {}, default_locale: 'en' };
+
+/** As the channel serves it. */
+function servedWidget(texts: ChannelTranslations): string {
+  return withTranslations(readFileSync(WIDGET, 'utf8'), widgetTranslations(texts));
+}
 
 /** Strict: no inline script or style, nothing from elsewhere. */
 const POLICY =
@@ -93,6 +103,8 @@ export interface SitePage {
   /** The site's own script, before the widget's. */
   script: string;
   style: string;
+  /** What the operator has replaced. */
+  texts: ChannelTranslations;
 }
 
 /** Paths of the service; all others are the site's. */
@@ -127,7 +139,7 @@ export class FakeChat {
   losesAnswers = false;
   /** What each message waits for before it is taken. */
   gate: Promise<void> = Promise.resolve();
-  page: SitePage = { attributes: {}, html: {}, script: '', style: '' };
+  page: SitePage = { attributes: {}, html: {}, script: '', style: '', texts: NO_TEXTS };
   /** The token that `/token` answers; null: 204. */
   token: string | null = null;
   tokenAsked = 0;
@@ -178,7 +190,7 @@ export class FakeChat {
     this.away = false;
     this.losesAnswers = false;
     this.gate = Promise.resolve();
-    this.page = { attributes: {}, html: {}, script: '', style: '' };
+    this.page = { attributes: {}, html: {}, script: '', style: '', texts: NO_TEXTS };
     this.token = null;
     this.tokenAsked = 0;
   }
@@ -273,9 +285,9 @@ export class FakeChat {
   }
 
   #site(path: string, response: ServerResponse): void {
-    const { attributes, html, script, style } = this.page;
+    const { attributes, html, script, style, texts } = this.page;
     const file = {
-      '/webchat/widget.js': ['text/javascript', readFileSync(WIDGET)],
+      '/webchat/widget.js': ['text/javascript', servedWidget(texts)],
       '/site.js': ['text/javascript', script],
       '/site.css': ['text/css', style],
     }[path];

@@ -259,6 +259,33 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
   });
 });
 
+describe.skipIf(withoutBrowser)('the words of the operator', () => {
+  const german = { webchat_launch: 'Chat öffnen', webchat_send: 'Senden', webchat_failure_other: 'Schade' };
+  const speaks = (language: string) =>
+    `Object.defineProperty(navigator, 'language', { get: () => ${JSON.stringify(language)} });`;
+  const launcher = async (name: string) => {
+    const { page, complaints } = await visit(browser.context, chat.url);
+    const button = page.getByRole('button', { name });
+    await button.waitFor();
+    expect(complaints).toEqual([]);
+    return page.locator('agentd-webchat').getAttribute('lang');
+  };
+
+  it('are in the language of the site, else of the visitor, else of the service', async () => {
+    chat.page.texts = { languages: { de: german }, default_locale: 'en' };
+    chat.page.script = speaks('de-AT');
+    expect(await launcher('Chat öffnen')).toBe('de');
+    chat.page.script = speaks('en-US');
+    expect(await launcher('Open chat')).toBe('en');
+    chat.page.attributes = { 'data-lang': 'de' };
+    expect(await launcher('Chat öffnen')).toBe('de');
+    chat.page.attributes = {};
+    chat.page.script = speaks('fr');
+    chat.page.texts = { languages: { de: german }, default_locale: 'de' };
+    expect(await launcher('Chat öffnen')).toBe('de');
+  });
+});
+
 describe.skipIf(withoutBrowser)('an answer', () => {
   it('has a caret while it is written, at its end', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();

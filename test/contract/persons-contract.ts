@@ -9,8 +9,11 @@ import {
   speakInThread,
   THREAD,
 } from '../support/person-world.ts';
-import { GUARD_LIMITS } from './fixtures.ts';
+import { aSession, aTrace, aTurn, GUARD_LIMITS } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
+import { saveSession } from './store-writes.ts';
+
+const HOUR = 60 * 60 * 1000;
 
 const EVERY_OTHER = {
   summaries: 1,
@@ -28,6 +31,7 @@ export function describePersons(current: () => StoreUnderTest): void {
   describe('persons', () => {
     const ada = aResident('Ada');
     const bob = aResident('Bob');
+    const cleo = aResident('Cleo');
     let test: StoreUnderTest;
     let store: Store;
 
@@ -145,6 +149,43 @@ export function describePersons(current: () => StoreUnderTest): void {
       };
       const message = { user, session_id: 'anew', text: 'hash', message_id: null, sent_at: null };
       expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ allowed: true, messages: 1 });
+    });
+
+    it('stores nothing of a message that is under way: neither turn nor trace nor the answer of its key', async () => {
+      if (store.persons === null) return;
+      const session = aSession(test.now(), { session_id: 'cleo-1', user_id: 'cleo', owner: cleo.person });
+      await saveSession(store, session);
+      const claim = await store.sessions.claim(session.session_id);
+      const key = JSON.stringify(['web', ['person', cleo.person], 'k']);
+      const answering = await store.idempotency.claim(key, 'body');
+      if (claim === null || answering.outcome !== 'new') throw new Error('somebody else holds it');
+      await (await test.beside()).persons?.erase({ person: cleo.person, link_keys: [] });
+      const trace = aTrace(session, { user_id: 'cleo' });
+      const answer = { session_id: session.session_id, response: 'said' };
+      const changes = {
+        turn: { record: aTurn({ person: cleo.person }), ttl_ms: HOUR },
+        trace,
+        answer: { claim: answering.claim, answer, ttl_ms: HOUR },
+      };
+      expect(await store.commitTurn(claim, changes)).toBe('lost');
+      await store.traces.keepRefused(trace);
+      await store.traces.keep(trace);
+      expect(await store.traces.find(session.session_id)).toEqual([]);
+      expect(await store.idempotency.look(key, 'body')).not.toMatchObject({ outcome: 'done' });
+      // An hour later, whoever comes with the same id is somebody else.
+      test.advance(HOUR);
+      await store.traces.keep(trace);
+      expect(await store.traces.find(session.session_id)).toHaveLength(1);
+    });
+
+    it('keeps no trace of a message of a platform that is under way', async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      const [waiting] = (await persons.show(asUser(ada))).inbox.filter(({ message }) => message !== null);
+      await persons.erase(asUser(ada));
+      const turn_id = waiting?.id ?? '';
+      await store.traces.keep(aTrace(null, { turn_id, platform: PLATFORM, user_id: ada.user_id }));
+      expect(await store.traces.find(turn_id)).toEqual([]);
     });
   });
 }

@@ -90,6 +90,22 @@ describe('serve --dev in an empty folder', () => {
     expect(printed).toContain('`npx agentd`');
   });
 
+  test('has the tools of its sample API also for commands in a second terminal', async () => {
+    const beside = (args: string[], input = '') => agentd(args, { cwd: folder, base: false, input });
+    const listed = JSON.parse((await beside(['tools', 'list', '--json'])).stdout) as { name: string }[];
+    expect(listed.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([
+        'shop_listProducts',
+        'shop_listOrders',
+        'shop_cancelOrder',
+        'shop_changeAddress',
+      ]),
+    );
+    const token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    const called = await beside(['tools', 'call', 'shop_listOrders', '--token', '-'], token);
+    expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('Analytical engine, brass')]);
+  });
+
   test('shows the address of the page first, then the lines to paste', () => {
     const order = [
       `${daemon.url}/demo`,

@@ -314,15 +314,15 @@ describe('the log', () => {
     expect([...levels]).toEqual(['warn']);
   });
 
-  test('LOG_FILE is opened anew on SIGHUP, so that it can be rotated', async () => {
+  test('LOG_FILE is reopened on SIGHUP, so that it can be rotated', async () => {
     const cwd = folderWith();
     const LOG_FILE = join(cwd, 'agentd.log');
     const daemon = await startAgentd({ directory: cwd, env: { LOG_FILE } });
     renameSync(LOG_FILE, `${LOG_FILE}.1`);
     daemon.signal('SIGHUP');
-    await daemon.logged(({ msg }) => msg === 'log file opened anew');
+    await daemon.logged(({ msg }) => msg === 'log file reopened');
     expect(readFileSync(`${LOG_FILE}.1`, 'utf8')).toContain('agentd is ready');
-    expect(readFileSync(LOG_FILE, 'utf8')).toContain('log file opened anew');
+    expect(readFileSync(LOG_FILE, 'utf8')).toContain('log file reopened');
     await daemon.stop();
   });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Canary, findCanaries, tokenCanaries } from '../support/canary.ts';
 import { Collector, type SeenSpan } from '../support/collector.ts';
 import { startAgentd } from '../support/daemon.ts';
-import { readAll, start } from '../support/event-stream.ts';
+import { readAll, start, startRaw } from '../support/event-stream.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { ADA, type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
@@ -195,6 +195,7 @@ describe('a message on a stream', () => {
     expect(message.parentSpanId).toBe(PARENT.span);
     const [name, ...below] = collector.tree(trace);
     expect(name).toBe('message sse');
+    expect(collector.tree(trace).filter((line) => !line.startsWith(' '))).toEqual(['message sse']);
     const steps = below.filter((line) => /^ {2}\S/.test(line)).map((line) => line.trim());
     // Sorted: the steps of the first request are told in whole milliseconds.
     const expected = [
@@ -225,6 +226,21 @@ describe('a message on a stream', () => {
 });
 
 describe('a message that is refused', () => {
+  it('before it has a stream, is a span with the steps that it took', async () => {
+    const trace = 'd'.repeat(32);
+    const parent = `00-${trace}-${PARENT.span}-01`;
+    const message = { user_id: 'mallory', message: 'x', session_id: 'telemetry-1' };
+    const refused = await startRaw(shop.daemon.url, message, { traceparent: parent });
+    expect(refused.status).toBe(403);
+    await collector.until(({ traceId, name }) => traceId === trace && name === 'message sse');
+    expect(collector.tree(trace)[0]).toBe('message sse');
+    expect(collector.tree(trace).slice(1).toSorted()).toEqual([
+      '  authorize-sender',
+      '  deduplicate',
+      '  identify',
+    ]);
+  });
+
   it('is a span of its own trace, without an error if its client was wrong', async () => {
     const before = collector.spans.length;
     const { status } = await shop.say({ message: 'x', user_id: 'mallory', session_id: 'telemetry-1' });

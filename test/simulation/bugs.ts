@@ -318,8 +318,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: TURN_JOURNAL,
-        from: 'await record();\n    this.#unrecorded.delete(action_id);\n  }\n\n  /** Tries',
-        to: 'this.#unrecorded.delete(action_id);\n  }\n\n  /** Tries',
+        from: 'this.#unrecorded.set(action_id, record);\n    await record();',
+        to: '',
       },
     ],
   },
@@ -393,13 +393,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'unknown-unsaid': {
     says: 'the reply does not say that the outcome of a write is unknown',
-    seed: 2,
+    seed: 5,
     shows: /nobody knows what came of/,
     changes: [
       {
-        file: 'src/daemon/message/unknown-writes.ts',
-        from: '.filter(({ action_id }) =>',
-        to: '.filter(({ action_id }) => false &&',
+        file: 'src/daemon/message/report-writes.ts',
+        from: '(untold ? written : unknown)',
+        to: '(untold ? written : [])',
       },
     ],
   },

@@ -2,6 +2,7 @@ import { type MeterParts, RunMeter } from '../../src/daemon/agent/model-meter.ts
 import { systemClock } from '../../src/daemon/clock.ts';
 import { emptyState } from '../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { Texts } from '../../src/daemon/texts/texts.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import { collectLog } from './log-lines.ts';
 
@@ -15,6 +16,7 @@ export function meteredRun({ max, ...parts }: Partial<MeterParts> & { max?: numb
     log: collectLog().log,
     budget: max === undefined ? null : { store: store.budgets, key: 'k', max },
     deadline: Date.now() + 60_000,
+    texts: new Texts().in(),
     ...parts,
   });
   /** What has been traced of model calls, without times. */

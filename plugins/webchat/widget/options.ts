@@ -1,5 +1,6 @@
 import type { AskForToken } from './talk/token.ts';
 import { type Texts, textsWith } from './texts.ts';
+import { translationFor } from './translation.ts';
 
 /** What a site may put into `window.agentdWebchat` before the script runs; see agentd-webchat(7). */
 export interface SiteConfiguration {
@@ -35,14 +36,19 @@ export function readOptions(script: HTMLScriptElement, site: SiteConfiguration):
   const data = script.dataset;
   const { title, greeting } = data;
   const direction = data.dir ?? document.documentElement.dir;
+  const [language, served] = translationFor(data.lang);
   return {
     base: (data.service ?? serviceOf(script.src)).replace(/\/+$/, ''),
-    texts: textsWith({ ...site.texts, ...(title ? { title } : {}), ...(greeting ? { greeting } : {}) }),
+    texts: textsWith(served, {
+      ...site.texts,
+      ...(title && { title }),
+      ...(greeting && { greeting }),
+    }),
     suggestions: data.suggestions?.split('|').map((words) => words.trim()) ?? site.suggestions ?? [],
     theme: data.theme === 'light' || data.theme === 'dark' ? data.theme : 'auto',
     side: data.side === 'start' ? 'start' : 'end',
     direction: direction === 'rtl' ? 'rtl' : 'ltr',
-    language: data.lang ?? 'en',
+    language,
     user_id: data.userId ?? null,
     user_name: data.userName ?? null,
     token: data.token || null,
@@ -53,7 +59,7 @@ export function readOptions(script: HTMLScriptElement, site: SiteConfiguration):
 
 /** The service serves the script itself, so the script's address is the default. */
 function serviceOf(address: string): string {
-  const { origin, pathname } = new URL(address, location.href);
+  const { origin, pathname } = new URL(address);
   const at = pathname.lastIndexOf(SCRIPT_PATH);
   return origin + (at === -1 ? '' : pathname.slice(0, at));
 }
@@ -70,7 +76,7 @@ function askAt(address: string | undefined): AskForToken | undefined {
       headers: { Accept: 'application/json' },
     });
     if ([204, 401, 403].includes(response.status)) return null;
-    if (!response.ok) throw new Error(`${address} answered ${response.status}`);
+    if (!response.ok) throw new Error(`${address}: ${response.status}`);
     const { token } = (await response.json()) as { token?: unknown };
     return typeof token === 'string' ? token : null;
   };

@@ -1,8 +1,8 @@
 /**
- * All texts of the widget, in English. A site replaces them with `texts` in its configuration; texts that it leaves
- * out stay English. `{…}` is filled in.
+ * All texts of the widget, in English. The service writes them into the script that it serves, with those of the operator
+ * in their place; a site replaces them with `texts` in its configuration. `{…}` is filled in.
  */
-const ENGLISH = {
+export const ENGLISH = {
   title: 'Chat',
   launch: 'Open chat',
   launchUnread: 'Open chat: there is a new answer',
@@ -65,24 +65,24 @@ const ENGLISH = {
 
 export type Texts = typeof ENGLISH;
 
-/** The English texts with the site's own. */
-export function textsWith(own: Partial<Texts> = {}): Texts {
+/** Texts with others in their place. */
+export function textsWith(texts: Texts, own: Partial<Texts> = {}): Texts {
   return {
-    ...ENGLISH,
+    ...texts,
     ...own,
-    failures: { ...ENGLISH.failures, ...own.failures },
-    tools: { ...ENGLISH.tools, ...own.tools },
+    failures: { ...texts.failures, ...own.failures },
+    tools: { ...texts.tools, ...own.tools },
   };
 }
 
 /** Fills in `{name}`. */
 export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
-  return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => `${values[name] ?? whole}`);
 }
 
 /** Why there is no answer, for the visitor. */
 export function wordsForFailure(texts: Texts, code: string): string {
-  return texts.failures[code] ?? texts.failures.other ?? '';
+  return texts.failures[code] ?? (texts.failures.other as string);
 }
 
 /** The tool's name in `tools`, or its technical name with spaces. */

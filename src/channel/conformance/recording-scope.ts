@@ -1,6 +1,7 @@
 import type { ChannelScope, ChannelSettings, IncomingMessage, JsonObject } from '../index.ts';
 import { readMessage, readToken } from '../read-message.ts';
 import { ReplyParts } from '../reply-parts.ts';
+import { fillIn } from '../text.ts';
 import { RecordedDeliveryFailure, RecordedProblem } from './recorded-errors.ts';
 
 /** A scope that records what the channel does with it, and gives simple answers. */
@@ -77,6 +78,8 @@ export function recordingScope(
     },
     notify: async (reply_to, text, options) =>
       void notices.push({ reply_to, text, message_id: options?.message_id }),
+    say: (text, values = {}) => fillIn(text.default, values),
+    translations: () => ({ languages: {}, default_locale: 'en' }),
     sendParts: (...reply) => replyParts.send(...reply),
     links: {
       link: async () => ({ linked: false, reason: NO_TOKEN, held: false }),

@@ -84,8 +84,9 @@ const WORDS = new Intl.Segmenter('und', { granularity: 'word' });
  */
 function cutWord(writer: Writer, word: Word): [part: string, left: string] {
   const { text } = word;
-  // No dialect counts a code unit as less than one, so the text beyond the limit cannot fit.
-  const head = text.slice(0, writer.limit + 1);
+  // No dialect counts a code unit as less than one, so the text beyond the limit cannot fit. The half of a surrogate pair
+  // at the end of the head would be a character of its own, so it must lie beyond the limit, too.
+  const head = text.slice(0, writer.limit + 2);
   const bounds = boundsIn(GRAPHEMES, head);
   const fits = (end: number) => writer.fits({ ...word, text: text.slice(0, end) });
   let end = lastThat(fits, bounds);

@@ -32,8 +32,10 @@ export const command: Command = {
     ]);
     const { plugins } = await inspectConfiguration(configLocation(options));
     const groups = settingGroups(plugins);
-    const text = options.example === true ? exampleFile : settingsReference;
-    out.data(settingsSchema(groups), () => text(groups));
+    const texts = plugins.flatMap((plugin) => plugin.texts ?? []);
+    out.data(settingsSchema(groups, texts), () =>
+      options.example === true ? exampleFile(groups) : settingsReference(groups, texts),
+    );
     return EXIT.ok;
   },
 };

@@ -2,10 +2,12 @@ import { systemClock } from '../../daemon/clock.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { StoreLocked, StoreMissing } from '../../daemon/store/failures.ts';
 import { openStore } from '../../daemon/store/open.ts';
+import type { KeyCensus } from '../../daemon/store/store.ts';
 import { explainError, RESTORE } from '../report-error.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning, failed, skipped } = findingsOf('store');
+const keys = findingsOf('store keys');
 const CONFIGURE_SERVER =
   'Change redis.conf, or use `CONFIG SET` and `CONFIG REWRITE`, then run `agentd doctor` again.';
 const FREE_SPACE = 'Free space on the volume of STATE_DIR. Expiring sessions free some space, too.';
@@ -22,13 +24,34 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
       const { writable, detail } = store.condition();
       if (!writable && detail !== null) return [failed(detail, FREE_SPACE)];
       const advice = (await store.advice()).map((found) => warning(found, CONFIGURE_SERVER));
-      return [...advice, ok(`${store.description} is intact and can be written`)];
+      const intact = ok(`${store.description} is intact and can be written`);
+      return [...advice, intact, ...keysIn(await store.census())];
     } finally {
       await store.close();
     }
   } catch (error) {
     return [openFailure(error)];
   }
+}
+
+/** How many keys there are of each kind, and whether some never end. Names of keys hold ids of people, so none is shown. */
+function keysIn(census: KeyCensus | null): Finding[] {
+  if (census === null) return [];
+  const { kinds, isWhole } = census;
+  const counts = [...kinds].map(([kind, { keys }]) => `${keys} ${kind}`).join(', ') || 'none';
+  const part = isWhole ? '' : ' among those that were looked at';
+  const endless = [...kinds].flatMap(([kind, one]) => (one.endless > 0 ? [`${one.endless} ${kind}`] : []));
+  return [
+    keys.ok(`keys by kind${part}: ${counts}`),
+    ...(endless.length === 0
+      ? []
+      : [
+          keys.warning(
+            `keys that should expire and never do${part}: ${endless.join(', ')}`,
+            'Did another program write or copy them, without their expiry? Set one with EXPIRE, or delete them; report it if agentd wrote them.',
+          ),
+        ]),
+  ];
 }
 
 function openFailure(error: unknown): Finding {

@@ -23,7 +23,7 @@ export interface Plan {
 
 /** The folder of secrets, as seen from agentd.yaml. */
 export const SECRETS = 'secrets';
-export const UNITS = ['agentd.service', 'agentd-backup.service', 'agentd-backup.timer'] as const;
+const UNITS = ['agentd.service', 'agentd-backup.service', 'agentd-backup.timer'] as const;
 /** The state of the service of systemd, as in `StateDirectory=`. */
 const SYSTEMD_STATE = '/var/lib/agentd';
 

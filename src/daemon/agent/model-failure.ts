@@ -12,7 +12,7 @@ import { providerWords } from './provider-words.ts';
  * `model_broken_stream` (the answer ended before its end, or does not follow the protocol).
  * The first two are passing, as is a stream that the network broke.
  *
- * The SDK's error holds the whole prompt, so neither it nor its message goes on; only its name, its status and
+ * The SDK's error holds the whole prompt, so neither it nor its message is passed on; only its name, its status and
  * what the server said of the refusal (provider-words.ts).
  * @param keys that models are asked with.
  */

@@ -1,6 +1,7 @@
 import { type Clock, randomSuffix } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { BudgetStore } from '../store/budgets.ts';
+import type { LocalTexts } from '../texts/texts.ts';
 import type { TracePart, TraceWriter } from '../trace/trace.ts';
 import type { MeteredCall, ModelCallResult, ModelMeter } from './agent.ts';
 import { budgetNotice } from './budget-notice.ts';
@@ -17,6 +18,8 @@ export interface MeterParts {
   trace: TraceWriter;
   clock: Clock;
   log: Pick<Log, 'warn'>;
+  /** In the language of whoever the run answers. */
+  texts: LocalTexts;
   /** Null: AGENT_DAILY_TOKENS sets no limit. */
   budget: { store: BudgetStore; key: string; max: number } | null;
   /** Reservations expire with the run, ms since the epoch. */
@@ -42,7 +45,7 @@ export class RunMeter implements ModelMeter {
   }
 
   async begin(call: Parameters<ModelMeter['begin']>[0]): Promise<MeteredCall> {
-    const { trace, budget, clock, deadline } = this.#parts;
+    const { trace, budget, clock, deadline, texts } = this.#parts;
     const { model, provider, max_output_tokens } = call;
     const id = randomSuffix();
     if (budget) {
@@ -52,7 +55,7 @@ export class RunMeter implements ModelMeter {
       if (!granted) {
         const detail = { model, tokens, left, limit: budget.max };
         trace.note({ step: 'model', verdict: 'refused', reason: 'budget_exhausted', detail });
-        return { ok: false, message: budgetNotice(retry_after_ms) };
+        return { ok: false, message: budgetNotice(texts, retry_after_ms) };
       }
     }
     const part = trace.begin('model', { provider, max_output_tokens });

@@ -1,7 +1,8 @@
+import type { ChannelText } from '../../channel/index.ts';
 import { nearest } from '../settings/nearest.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import type { StructuredValue } from '../settings/sources.ts';
-import { type ProseRecord, TEXTS, type TextName } from '../texts/text-records.ts';
+import { type ProseRecord, TEXTS, type TextRecord, textRecords } from '../texts/text-records.ts';
 import { type Replacements, wordOf } from '../texts/texts.ts';
 import { ConfigNode } from './config-node.ts';
 
@@ -20,8 +21,13 @@ export interface CheckedTexts {
 /**
  * Reads `texts` of the configuration file: by language, then by name (agentd-settings(5), "Texts"). Every unknown name
  * and every wrong placeholder is a problem.
+ * @param own the texts of the channels.
  */
-export function checkTexts(given: StructuredValue | undefined): CheckedTexts {
+export function checkTexts(
+  given: StructuredValue | undefined,
+  own: readonly ChannelText[] = [],
+): CheckedTexts {
+  const records = textRecords(own);
   const problems: SettingProblem[] = [];
   const replaced = new Map<string, Replacements>();
   if (given === undefined || given.value === null) return { replaced, problems };
@@ -30,16 +36,18 @@ export function checkTexts(given: StructuredValue | undefined): CheckedTexts {
     const tag = language.toLowerCase().replaceAll('_', '-');
     if (!LANGUAGE.test(language)) node.refuse('is not a language tag', 'a tag such as `de` or `pt-BR`');
     else if (replaced.has(tag)) node.refuse('is there twice', 'one entry for each language');
-    else replaced.set(tag, checkLanguage(node));
+    else replaced.set(tag, checkLanguage(node, records));
   }
   return { replaced, problems };
 }
 
-function checkLanguage(language: ConfigNode): Replacements {
+type Records = Readonly<Record<string, TextRecord>>;
+
+function checkLanguage(language: ConfigNode, records: Records): Replacements {
   const checked: Record<string, string | readonly string[]> = {};
   for (const [name, node] of language.members('names of texts, each with its text')) {
-    const record = Object.hasOwn(TEXTS, name) ? TEXTS[name as TextName] : undefined;
-    if (record === undefined) node.refuse('is not the name of a text', rightName(name));
+    const record = Object.hasOwn(records, name) ? records[name] : undefined;
+    if (record === undefined) node.refuse('is not the name of a text', rightName(name, records));
     else {
       const text = record.kind === 'words' ? checkedWords(node) : checkedText(node, record);
       if (text !== undefined) checked[name] = text;
@@ -51,8 +59,8 @@ function checkLanguage(language: ConfigNode): Replacements {
   return checked;
 }
 
-function rightName(name: string): string {
-  const meant = nearest(name, Object.keys(TEXTS), Math.max(2, Math.floor(name.length / 3)))?.name;
+function rightName(name: string, records: Records): string {
+  const meant = nearest(name, Object.keys(records), Math.max(2, Math.floor(name.length / 3)))?.name;
   return meant === undefined ? 'a name that `agentd config reference` lists' : `${meant}, perhaps`;
 }
 

@@ -161,7 +161,10 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
     secrets: ownSecrets.secrets,
   });
-  const texts = checkTexts(sources.structured.get('texts'));
+  const texts = checkTexts(
+    sources.structured.get('texts'),
+    plugins.flatMap((plugin) => plugin.texts ?? []),
+  );
   const problems = [
     ...sources.problems,
     ...checked.problems,

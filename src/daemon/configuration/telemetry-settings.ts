@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isLoopback } from '../loopback.ts';
 import type { Examination } from '../settings/examination.ts';
 import type { Settings } from '../settings/settings.ts';
 import { parsePairs } from '../telemetry/parse-pairs.ts';
@@ -9,6 +10,7 @@ const CHOICES = [
   ['OTEL_EXPORTER_OTLP_PROTOCOL', PROTOCOLS],
   ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', PROTOCOLS],
   ['OTEL_EXPORTER_OTLP_COMPRESSION', COMPRESSIONS],
+  ['OTEL_EXPORTER_OTLP_TRACES_COMPRESSION', COMPRESSIONS],
   ['OTEL_TRACES_SAMPLER', SAMPLERS],
 ] as const;
 
@@ -16,15 +18,20 @@ const FILES = [
   'OTEL_EXPORTER_OTLP_CERTIFICATE',
   'OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE',
   'OTEL_EXPORTER_OTLP_CLIENT_KEY',
+  'OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY',
 ] as const;
 
-/** A name of a header (RFC 9110, section 5.1), and a value that it can have. */
+const HEADERS = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'] as const;
+
+/** RFC 9110, sections 5.1 and 5.5. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Can traces be exported as the settings say (agentd-telemetry(7))? Other programs read these variables, too, so they are
- * checked only if traces are exported.
+ * Checks the settings of agentd-telemetry(7). Other programs read the same variables, so they are checked only if traces
+ * are exported.
  */
 export function checkTelemetrySettings(look: Examination): void {
   const exports = exportsTraces({
@@ -43,15 +50,15 @@ export function checkTelemetrySettings(look: Examination): void {
   if (exporter !== 'otlp')
     look.refuse('OTEL_TRACES_EXPORTER', 'is not one of the known values', 'otlp or none');
   checkPairs(look, 'OTEL_RESOURCE_ATTRIBUTES', look.value('OTEL_RESOURCE_ATTRIBUTES'));
-  for (const name of ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'] as const)
-    checkPairs(look, name, look.value(name)?.reveal(), isHeader);
+  for (const name of HEADERS) checkPairs(look, name, look.value(name)?.reveal(), isHeader);
+  warnOfPlainHeaders(look);
   for (const name of FILES) {
     const path = look.value(name);
     if (path !== undefined && !existsSync(resolve(look.cwd, path)))
       look.refuse(name, 'is not the path of a file', 'the path of a PEM file');
   }
   if (look.value('OTEL_GENAI_CAPTURE_CONTENT') === true)
-    look.warn('OTEL_GENAI_CAPTURE_CONTENT: the texts of people and the results of tools leave with traces');
+    look.warn('OTEL_GENAI_CAPTURE_CONTENT: traces contain the texts of people and the results of tools');
 }
 
 function checkPairs(
@@ -68,6 +75,16 @@ function checkPairs(
       'does not have the right form',
       'name=value, several comma-separated, values percent-encoded',
     );
+}
+
+/** Headers of exports often contain a key. */
+function warnOfPlainHeaders(look: Examination): void {
+  const header = HEADERS.find((name) => look.isGiven(name));
+  const endpoint =
+    look.value('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? look.value('OTEL_EXPORTER_OTLP_ENDPOINT');
+  const url = endpoint === undefined ? null : URL.parse(endpoint);
+  if (look.guarded && header !== undefined && url?.protocol === 'http:' && !isLoopback(url))
+    look.warn(`${header}: the headers are sent to ${url.hostname} unencrypted`);
 }
 
 function isHeader(name: string, value: string): boolean {

@@ -10,6 +10,9 @@ const SHORTEST_GUESS = 6;
 /** Below this length one slip is the limit (APP_HOME is no misspelt APP_NAME), from it on two. */
 const LONG_NAME = 12;
 
+/** Standard settings of OpenTelemetry for log records. They resemble ours for spans (OTEL_BSP_*). */
+const FOREIGN = /^OTEL_BLRP_/;
+
 export interface UnknownNames {
   problems: SettingProblem[];
   warnings: string[];
@@ -40,7 +43,7 @@ export function findUnknownNames(
       } else if (layer.kind === 'file') {
         if (complete || likely(name, known, sources)) found.problems.push(inFile(name, layer, known));
       } else {
-        const meant = likely(name, known, sources);
+        const meant = FOREIGN.test(name) ? undefined : likely(name, known, sources);
         if (meant !== undefined) {
           found.problems.push(
             stranger(

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ChannelPlugin, Route } from '../../channel/index.ts';
@@ -20,10 +20,11 @@ import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
 import { lockFile } from '../store/open.ts';
 import { DevAlreadyRunning } from './already-running.ts';
+import { DOCUMENT_FILE, keptSampleTools } from './kept-sample-tools.ts';
 import { platformSettings } from './platforms.ts';
 import { API_ACCOUNT } from './sample-account.ts';
 import { type SampleApi, startSampleApi } from './sample-api.ts';
-import { SAMPLE_DOCUMENT, sampleTools } from './sample-document.ts';
+import { SAMPLE_DOCUMENT } from './sample-document.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
 import { type DoneAction, shopRoutes } from './sample-shop.ts';
 
@@ -55,7 +56,6 @@ export type DevServices = Pick<Services, 'tokens' | 'store' | 'seal'>;
 const ENV_FILE = 'env';
 /** Actions that the shop shows. */
 const ACTIONS_SHOWN = 12;
-const DOCUMENT_FILE = 'shop.openapi.json';
 
 /**
  * A person who tries agentd asks the same question again and again, which is not a loop. Bursts are still blocked, so
@@ -103,8 +103,8 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     defaults.API_EMAIL = API_ACCOUNT.email;
     defaults.API_PASSWORD = API_ACCOUNT.password;
     await writeFile(join(directory, DOCUMENT_FILE), `${JSON.stringify(SAMPLE_DOCUMENT, null, 2)}\n`);
-    structured = [sampleTools(directory, `./${DOCUMENT_FILE}`)];
-  }
+    structured = keptSampleTools(directory);
+  } else await rm(join(directory, DOCUMENT_FILE), { force: true });
   return {
     defaults,
     structured,

@@ -9,7 +9,7 @@ import { problemOfKeys } from './encryption-keys.ts';
 export interface KeyFile {
   path: string;
   keys: Secret;
-  /** Others than its owner can read or replace it: the warning to show. Null: they cannot. */
+  /** The warning to show if other users than its owner can read or replace it; null if they cannot. */
   loose: string | null;
 }
 
@@ -79,9 +79,9 @@ export async function makeKeyFile(stateDir: string): Promise<void> {
   await syncDirectory(dirname(path));
 }
 
-/** How to go on with a key file that is lost or broken. */
+/** What to do if the key file is lost or broken. */
 export function newKeyAdvice(path: string): string {
-  return `the key from a backup of STATE_DIR; if it is lost, a new one, which the tokens stored so far do not open: openssl rand -base64 32 > ${path}`;
+  return `the key from a backup of STATE_DIR; if it is lost, a new one, which cannot open the tokens stored so far: openssl rand -base64 32 > ${path}`;
 }
 
 /** The keys in the content of a key file, unchecked. */

@@ -29,8 +29,8 @@ export interface Effect {
 
 /**
  * Runs the effect of a message once, however often the platform delivers the message. A repeat changes nothing, whatever
- * the person has done since, and gets the answer of the first one. An effect that failed begins anew when the message
- * comes again, and so does one that the process died during: whether it was done is not known then.
+ * the person has done since, and gets the answer of the first one. An effect that failed is tried again when the message
+ * comes again. So is one during which the process died, since nobody knows whether it was done.
  * @param work resolves with an answer that can be written as JSON, and holds no token.
  * @throws `unavailable` while the first delivery is being processed, or if the store is out of reach.
  */
@@ -51,7 +51,7 @@ export async function runOnce<Answer>(
     return JSON.parse(state.answer.response) as Answer;
   }
   if (state.outcome !== 'new')
-    throw new AgentdError('unavailable', 'This is being done.', { retryAfter: AGAIN_SECONDS });
+    throw new AgentdError('unavailable', 'This request is being processed.', { retryAfter: AGAIN_SECONDS });
   const { claim } = state;
   const drop = claims.hold(claim, idempotency, new AbortController());
   try {

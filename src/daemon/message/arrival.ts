@@ -20,7 +20,7 @@ export interface Origin {
   validated: ValidatedToken | null;
   /** Its place in the order of arrival. */
   ticket: Ticket | null;
-  /** As `Observer.parentOf` returned it; absent if it has none. */
+  /** From `Observer.parentOf`. Absent if there is none. */
   parent_span?: string | undefined;
 }
 

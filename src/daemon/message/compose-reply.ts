@@ -21,7 +21,8 @@ type Composed = Omit<Answered, 'usage' | 'history'>;
 /**
  * The reply, in the order in which its parts are said: that a waiting action was declined; what the agent says, who is told
  * what came of a confirmed action; the writes of which nobody knows whether they were carried out, or all of them if the
- * agent could not say what it did; and the question about a call that waits for the person. To be called within the request context.
+ * agent could not say what it did; and the question about a call that waits for the person. To be called within the
+ * request context.
  */
 export async function composeReply(
   turn: Runnable,

@@ -3,8 +3,8 @@ import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Arrived } from './turn.ts';
 
 /**
- * A message has ended, or one of its runs has.
- * @param runs_again as `Observer.turnTraced` takes it.
+ * Reports the end of a message, or of one of its runs.
+ * @param runs_again see `Observer.turnTraced`.
  */
 export function endTrace(
   { span }: Pick<Arrived, 'span'>,

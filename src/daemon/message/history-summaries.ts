@@ -18,7 +18,10 @@ const SUMMARY_MAX = 4000;
 const AT_ONCE = 4;
 
 type Turn = Answering & Resolved & Answered;
-type SummaryServices = Pick<Services, 'agent' | 'store' | 'settings' | 'clock' | 'log' | 'observer'>;
+type SummaryServices = Pick<
+  Services,
+  'agent' | 'store' | 'settings' | 'clock' | 'log' | 'observer' | 'texts'
+>;
 
 /** What is summed up of a conversation: its oldest turns, so that the rest is well within the room for history. */
 interface Overflow {

@@ -10,12 +10,13 @@ import type { Answering, Resolved } from './turn.ts';
  */
 export function meterOfTurn(
   { channel, address, principal, message }: Answering & Resolved,
-  { clock, log, settings, store }: Pick<Services, 'clock' | 'log' | 'settings' | 'store'>,
+  { clock, log, settings, store, texts }: Pick<Services, 'clock' | 'log' | 'settings' | 'store' | 'texts'>,
   trace: Trace,
   deadline: number,
 ): RunMeter {
   const max = settings.AGENT_DAILY_TOKENS;
   const key = budgetKey({ person: principal.person, channel, user_id: message.user_id, address });
   const budget = max === 0 ? null : { store: store.budgets, key, max };
-  return new RunMeter({ trace, clock, log, budget, deadline });
+  const claimed = principal.person === null ? null : principal.claims.locale;
+  return new RunMeter({ trace, clock, log, budget, deadline, texts: texts.in(claimed, message.locale) });
 }

@@ -39,7 +39,7 @@ export async function runTurn<Turn extends Answering>(
     }
   };
   try {
-    return { answered: true, reply: await withTurn(arrival, services, work, begun) };
+    return { answered: true, reply: await withTurn(arrival, services, work, { begun }) };
   } catch (error) {
     return { answered: false, error, isStored };
   }

@@ -21,7 +21,7 @@ export function toolRunOf(
     clock,
     trace: turn.trace,
     signal,
-    // Whatever the run logs is found by the request that started it (agentd-service(7), "Request ids").
+    // All log lines of the run are found by the request that started it (agentd-service(7), "Request ids").
     log: log.child({ request_id: turn.request_id }),
   };
 }

@@ -37,10 +37,10 @@ export interface Arrived {
   validated: ValidatedToken | null;
   /** The place in the order of arrival, up to the session's lock. */
   ticket: Ticket | null;
-  /** The parent of its span, as `Observer.parentOf` returned it; absent if it has none. */
+  /** The parent of its span, from `Observer.parentOf`. Absent if there is none. */
   parent_span?: string | undefined;
   trace: Trace;
-  /** Collects the spans of the trace; null: nobody does. */
+  /** The span of the message. Null: no spans are collected. */
   span: MessageSpan | null;
   started_at: number;
   /** Registers what a step has taken and must release when the turn ends. The last one is released first. */

@@ -7,6 +7,7 @@ import { prefixOf } from './setting-prefix.ts';
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const NAME_MAX = 32;
 const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
+const TEXT_NAME = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 const SETTING_KINDS = ['string', 'integer', 'number', 'boolean', 'choice', 'list', 'url'];
 
 /** What a name is, in words. */
@@ -25,8 +26,19 @@ export const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
  * the member, what was expected and what came. Runs nothing of it.
  */
 export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
-  const { name, summary, settings, detect, capabilities, create, linking, simulator, setup, eventStream } =
-    plugin as Partial<Record<keyof ChannelPlugin, unknown>>;
+  const {
+    name,
+    summary,
+    settings,
+    detect,
+    capabilities,
+    create,
+    linking,
+    simulator,
+    setup,
+    texts,
+    eventStream,
+  } = plugin as Partial<Record<keyof ChannelPlugin, unknown>>;
   if (!isChannelName(name)) return [unfit('`name`', NAME_RULE, name)];
   const refusals: Refusal[] = [];
   if (typeof summary !== 'string' || summary === '')
@@ -37,6 +49,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
     ...checkCapabilities(capabilities),
     ...checkLinking(name, linking),
     ...checkSetup(setup),
+    ...checkTexts(name, texts),
     ...checkEventStream(eventStream),
   );
   if (simulator !== undefined && typeof simulator !== 'function')
@@ -103,6 +116,20 @@ function checkSetup(setup: unknown): Refusal[] {
     refusals.push(unfit('`setup.settings`', 'a list of names of settings', setup.settings));
   if (typeof setup.run !== 'function') refusals.push(unfit('`setup.run`', 'a function', setup.run));
   return refusals;
+}
+
+function checkTexts(channel: string, texts: unknown): Refusal[] {
+  if (texts === undefined) return [];
+  if (!Array.isArray(texts)) return [unfit('`texts`', 'a list of texts, or absent', texts)];
+  const prefix = prefixOf(channel).toLowerCase();
+  return texts.flatMap((text, index) => {
+    if (!isObject(text)) return [unfit(`\`texts[${index}]\``, 'a text', text)];
+    const { name, sentence, default: english } = text;
+    if (typeof name !== 'string' || !TEXT_NAME.test(name) || !name.startsWith(prefix))
+      return [unfit('the name of a text', `lower snake case that begins with ${prefix}`, name)];
+    if (!isText(sentence)) return [unfit(`\`sentence\` of ${name}`, 'one sentence', sentence)];
+    return isText(english) ? [] : [unfit(`\`default\` of ${name}`, 'the English text', english)];
+  });
 }
 
 function checkEventStream(paths: unknown): Refusal[] {

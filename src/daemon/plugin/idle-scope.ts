@@ -1,4 +1,4 @@
-import type { ChannelPlugin, ChannelScope, ChannelSettings } from '../../channel/index.ts';
+import { type ChannelPlugin, type ChannelScope, type ChannelSettings, fillIn } from '../../channel/index.ts';
 import { readMessage, readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
@@ -35,6 +35,8 @@ export function idleScope(
     press: refuse,
     edit: refuse,
     notify: refuse,
+    say: (text, values = {}) => fillIn(text.default, values),
+    translations: () => ({ languages: {}, default_locale: 'en' }),
     sendParts: refuse,
     links: { link: refuse, unlink: refuse, unlinkPerson: refuse },
     tokens: { validate: refuse },

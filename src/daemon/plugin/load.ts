@@ -34,7 +34,7 @@ export interface LoadedPlugins {
   plugins: readonly LoadedPlugin[];
   /** By item of MESSAGING_PLATFORMS; absent if there is none of that name, or it does not fit. */
   byItem: ReadonlyMap<string, LoadedPlugin>;
-  /** Items whose plugin was found, but does not fit: told in `problems`. */
+  /** Items whose plugin was found, but does not fit; `problems` says why. */
   refused: ReadonlySet<string>;
   problems: readonly SettingProblem[];
 }
@@ -55,7 +55,7 @@ interface Candidate {
 /**
  * Finds, imports and checks the plugins that there are: all bundled ones, all of the configuration file, and
  * what MESSAGING_PLATFORMS names beyond them, which is a path or `agentd-channel-<name>`. Plugins that do not
- * fit are left out and told, each with what was expected and what came.
+ * fit are left out and reported, each with what was expected and what was found.
  */
 export async function loadPlugins(search: PluginSearch): Promise<LoadedPlugins> {
   const loading = new Loading();
@@ -126,11 +126,11 @@ async function packageCandidates(
       item: name,
     };
   });
-  // A name that is nowhere is an unknown channel, told with those that there are.
+  // A name that is nowhere is an unknown channel; the report lists the known ones.
   return (await Promise.all(candidates)).filter(({ located }) => located.found);
 }
 
-/** Collects what fits, and tells what does not. */
+/** Collects the plugins that fit, and reports the others. */
 class Loading implements LoadedPlugins {
   readonly plugins: LoadedPlugin[] = [];
   readonly byItem = new Map<string, LoadedPlugin>();

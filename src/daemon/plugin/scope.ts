@@ -66,6 +66,8 @@ export function createScope(
       ? { ...inboxOf(plugin, services, inbox), ...noWebDoors(plugin) }
       : { ...webDoorsOf(plugin, services), ...noInbox(plugin) }),
     sendParts: (...reply) => replyParts.send(...reply),
+    say: (text, values = {}, locale) => services.texts.in(locale).sayOwn(text, values),
+    translations: (texts) => services.texts.translations(texts.map(({ name }) => name)),
     links: linksOf(plugin, services),
     tokens: {
       validate: async (token, request) =>
@@ -164,12 +166,21 @@ function forRequest(services: Services, request: ChannelRequest | undefined): Se
 }
 
 function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {
-  if (outcome.linked) return { linked: true, ...whoOf(outcome.verdict), expires_at: outcome.expires_at };
+  if (outcome.linked) {
+    const { locale } = outcome.verdict.claims;
+    const { expires_at } = outcome;
+    return {
+      linked: true,
+      ...whoOf(outcome.verdict),
+      expires_at,
+      ...(locale === undefined ? {} : { locale }),
+    };
+  }
   const held = outcome.reason === 'held_by_another';
   return { linked: false, reason: held ? 'Held By Another' : outcome.reason, held };
 }
 
-/** A channel learns whose token it is, never gets more of it than it had. */
+/** A channel learns whose token it is, and never more of the token than it had. */
 function answerOf(verdict: TokenVerdict): TokenAnswer {
   if (!verdict.valid) return { valid: false, reason: verdict.reason };
   const { phone } = verdict.claims;

@@ -1,8 +1,8 @@
-import type { SettingRecord } from '../../channel/index.ts';
+import type { ChannelText, SettingRecord } from '../../channel/index.ts';
 import type { SettingGroup } from './reference.ts';
 import { fileSettingOf } from './secret-files.ts';
 import { SOURCES_SCHEMA } from './sources-schema.ts';
-import { TEXTS_SCHEMA } from './texts-reference.ts';
+import { textsSchema } from './texts-reference.ts';
 import { rightForm } from './value.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -12,7 +12,10 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
  * required, since each setting may come from the environment instead; what the daemon does not start without
  * says so in its description. Secrets are `writeOnly`.
  */
-export function settingsSchema(groups: readonly SettingGroup[]): JsonSchema {
+export function settingsSchema(
+  groups: readonly SettingGroup[],
+  texts: readonly ChannelText[] = [],
+): JsonSchema {
   const settings = groups.flatMap(({ records }) =>
     records.flatMap((record) => [
       [record.name, property(record)],
@@ -30,7 +33,7 @@ export function settingsSchema(groups: readonly SettingGroup[]): JsonSchema {
       ...Object.fromEntries(settings),
       plugins: PLUGINS,
       tools: SOURCES_SCHEMA,
-      texts: TEXTS_SCHEMA,
+      texts: textsSchema(texts),
     },
     additionalProperties: false,
   };

@@ -1,4 +1,4 @@
-import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import type { ChannelPlugin, ChannelText, SettingRecord } from '../../channel/index.ts';
 import { fileSettingOf } from './secret-files.ts';
 import { SETTINGS } from './settings.ts';
 import { shown } from './shown.ts';
@@ -27,9 +27,12 @@ export function formOf(record: SettingRecord): string {
 }
 
 /** The reference of all settings and texts, for a terminal (`agentd config reference`). */
-export function settingsReference(groups: readonly SettingGroup[]): string {
+export function settingsReference(
+  groups: readonly SettingGroup[],
+  texts: readonly ChannelText[] = [],
+): string {
   const settings = groups.map(({ title, records }) => [`${title}\n`, ...records.map(entry)].join('\n'));
-  return [...settings, textsReference()].join('\n\n').concat('\n');
+  return [...settings, textsReference(texts)].join('\n\n').concat('\n');
 }
 
 function entry(record: SettingRecord): string {

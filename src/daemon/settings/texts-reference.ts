@@ -1,12 +1,11 @@
-import { TEXTS, type TextRecord } from '../texts/text-records.ts';
+import type { ChannelText } from '../../channel/index.ts';
+import { type TextRecord, textRecords } from '../texts/text-records.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-const RECORDS: readonly (readonly [name: string, record: TextRecord])[] = Object.entries(TEXTS);
-
 /** The texts with their defaults, for a terminal (`agentd config reference`). */
-export function textsReference(): string {
-  const entries = RECORDS.map(
+export function textsReference(own: readonly ChannelText[]): string {
+  const entries = Object.entries(textRecords(own)).map(
     ([name, record]) => `texts.LANGUAGE.${name}\n    ${record.sentence}\n    Default ${defaultOf(record)}.\n`,
   );
   return ['Texts\n', ...entries].join('\n');
@@ -18,18 +17,21 @@ export function defaultOf({ default: text }: TextRecord): string {
 }
 
 /** JSON Schema of `texts` in the configuration file. */
-export const TEXTS_SCHEMA: JsonSchema = {
-  title: 'texts',
-  description: 'Texts that people see, by language and then by name. They replace the defaults.',
-  type: 'object',
-  default: {},
-  propertyNames: { pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$' },
-  additionalProperties: {
+export function textsSchema(own: readonly ChannelText[]): JsonSchema {
+  const records = Object.entries(textRecords(own));
+  return {
+    title: 'texts',
+    description: 'Texts that people see, by language and then by name. They replace the defaults.',
     type: 'object',
-    properties: Object.fromEntries(RECORDS.map(([name, record]) => [name, schemaOf(record)])),
-    additionalProperties: false,
-  },
-};
+    default: {},
+    propertyNames: { pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$' },
+    additionalProperties: {
+      type: 'object',
+      properties: Object.fromEntries(records.map(([name, record]) => [name, schemaOf(record)])),
+      additionalProperties: false,
+    },
+  };
+}
 
 function schemaOf(record: TextRecord): JsonSchema {
   const about = { description: record.sentence, default: record.default };

@@ -10,7 +10,7 @@ import type {
 /** The loop guard's counters (agentd-message(7), "Loop guard"). The rules are in src/daemon/guard. */
 export interface GuardStore {
   /**
-   * Judges a message and counts it, in all layers at once: exact at once, however many daemons ask at the same time.
+   * Judges a message and counts it, in all layers in one step, exactly, however many daemons ask at the same time.
    * A message with an id that was checked within the last 7 days gets its first verdict again, and counts for nothing:
    * its verdict and count are durable when it resolves. Those of a message without an id are durable with the next commit
    * of the store: what a request stores after the check is never durable without them, unless a commit failed in between.

@@ -146,7 +146,7 @@ export interface NewInboxMessage {
   request_id: string;
 }
 
-/** A message, and the parent of its span if the request that brought it named one (`Observer.parentOf`). */
+/** A message with the parent of its span (`Observer.parentOf`), if the request had one. */
 export type QueuedMessage = IncomingMessage & { parent_span?: string };
 
 /** The question at the end of a reply, as its channel needs it. */

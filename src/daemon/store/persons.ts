@@ -55,6 +55,12 @@ const OTHER_RECORDS = [
 ] as const;
 export type OtherRecord = (typeof OTHER_RECORDS)[number];
 
+/**
+ * For how long a run that was under way when its session or its message was erased stores nothing of it, ms: neither its
+ * turn nor its trace, nor the answer of its key.
+ */
+export const ERASED_MS = 60 * 60 * 1000;
+
 /** In the place of the user who opened a shared thread. */
 export const ERASED_USER = 'erased';
 

@@ -1,6 +1,6 @@
 import type { Store } from './store.ts';
 
-/** The ports whose methods are the operations of a store, by name. What stands beside them is asked too often or too rarely. */
+/** The ports of a store whose methods count as its operations. The other members are called too often or too rarely. */
 export const STORE_PORTS = [
   'sessions',
   'actions',

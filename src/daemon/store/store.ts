@@ -63,6 +63,8 @@ export interface Store {
   readonly replicas: ReplicaStore | null;
   /** What the daemon warns of at its start, a sentence each: how the server behind the store is set up. */
   advice(): Promise<readonly string[]>;
+  /** What the store holds, by kind, for `agentd doctor`; null: it is examined otherwise. Bounded work. */
+  census(): Promise<KeyCensus | null>;
   /** Deletion of what has expired, examination, backup: null if the backend needs none of it. */
   readonly maintenance: StoreMaintenance | null;
   /** Whether the store can be written now, as far as is known without writing. Cheap: asked at every probe. */
@@ -89,6 +91,13 @@ export interface Store {
   /** Stores another value of a token or text; atomic. False if it was replaced or deleted meanwhile. */
   replaceToken(token: StoredToken, value: string): Promise<boolean>;
   close(): Promise<void>;
+}
+
+export interface KeyCensus {
+  /** By kind: how many keys there are, and how many of them should expire and never do. */
+  kinds: ReadonlyMap<string, { keys: number; endless: number }>;
+  /** False: there are more keys than were looked at. */
+  isWhole: boolean;
 }
 
 export interface StoreMaintenance {

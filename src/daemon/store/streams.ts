@@ -94,7 +94,7 @@ export interface StreamStart {
   token_refused?: TokenReason;
   /** The person of the valid cookie that came with it: a cookie counts when the stream is opened if it is theirs. */
   cookie_person: PersonKey | null;
-  /** The parent of its span (`Observer.parentOf`); absent if the request named none. */
+  /** The parent of its span (`Observer.parentOf`). Absent if the request had none. */
   parent_span?: string;
   /** When the message was accepted, ms since the epoch. Absent in streams of earlier versions. */
   accepted_at?: number;

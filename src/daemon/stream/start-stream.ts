@@ -1,6 +1,7 @@
 import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import { arrivalOf, type Origin } from '../message/arrival.ts';
+import { beginSpan } from '../message/begin-span.ts';
 import type { StartedStream, Starting } from '../message/create-stream.ts';
 import { endTrace } from '../message/end-trace.ts';
 import { reportFailure } from '../message/report-failure.ts';
@@ -31,8 +32,12 @@ export async function startStream(
     ttl_ms,
     cookie_person: await cookiePersonOf(message, origin, ambient, services),
   };
-  const { stream_id, session_id } = await withTurn<Starting, StartedStream>(arrival, services, (turn) =>
-    takeSteps(turn, services),
+  const { stream_id, session_id } = await withTurn<Starting, StartedStream>(
+    arrival,
+    services,
+    (turn) => takeSteps(turn, services),
+    // The message has one span, which ends with its run, or here if it is refused.
+    { collects: false },
   );
   services.log.info(
     {
@@ -52,7 +57,7 @@ async function takeSteps(turn: Starting, services: Services): Promise<StartedStr
     return found instanceof Ended ? found.result : found.stream;
   } catch (error) {
     const trace = traceOf(turn, reportFailure(turn, error, services), services.clock.now());
-    endTrace(turn, trace, false, services);
+    endTrace({ span: beginSpan(turn, services, trace.lines) }, trace, false, services);
     await storeTrace(turn, trace, services).catch((storeError: unknown) =>
       services.log.warn({ err: storeError }, 'the trace of a failed message could not be stored'),
     );

@@ -2,7 +2,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Log } from '../log.ts';
 
-/** The same exporter. It logs once that spans are lost, and once that they leave again. */
+/** Wraps an exporter. It logs the first failure of a series, and the first success after it. */
 export class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #log: Pick<Log, 'info' | 'warn'>;
@@ -34,7 +34,7 @@ export class ReportingExporter implements SpanExporter {
       this.#lost = 0;
       return;
     }
-    // The answer of a collector may quote what it was sent, so only the first words of the error are logged.
+    // The response of a collector may quote the request, so only the beginning of the error is logged.
     if (this.#lost === 0)
       this.#log.warn(
         { reason: reasonOf(error) },

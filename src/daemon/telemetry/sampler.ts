@@ -10,7 +10,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { SamplerName } from './telemetry-options.ts';
 
-/** Marks the context of a message whose sender may decide whether it is sampled. */
+/** Marks the context of a message whose sender may influence the sampler. */
 const HEEDED = createContextKey('agentd: the sampled flag of the remote parent counts');
 
 export function heedParent(context: Context): Context {
@@ -18,9 +18,9 @@ export function heedParent(context: Context): Context {
 }
 
 /**
- * The sampler that OTEL_TRACES_SAMPLER names, for parents from anywhere. Of an unknown client neither the flag nor the
- * trace id counts, or it could have everything sampled that it sends, or nothing. What happens within a message is
- * sampled if the message is.
+ * Makes the sampler that OTEL_TRACES_SAMPLER names. For an unknown client it ignores the sampled flag and the trace id of
+ * the parent: otherwise the client could force or prevent the sampling of all its messages. The spans within a message
+ * are sampled if the message is.
  */
 export function createSampler(name: SamplerName, ratio: number): Sampler {
   const configured = samplerOf(name, ratio);

@@ -3,16 +3,16 @@ import { maskTokens } from '../secret.ts';
 import type { BegunMessage, ModelContent, SpanSubject } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 
-/** Longest value of an attribute but for texts of models, characters. */
+/** Longest value of an attribute, except for texts of models, in characters. */
 const VALUE_MAX = 128;
-/** Longest text of a model that is exported, characters. */
+/** Longest exported text of a model call, in characters. */
 const CONTENT_MAX = 32_768;
-/** What a reason of the trace looks like. Another one is not exported: it may hold what somebody wrote. */
+/** The form of a reason in the trace. Other texts are not exported, since they may quote a person. */
 const WORDS = /^[A-Za-z][\w .-]{0,63}$/;
 
 /**
- * What leaves of a line (agentd-telemetry(7), "Spans"): known details only, each bounded. Never a path, a query, an
- * argument, a person, a session or a text.
+ * The exported attributes of a line (agentd-telemetry(7), "Spans"). Only known details are exported, and each is bounded.
+ * A path, a query, an argument, a person, a session or a text never is.
  */
 export function attributesOf(line: TraceLine): Attributes {
   const { verdict, reason } = line;
@@ -24,7 +24,7 @@ export function attributesOf(line: TraceLine): Attributes {
   };
 }
 
-/** The name of a span when it has ended: more is known then. */
+/** The final name of a span. The tool, the model and the source are known only at its end. */
 export function nameOf({ step, detail = {} }: TraceLine): string {
   switch (step) {
     case 'tool':
@@ -38,7 +38,7 @@ export function nameOf({ step, detail = {} }: TraceLine): string {
   }
 }
 
-/** What is known when a span begins. */
+/** The attributes that a span has from its start. */
 export function subjectAttributes({ origin, provider, max_output_tokens }: SpanSubject = {}): Attributes {
   const url = origin === undefined ? null : new URL(origin);
   return {
@@ -109,12 +109,12 @@ function wordOf(reason: string): string {
   return WORDS.test(reason) ? reason : '_OTHER';
 }
 
-/** A name of the configuration, or of a source of tools. */
+/** Bounds a name from the configuration or from a source of tools. */
 function textOf(value: unknown): string {
   return value === undefined ? 'unknown' : String(value).slice(0, VALUE_MAX).toWellFormed();
 }
 
-/** Tokens are masked before, where people and tools bring them; this is the last door. */
+/** Messages and tool results are masked when they arrive. This masks everything else, such as instructions. */
 function jsonOf(value: unknown): string {
   return maskTokens(JSON.stringify(value) ?? '')
     .slice(0, CONTENT_MAX)

@@ -4,10 +4,10 @@ import type { Settings } from '../settings/settings.ts';
 import { version } from '../version.ts';
 import { parsePairs } from './parse-pairs.ts';
 
-/** The values of OTEL_EXPORTER_OTLP_PROTOCOL that there are. */
+/** The values of OTEL_EXPORTER_OTLP_PROTOCOL. */
 export const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 export const COMPRESSIONS = ['none', 'gzip'] as const;
-/** The values of OTEL_TRACES_SAMPLER that there are. */
+/** The values of OTEL_TRACES_SAMPLER. */
 export const SAMPLERS = [
   'always_on',
   'always_off',
@@ -21,7 +21,7 @@ export type SamplerName = (typeof SAMPLERS)[number];
 
 /** How spans are collected and exported. */
 export interface TelemetryOptions {
-  /** Whole address of the collector. */
+  /** The address that exports are sent to. */
   url: string;
   protocol: (typeof PROTOCOLS)[number];
   headers: Readonly<Record<string, Secret>>;
@@ -39,7 +39,7 @@ export interface TelemetryOptions {
     scheduledDelayMillis: number;
     exportTimeoutMillis: number;
   };
-  /** `traceparent` is taken up and sent on. */
+  /** Whether `traceparent` is read from requests and sent to downstream systems. */
   propagates: boolean;
   takesContent: boolean;
   version: string;
@@ -64,7 +64,7 @@ export function exportsTraces(settings: Partial<Switches>): boolean {
   );
 }
 
-/** The options of validated settings that export traces. */
+/** Reads validated settings for which `exportsTraces` is true. */
 export function telemetryOptions(settings: TelemetrySettings): TelemetryOptions {
   return {
     url: settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? belowEndpoint(settings.OTEL_EXPORTER_OTLP_ENDPOINT),
@@ -74,12 +74,15 @@ export function telemetryOptions(settings: TelemetrySettings): TelemetryOptions 
       ...headersOf(settings.OTEL_EXPORTER_OTLP_HEADERS),
       ...headersOf(settings.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
     },
-    timeout_ms: settings.OTEL_EXPORTER_OTLP_TIMEOUT,
-    compression: settings.OTEL_EXPORTER_OTLP_COMPRESSION as TelemetryOptions['compression'],
+    timeout_ms: settings.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? settings.OTEL_EXPORTER_OTLP_TIMEOUT,
+    compression: (settings.OTEL_EXPORTER_OTLP_TRACES_COMPRESSION ??
+      settings.OTEL_EXPORTER_OTLP_COMPRESSION) as TelemetryOptions['compression'],
     tls: {
-      ca: settings.OTEL_EXPORTER_OTLP_CERTIFICATE,
-      cert: settings.OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE,
-      key: settings.OTEL_EXPORTER_OTLP_CLIENT_KEY,
+      ca: settings.OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE ?? settings.OTEL_EXPORTER_OTLP_CERTIFICATE,
+      cert:
+        settings.OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE ??
+        settings.OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE,
+      key: settings.OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY ?? settings.OTEL_EXPORTER_OTLP_CLIENT_KEY,
     },
     resource: resourceOf(settings),
     sampler: settings.OTEL_TRACES_SAMPLER as SamplerName,
@@ -100,7 +103,7 @@ function belowEndpoint(endpoint = ''): string {
   return `${endpoint.replace(/\/+$/, '')}/v1/traces`;
 }
 
-/** Names of headers are the same in any case. */
+/** Header names are case-insensitive, so they are stored in lower case. */
 function headersOf(text: Secret | undefined): Record<string, Secret> {
   const pairs = text === undefined ? [] : (parsePairs(text.reveal()) ?? []);
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), new Secret(value)]));

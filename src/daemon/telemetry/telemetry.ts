@@ -29,26 +29,26 @@ import {
 } from './span-attributes.ts';
 import type { TelemetryOptions } from './telemetry-options.ts';
 
-/** A longer header is no `traceparent`. */
+/** A longer header is ignored. */
 const TRACEPARENT_MAX = 256;
-/** What takes time within a message, but happens elsewhere. */
+/** Steps that wait for another system. */
 const CLIENT_STEPS: readonly string[] = ['downstream', 'model'];
 
 /** Collects spans of messages, and exports them (agentd-telemetry(7)). */
 export interface Telemetry {
   readonly observer: Observer;
-  /** Exports what is left. @returns false if that takes longer than `ms`: the rest is lost. Never rejects. */
+  /** Exports the remaining spans. @returns false if this takes longer than `ms`; then they are lost. Never rejects. */
   stop(ms: number): Promise<boolean>;
 }
 
 interface SpanParts {
   tracer: Tracer;
-  /** `traceparent` is sent on. */
+  /** See `TelemetryOptions`. */
   propagates: boolean;
   takesContent: boolean;
 }
 
-/** Opens no connection: whether the collector can be reached is found out by the first export. */
+/** Makes the collector of spans. It opens no connection before the first export. */
 export async function createTelemetry(options: TelemetryOptions, log: Log): Promise<Telemetry> {
   const exporter = new ReportingExporter(await createExporter(options), log);
   const provider = new TracerProvider({
@@ -68,7 +68,7 @@ export async function createTelemetry(options: TelemetryOptions, log: Log): Prom
   };
 }
 
-/** By the rules of W3C Trace Context. `tracestate` and `baggage` are not read: whoever sent them may be anybody. */
+/** Follows W3C Trace Context. `tracestate` and `baggage` are ignored, since any client can set them. */
 function parentOf(traceparent: string | undefined): string | null {
   if (traceparent === undefined || traceparent.length > TRACEPARENT_MAX) return null;
   const parent = parseTraceParent(traceparent);
@@ -96,7 +96,7 @@ function messageSpan(message: BegunMessage, parts: SpanParts): MessageSpan {
   return new CollectedMessage(span, parts);
 }
 
-/** What a span and the span of a message have in common. */
+/** The common part of the span of a message and the spans within it. */
 class Collected {
   readonly traceparent: string | null;
   protected readonly span: SdkSpan;
@@ -117,9 +117,9 @@ class Collected {
     if (this.span.isRecording()) this.span.addEvent(line.step, attributesOf(line));
   }
 
-  /** @param startTime if it was not now. */
+  /** @param startTime default: now. */
   protected begin(step: string, about?: SpanSubject, startTime?: Date): CollectedSpan {
-    // Nothing within a message that is not sampled is: its requests carry the span of the message.
+    // Within a message that is not sampled, all requests carry the span of the message.
     if (!this.span.isRecording()) return new CollectedSpan(this.span, this.#parts);
     const kind = CLIENT_STEPS.includes(step) ? SpanKind.CLIENT : SpanKind.INTERNAL;
     const attributes = subjectAttributes(about);
@@ -140,7 +140,7 @@ class CollectedSpan extends Collected implements Span {
         : null;
   }
 
-  /** @param endTime if it was not now. */
+  /** @param endTime default: now. */
   end(line: TraceLine, endTime?: Date): void {
     if (this.span.isRecording()) {
       this.span.updateName(nameOf(line)).setAttributes(attributesOf(line));
@@ -163,7 +163,7 @@ class CollectedMessage extends Collected implements MessageSpan {
   }
 }
 
-/** What a client did wrong, or the loop guard blocked, is no error of the daemon. */
+/** A mistake of a client and a block by the loop guard are not errors of the daemon. */
 function isFailure(outcome: string): boolean {
   if (outcome === 'answered' || outcome === 'replayed') return false;
   return !(outcome in ERRORS) || ERRORS[outcome as ErrorCode].status >= 500;

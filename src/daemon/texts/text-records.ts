@@ -1,3 +1,5 @@
+import { type ChannelText, placeholdersOf } from '../../channel/index.ts';
+
 /**
  * One text that people read and no agent wrote. An operator can replace it under `texts:` in the configuration file
  * (agentd-settings(5), "Texts"). The defaults are English.
@@ -83,6 +85,19 @@ export const TEXTS = {
     'The answer to a message that failed for good. A group may read it, so it does not say what failed.',
     'Sorry, I could not answer your message. Please try again later.',
   ),
+  budget_notice: prose(
+    'The answer if AGENT_DAILY_TOKENS of a person are used up. {wait} is one of the texts below.',
+    'I cannot answer now: what I may use for one person in a day is used up. Please try again in about {wait}.',
+    'wait',
+  ),
+  budget_too_long: prose(
+    'The answer to a message that needs more than AGENT_DAILY_TOKENS alone.',
+    'I cannot answer this: it takes more than I may use for one person in a day.',
+  ),
+  wait_minute: plain('A wait.', 'a minute'),
+  wait_minutes: prose('A wait.', '{count} minutes', 'count'),
+  wait_hour: plain('A wait.', 'an hour'),
+  wait_hours: prose('A wait.', '{count} hours', 'count'),
   turn_limit_notice: prose(
     'The answer to the first message beyond the limit of a session.',
     'This conversation has had all of its {max} messages. It goes on after {time} (UTC).',
@@ -120,4 +135,20 @@ function plain(sentence: string, text: string): ProseRecord & { placeholders: []
 
 function button(sentence: string, text: string): ProseRecord & { placeholders: [] } {
   return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: BUTTON_CHARACTERS };
+}
+
+/** All texts, by name: those of the daemon, then those of channels. */
+export function textRecords(own: readonly ChannelText[]): Readonly<Record<string, TextRecord>> {
+  const ofChannels = own.map(({ name, sentence, default: text }): [string, ProseRecord] => [
+    name,
+    {
+      kind: 'text',
+      sentence,
+      default: text,
+      placeholders: placeholdersOf(text),
+      form: 'markdown',
+      limit: null,
+    },
+  ]);
+  return { ...TEXTS, ...Object.fromEntries(ofChannels) };
 }

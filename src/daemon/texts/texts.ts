@@ -1,8 +1,9 @@
+import { type ChannelText, type ChannelTranslations, fillIn } from '../../channel/index.ts';
 import { foldText } from '../fold-text.ts';
 import { type ProseName, TEXTS, type TextName, type Values, type WordsName } from './text-records.ts';
 
 /** Texts that replace the defaults, by name. */
-export type Replacements = Readonly<Partial<Record<TextName, string | readonly string[]>>>;
+export type Replacements = Readonly<Record<string, string | readonly string[]>>;
 
 /** The language of the defaults. */
 const OWN_LANGUAGE = 'en';
@@ -14,10 +15,12 @@ const OWN_LANGUAGE = 'en';
 export class Texts {
   readonly #replaced: ReadonlyMap<string, Replacements>;
   readonly #fallback: readonly string[];
+  readonly #default_locale: string;
 
   /** @param replaced by language tag in lower case. */
   constructor(replaced: ReadonlyMap<string, Replacements> = new Map(), default_locale = OWN_LANGUAGE) {
     this.#replaced = replaced;
+    this.#default_locale = default_locale;
     this.#fallback = tagsOf(default_locale);
   }
 
@@ -29,6 +32,15 @@ export class Texts {
     const wanted = locales.find((locale) => locale != null && isKnown(locale, this.#replaced));
     const tags = [...tagsOf(wanted ?? ''), ...this.#fallback, OWN_LANGUAGE];
     return new LocalTexts(tags.flatMap((tag) => this.#of(tag)));
+  }
+
+  /** The replacements of some texts, by language. */
+  translations(names: readonly string[]): ChannelTranslations {
+    const languages = [...this.#replaced].flatMap(([tag, texts]) => {
+      const own = names.flatMap((name) => (typeof texts[name] === 'string' ? [[name, texts[name]]] : []));
+      return own.length === 0 ? [] : [[tag, Object.fromEntries(own)]];
+    });
+    return { languages: Object.fromEntries(languages), default_locale: this.#default_locale };
   }
 
   /** Whether a text is a word of this list in any language. */
@@ -60,6 +72,13 @@ export class LocalTexts {
     return fillIn(this.template(name), values[0] ?? {});
   }
 
+  /** A text of a channel. */
+  sayOwn({ name, default: english }: ChannelText, values: Readonly<Record<string, string>> = {}): string {
+    const layer = this.#layers.find((texts) => texts === DEFAULTS || texts[name] !== undefined);
+    const text = layer?.[name];
+    return fillIn(typeof text === 'string' ? text : english, values);
+  }
+
   /** A text with its placeholders as they are. */
   template(name: ProseName): string {
     return this.#find(name) as string;
@@ -87,13 +106,6 @@ export class LocalTexts {
 const DEFAULTS: Replacements = Object.fromEntries(
   Object.entries(TEXTS).map(([name, record]) => [name, record.default]),
 );
-
-/** A text with its placeholders filled in, all at once: a value that looks like a placeholder stays as it is. */
-export function fillIn(text: string, values: Readonly<Record<string, string>>): string {
-  return text.replace(/\{(\w+)\}/g, (found, name: string) =>
-    Object.hasOwn(values, name) ? (values[name] ?? '') : found,
-  );
-}
 
 /** The form in which words are compared. */
 export function wordOf(text: string): string {

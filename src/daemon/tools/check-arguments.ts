@@ -48,16 +48,29 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   return refused('The arguments have too many nulls: leave such arguments out.');
 }
 
-/** Throws if the schema cannot be used. */
+/** Throws if the schema cannot be used. Compiles it, which may take a quarter of a second for a large one. */
 export function validatorOf(schema: JsonSchema): ValidateFunction {
   const known = validators.get(schema);
   if (known) return known;
-  compilers ??= createCompilers();
-  const { $schema, ...rest } = schema;
-  const isDraft7 = typeof $schema === 'string' && /draft-0[4-7]/.test($schema);
-  const validate = (isDraft7 ? compilers.draft7 : compilers.draft2020).compile(rest);
+  const { compiler, rest } = compilerOf(schema);
+  const validate = compiler.compile(rest);
   validators.set(schema, validate);
   return validate;
+}
+
+/**
+ * Throws if this is no JSON Schema. It is not compiled: of a document with hundreds of operations, most are never called.
+ * What is not looked at are references, and patterns, which whoever made the schema must know to be right.
+ */
+export function checkSchema(schema: JsonSchema): void {
+  const { compiler, rest } = compilerOf(schema);
+  if (compiler.validateSchema(rest) !== true) throw new Error(`schema is invalid: ${compiler.errorsText()}`);
+}
+
+function compilerOf({ $schema, ...rest }: JsonSchema): { compiler: Ajv; rest: JsonSchema } {
+  compilers ??= createCompilers();
+  const isDraft7 = typeof $schema === 'string' && /draft-0[4-7]/.test($schema);
+  return { compiler: isDraft7 ? compilers.draft7 : compilers.draft2020, rest };
 }
 
 /** Loaded with the first schema: its 90 modules would cost each start their time. */

@@ -4,11 +4,11 @@ import type { TraceRecord } from './trace-record.ts';
 /** Is told what the daemon does; metrics and spans are made of it. No method throws or waits. */
 export interface Observer {
   /**
-   * The parent that the header `traceparent` of a request names for the spans of its messages, as a short text.
-   * @returns null if it names none, or nobody collects spans.
+   * Reads the `traceparent` header of a request.
+   * @returns the header in its canonical form. Null if it is absent or invalid, or if no spans are collected.
    */
   parentOf(traceparent: string | undefined): string | null;
-  /** A message begins. @returns its span; null: nobody collects it. */
+  /** The processing of a message starts. @returns its span. Null: no spans are collected. */
   messageBegan(message: BegunMessage): MessageSpan | null;
   /**
    * A message has ended, or one of its runs has.
@@ -19,7 +19,7 @@ export interface Observer {
   messageBlocked(platform: string, reason: string): void;
   /** A message has ended without a turn of its own. */
   messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
-  /** An attempt to send a stored text to a platform has ended, or a text has failed without a further one. */
+  /** An attempt to send a stored text has ended, or a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
   requestEnded(request: EndedRequest): void;
   /** A user token was checked. @param outcome `valid`, or the reason why it is not. */
@@ -58,7 +58,7 @@ export const NO_OBSERVER: Observer = {
   downstreamEnded: ignore,
 };
 
-/** Tells each of them. At most one collects spans. */
+/** Combines several observers. At most one of them collects spans. */
 export function observers(all: readonly Observer[]): Observer {
   const [first = NO_OBSERVER, ...rest] = all;
   if (rest.length === 0) return first;

@@ -1,54 +1,54 @@
 import type { TraceLine, TraceRecord } from './trace-record.ts';
 
-/** Within what something happens that spans are made of (agentd-telemetry(7)). No method throws or waits. */
+/** Anything that can contain spans: a message, a step, a call (agentd-telemetry(7)). No method throws or waits. */
 export interface SpanScope {
-  /** Value of the header `traceparent` of requests that are made here; null: none is sent. */
+  /** The `traceparent` header for requests made within this scope. Null: the header is not sent. */
   readonly traceparent: string | null;
-  /** Something begins here that ends with a line. */
+  /** Starts a span within this scope. */
   child(step: string, about?: SpanSubject): Span;
-  /** Something happened here at one moment. */
+  /** Records an event, which has no duration. */
   event(line: TraceLine): void;
 }
 
-/** Something that takes time, such as a step, a call of a tool, or a request. */
+/** A step, a tool call, a model call or a request. */
 export interface Span extends SpanScope {
-  /** Takes what a model was sent and what it answered; null: texts are not exported (OTEL_GENAI_CAPTURE_CONTENT). */
+  /** Exports the texts of a model call. Null unless OTEL_GENAI_CAPTURE_CONTENT is set. */
   readonly content: ((content: ModelContent) => void) | null;
   end(line: TraceLine): void;
 }
 
 /** The span of a message. */
 export interface MessageSpan extends SpanScope {
-  /** What was noted before the message began here. */
+  /** Records a line of the trace that is older than the span. */
   past(line: TraceLine): void;
   end(record: TraceRecord): void;
 }
 
-/** What is known when something begins, and is not in its line. */
+/** Attributes of a span that are known at its start and are not part of its line. */
 export interface SpanSubject {
-  /** Origin of the address that a request goes to. */
+  /** The origin that a request is sent to. */
   origin?: string;
-  /** Who runs the model. */
+  /** The provider of the model, for example `openai`. */
   provider?: string | undefined;
   max_output_tokens?: number | undefined;
 }
 
 export interface ModelContent {
-  /** As the model gets it; written as JSON. */
+  /** The messages that the model received. They are exported as JSON. */
   input: unknown;
   output: string;
 }
 
-/** A message that begins. */
+/** A message whose processing starts. */
 export interface BegunMessage {
   turn_id: string;
   channel: string;
-  /** It is answered later, by another request than the one that brought it. */
+  /** The reply is not part of the response to the request that delivered the message. */
   is_later: boolean;
-  /** As `Observer.parentOf` returned it; null: the message begins a trace of its own. */
+  /** From `Observer.parentOf`. Null: the message starts a new trace. */
   parent: string | null;
-  /** The sender is known, or a platform has signed the message. */
+  /** The request had a valid user token, or a platform has signed the message. */
   is_authenticated: boolean;
-  /** When the message began, ms since the epoch, if that was earlier; null: now. */
+  /** Start of the span, ms since the epoch. Null: now. */
   began_at: number | null;
 }

@@ -2,22 +2,22 @@ import type { Clock } from '../clock.ts';
 import type { Span, SpanScope, SpanSubject } from './span.ts';
 import type { TraceLine } from './trace-record.ts';
 
-/** What a line says, but for its time. */
+/** A line without its time. */
 type Note = Omit<TraceLine, 'at'>;
 
-/** Where it is noted what happens to a message. */
+/** Writes lines to the trace of a message. */
 export interface TraceWriter {
-  /** Notes what has no duration, or has ended. */
+  /** Writes a line at once. */
   note(line: Note): void;
-  /** Something begins that has a line when it ends. */
+  /** Starts a part of the trace. Its line is written when the part ends. */
   begin(step: string, about?: SpanSubject): TracePart;
 }
 
-/** Something that has begun. What is noted here happened within it. */
+/** A part of the trace that has started. Lines that are written to it belong to it. */
 export interface TracePart extends TraceWriter {
-  /** Value of the header `traceparent` of requests that it makes; null: none is sent. */
+  /** The `traceparent` header for the requests of this part. Null: the header is not sent. */
   readonly traceparent: string | null;
-  /** As `Span.content`. */
+  /** See `Span.content`. */
   readonly content: Span['content'];
   end(line: Omit<Note, 'step'>): void;
 }
@@ -28,14 +28,14 @@ export class Trace implements TraceWriter {
   readonly lines: TraceLine[];
   readonly #clock: Clock;
   readonly #scope: SpanScope | null;
-  /** The step that the message is in. */
+  /** The current step of the message. */
   #step: Span | null = null;
   #children = 0;
   #dropped = 0;
 
   /**
-   * @param begun what was noted of the message before.
-   * @param scope collects spans of the same; null: nobody does.
+   * @param begun the lines that were written earlier.
+   * @param scope receives the same as spans. Null: no spans are collected.
    */
   constructor(clock: Clock, begun: readonly TraceLine[] = [], scope: SpanScope | null = null) {
     this.#clock = clock;
@@ -51,7 +51,7 @@ export class Trace implements TraceWriter {
     return this.#part(step, this.#step ?? this.#scope, about);
   }
 
-  /** The message enters a step: until that ends, what is noted belongs to it. Steps do not overlap. */
+  /** Starts a step. Lines belong to the step until it ends. Steps do not overlap. */
   enter(step: string): Pick<TracePart, 'end'> {
     const span = this.#childOf(this.#scope, step);
     this.#step = span;
@@ -105,7 +105,7 @@ export class Trace implements TraceWriter {
     return kept;
   }
 
-  /** As many spans as lines: what is beyond belongs to the span around it. */
+  /** Bounds the number of spans. Beyond it, lines belong to the surrounding span. */
   #childOf(parent: SpanScope | null, step: string, about?: SpanSubject): Span | null {
     if (parent === null || this.#children >= Trace.MAX_LINES) return null;
     this.#children++;

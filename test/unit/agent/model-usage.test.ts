@@ -4,11 +4,14 @@ import { budgetKey } from '../../../src/daemon/agent/budget-key.ts';
 import { budgetNotice } from '../../../src/daemon/agent/budget-notice.ts';
 import { createLlm, type LlmSettings } from '../../../src/daemon/agent/llm.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 import { FakeModel } from '../../support/fake-model.ts';
 import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { meteredRun } from '../../support/metered-run.ts';
+
+const ENGLISH = new Texts().in();
 
 let model: FakeModel;
 beforeAll(async () => {
@@ -123,7 +126,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     const { meter, lines } = meteredRun({ max: 1200 });
     expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
     expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
-    expect(await replyOf(await run(meter, {}, LIMIT))).toBe(budgetNotice(24 * 3_600_000));
+    expect(await replyOf(await run(meter, {}, LIMIT))).toBe(budgetNotice(ENGLISH, 24 * 3_600_000));
     expect(model.requests).toHaveLength(2);
     expect(lines().at(-1)).toMatchObject({
       verdict: 'refused',
@@ -138,7 +141,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     const { meter } = meteredRun({ max: 900 });
     const tools = [fakeTool({ ok: true, result: {} })];
     expect(await replyOf(await run(meter, { tools }, LIMIT))).toBe(
-      `Let me look.\n\n${budgetNotice(24 * 3_600_000)}`,
+      `Let me look.\n\n${budgetNotice(ENGLISH, 24 * 3_600_000)}`,
     );
     expect(model.requests).toHaveLength(1);
   });
@@ -188,8 +191,8 @@ describe('whose tokens they are', () => {
 });
 
 test('the notice says when there will be room', () => {
-  expect(budgetNotice(30_000)).toMatch(/in about a minute\.$/);
-  expect(budgetNotice(40 * 60_000 - 1)).toMatch(/in about 40 minutes\.$/);
-  expect(budgetNotice(61 * 60_000)).toMatch(/in about 2 hours\.$/);
-  expect(budgetNotice(null)).toMatch(/more than I may use/);
+  expect(budgetNotice(ENGLISH, 30_000)).toMatch(/in about a minute\.$/);
+  expect(budgetNotice(ENGLISH, 40 * 60_000 - 1)).toMatch(/in about 40 minutes\.$/);
+  expect(budgetNotice(ENGLISH, 61 * 60_000)).toMatch(/in about 2 hours\.$/);
+  expect(budgetNotice(ENGLISH, null)).toMatch(/more than I may use/);
 });

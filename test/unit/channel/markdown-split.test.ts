@@ -118,6 +118,13 @@ describe('splitting', () => {
     );
   });
 
+  it('cuts no character in two, also where the limit falls into its middle', () => {
+    for (let limit = 40; limit <= 70; limit++) {
+      const messages = renderMarkdown(`${'a'.repeat(46)}${FAMILY}`, { ...TAGS, limit });
+      expect(messages.join('\n'), `limit ${limit}`).toContain(FAMILY);
+    }
+  });
+
   it('shows every word once and in order', () => {
     fc.assert(
       fc.property(markdown, (text) => {

@@ -57,13 +57,20 @@ describe('the settings of OpenTelemetry', () => {
   });
 
   it('for traces take precedence, and their address is used as it is', async () => {
-    const { url, protocol, headers } = await optionsOf({
+    const { url, protocol, headers, timeout_ms, compression } = await optionsOf({
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/ingest',
       OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
       OTEL_EXPORTER_OTLP_HEADERS: 'X-Api-Key=all, x-tenant=a%2Cb',
       OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-api-key=traces',
+      OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: '2000',
+      OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: 'gzip',
     });
-    expect([url, protocol]).toEqual(['http://127.0.0.1:4318/ingest', 'http/json']);
+    expect([url, protocol, timeout_ms, compression]).toEqual([
+      'http://127.0.0.1:4318/ingest',
+      'http/json',
+      2000,
+      'gzip',
+    ]);
     const revealed = Object.entries(headers).map(([name, value]) => [name, value.reveal()]);
     expect(Object.fromEntries(revealed)).toEqual({ 'x-api-key': 'traces', 'x-tenant': 'a,b' });
   });
@@ -105,13 +112,60 @@ describe('the settings of OpenTelemetry', () => {
     await configured(env);
   });
 
-  it('warn if texts leave with traces', async () => {
+  it('warn if traces contain texts', async () => {
     const { warnings } = await configured({ ...ON, OTEL_GENAI_CAPTURE_CONTENT: 'true' });
-    expect(warnings).toEqual([expect.stringMatching(/^OTEL_GENAI_CAPTURE_CONTENT: the texts of people/)]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^OTEL_GENAI_CAPTURE_CONTENT: traces contain the texts/),
+    ]);
+  });
+
+  it.each([
+    [
+      'http://collector.internal:4318',
+      ['OTEL_EXPORTER_OTLP_HEADERS: the headers are sent to collector.internal unencrypted'],
+    ],
+    ['https://collector.internal:4318', []],
+    ['http://127.0.0.1:4318', []],
+  ])('warn in production if headers travel unencrypted: to %s', async (endpoint, warned) => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x=1' };
+    const { warnings } = await configured({ ...env, NODE_ENV: 'production' });
+    expect(warnings.filter((warning) => warning.startsWith('OTEL_'))).toEqual(warned);
+    const { warnings: without } = await configured(env);
+    expect(without).toEqual([]);
   });
 
   it('show no header, which may hold a key', async () => {
     const { effective } = await configured({ ...ON, OTEL_EXPORTER_OTLP_HEADERS: 'x=canary' });
     expect(JSON.stringify(effective)).not.toContain('canary');
+  });
+});
+
+describe('the other standard settings of OpenTelemetry', () => {
+  const signals = ['METRICS', 'LOGS', 'PROFILES'];
+  const ofOtlp = ['ENDPOINT', 'PROTOCOL', 'HEADERS', 'TIMEOUT', 'COMPRESSION', 'INSECURE', 'CERTIFICATE'];
+  const names = [
+    ...signals.flatMap((signal) => ofOtlp.map((name) => `OTEL_EXPORTER_OTLP_${signal}_${name}`)),
+    ...signals.map((signal) => `OTEL_${signal}_EXPORTER`),
+    ...['SCHEDULE_DELAY', 'EXPORT_TIMEOUT', 'MAX_QUEUE_SIZE', 'MAX_EXPORT_BATCH_SIZE'].map(
+      (name) => `OTEL_BLRP_${name}`,
+    ),
+    'OTEL_EXPORTER_OTLP_INSECURE',
+    'OTEL_LOG_LEVEL',
+    'OTEL_NODE_RESOURCE_DETECTORS',
+    'OTEL_METRIC_EXPORT_INTERVAL',
+    'OTEL_METRICS_EXEMPLAR_FILTER',
+    'OTEL_ATTRIBUTE_COUNT_LIMIT',
+    'OTEL_SPAN_EVENT_COUNT_LIMIT',
+    'OTEL_CONFIG_FILE',
+  ];
+
+  it.each(names)('are no misspelled setting of agentd: %s', async (name) => {
+    await configured({ [name]: 'anything' });
+  });
+
+  it('do not hide a misspelled one', async () => {
+    expect(await refused({ OTEL_EXPORTER_OTLP_ENDPONT: 'http://127.0.0.1:4318' })).toEqual([
+      'OTEL_EXPORTER_OTLP_ENDPONT is no setting, but looks like OTEL_EXPORTER_OTLP_ENDPOINT',
+    ]);
   });
 });

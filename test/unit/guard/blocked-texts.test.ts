@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { textsWith, wordsForFailure } from '../../../plugins/webchat/widget/texts.ts';
+import { ENGLISH, wordsForFailure } from '../../../plugins/webchat/widget/texts.ts';
 import { adviceFor } from '../../../src/cli/advice.ts';
 import { describeRefusal } from '../../../src/cli/chat/describe-refusal.ts';
 
@@ -7,7 +7,7 @@ import { describeRefusal } from '../../../src/cli/chat/describe-refusal.ts';
 function textsOf(reason: 'rate_limit' | 'repetition'): string[] {
   const { message, advice } = describeRefusal({ code: 'loop_guard_blocked', reason }, 429, 30);
   const code = reason === 'rate_limit' ? 'rate_limited' : reason;
-  return [wordsForFailure(textsWith(), code), message, advice ?? '', adviceFor(reason)?.todo ?? ''];
+  return [wordsForFailure(ENGLISH, code), message, advice ?? '', adviceFor(reason)?.todo ?? ''];
 }
 
 it.each(['rate_limit', 'repetition'] as const)(

@@ -4,11 +4,13 @@ import { systemClock } from '../../../src/daemon/clock.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
 import { createScope } from '../../../src/daemon/plugin/scope.ts';
+import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 
-async function scopeOf(plugin: ChannelPlugin) {
-  const { services } = await laterServices(openAt(`${stateDirectory()}/agentd.db`), systemClock);
+async function scopeOf(plugin: ChannelPlugin, texts = new Texts()) {
+  const { services: usual } = await laterServices(openAt(`${stateDirectory()}/agentd.db`), systemClock);
+  const services = { ...usual, texts };
   return createScope(plugin, {}, services, new InboxWorker(services));
 }
 
@@ -40,6 +42,18 @@ it('keeps the doors of web clients from a channel whose platform says who writes
   );
   await expect(open('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.open'));
   await expect(stop('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.stop'));
+});
+
+it('says the texts of a channel in the language of their reader', async () => {
+  const text = { name: 'telex_signed_in', sentence: 'Confirms it.', default: 'Signed in as {email}.' };
+  const german = new Texts(new Map([['de', { telex_signed_in: '{email} ist angemeldet.' }]]), 'fr');
+  const scope = await scopeOf(TELEX, german);
+  expect(scope.say(text, { email: 'ada' }, 'de-CH')).toBe('ada ist angemeldet.');
+  expect(scope.say(text, { email: '{email}' }, null)).toBe('Signed in as {email}.');
+  expect(scope.translations([text])).toEqual({
+    languages: { de: { telex_signed_in: '{email} ist angemeldet.' } },
+    default_locale: 'fr',
+  });
 });
 
 it('makes the failure of a delivery that the daemon understands', async () => {

@@ -1,5 +1,10 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import { createServer as createTlsServer } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import { createTelemetry, type Telemetry } from '../../../src/daemon/telemetry/telemetry.ts';
@@ -182,6 +187,33 @@ describe('exports', () => {
       attributes: { 'agentd.turn_id': 't1', 'agentd.channel': 'webchat', 'agentd.outcome': 'answered' },
       resource: { 'service.name': 'agentd' },
     });
+  });
+
+  it('leave over TLS to a collector whose certificate the named file vouches for', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agentd-otlp-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+    const about = ['-days', '1', '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
+    execFileSync('openssl', [...made, ...about, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    const server = createTlsServer(
+      { key: readFileSync(key), cert: readFileSync(cert) },
+      (_request, response) => {
+        response.end();
+      },
+    ).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await new Promise((resolve) => server.once('listening', resolve));
+    const url = `https://127.0.0.1:${(server.address() as { port: number }).port}/v1/traces`;
+    const none = { ca: undefined, cert: undefined, key: undefined };
+    const trusting = await telemetryOf({ url, tls: { ...none, ca: cert } });
+    send(trusting);
+    expect(await trusting.stop(5000)).toBe(true);
+    expect(trusting.logged.lines).toEqual([]);
+    const other = await telemetryOf({ url, timeout_ms: 500 });
+    send(other);
+    await other.stop(5000);
+    expect(other.logged.lines).toMatchObject([{ reason: 'DEPTH_ZERO_SELF_SIGNED_CERT' }]);
   });
 
   it('that fail are logged once, and once more when they succeed again', async () => {

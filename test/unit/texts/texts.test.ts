@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { fillIn } from '../../../src/channel/index.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
-import { fillIn, Texts, wordOf } from '../../../src/daemon/texts/texts.ts';
+import { Texts, wordOf } from '../../../src/daemon/texts/texts.ts';
 
 const GERMAN = { confirm: ['ja', 'gerne'], confirm_gone: 'Das wartet nicht mehr.' };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkArguments } from '../../../src/daemon/tools/check-arguments.ts';
+import { checkArguments, checkSchema } from '../../../src/daemon/tools/check-arguments.ts';
 import { closeSchema } from '../../../src/daemon/tools/close-schema.ts';
 import type { JsonSchema } from '../../../src/daemon/tools/tool.ts';
 
@@ -142,5 +142,22 @@ describe('a schema is closed at the top level', () => {
     const closed = closeSchema(schema);
     expect(checkArguments(closed, { a: 1 })).toEqual({ ok: true, args: { a: 1 } });
     expect(messageOf({ a: 1, b: 2 }, closed)).toBe('There is no argument `b`.');
+  });
+});
+
+describe('a schema that is checked and not compiled', () => {
+  const open = { type: 'object', properties: {} };
+  test.each([
+    [{ ...open, properties: 7 }],
+    [{ ...open, required: 'id' }],
+    [{ ...open, properties: { id: { type: 'text' } } }],
+    [{ ...open, $defs: { id: { minLength: -1 } } }],
+  ])('%j is refused', (schema) => {
+    expect(() => checkSchema(schema)).toThrow(/schema is invalid/);
+  });
+
+  test('is accepted if only compiling it could fail', () => {
+    expect(() => checkSchema({ ...open, $ref: '#/$defs/none' })).not.toThrow();
+    expect(() => checkArguments({ ...open, $ref: '#/$defs/none' }, {})).toThrow(/none/);
   });
 });

@@ -1,4 +1,4 @@
-import { CLAIM_MS, type KeyClaim } from '../claims.ts';
+import type { KeyClaim } from '../claims.ts';
 import { type IdempotencyStore, KEY_MEMORY_MS, type KeyState, type StoredAnswer } from '../idempotency.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
@@ -13,7 +13,9 @@ export function idempotencySteps(context: MemoryContext): Steps<IdempotencyStore
     const now = clock.now();
     const done = state.answers.get(key);
     const isDone = done !== undefined && done.expires_at > now;
-    const isKnown = known !== undefined && known.expires_at > now;
+    const claim = state.claims.keys.get(key);
+    const until = claim ? claim.expires_at + KEY_MEMORY_MS : (known?.expires_at ?? 0);
+    const isKnown = known !== undefined && until > now;
     const first = isDone ? done.fingerprint : isKnown ? known.fingerprint : fingerprint;
     if (first !== fingerprint) return { outcome: 'other_body' };
     return isDone ? { outcome: 'done', answer: done.answer } : { outcome: 'new' };
@@ -25,7 +27,7 @@ export function idempotencySteps(context: MemoryContext): Steps<IdempotencyStore
       if (found.outcome !== 'new') return found;
       const owner = claims.take(key);
       if (owner === null) throw new Error('a key without a valid claim cannot be claimed');
-      state.fingerprints.set(key, { fingerprint, expires_at: clock.now() + CLAIM_MS + KEY_MEMORY_MS });
+      state.fingerprints.set(key, { fingerprint, expires_at: 0 });
       return { outcome: 'new', claim: { key, fingerprint, owner } };
     },
     renew: ({ key, owner }) => claims.renew(key, owner),

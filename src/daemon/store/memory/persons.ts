@@ -1,9 +1,9 @@
 import { PersonMatch } from '../person-match.ts';
-import type { PersonRecords, PersonSelector, PersonStore } from '../persons.ts';
+import { ERASED_MS, type PersonRecords, type PersonSelector, type PersonStore } from '../persons.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
 
-export function personSteps({ state, claims }: MemoryContext): Steps<PersonStore> {
+export function personSteps({ state, claims, clock }: MemoryContext): Steps<PersonStore> {
   return {
     show: (of) => visit(of, false),
     erase: (of) => visit(of, true),
@@ -32,8 +32,11 @@ export function personSteps({ state, claims }: MemoryContext): Steps<PersonStore
       const found = match.session(stored.session, stored.turns);
       if (found === null) return [];
       summaries += stored.summaries.length;
-      if (erases && !found.shared) state.sessions.delete(tag);
-      else if (erases) {
+      if (erases && !found.shared) {
+        state.sessions.delete(tag);
+        claims.sessions.end(tag);
+        for (const name of [tag, stored.session.session_id]) state.erased.set(name, clock.now() + ERASED_MS);
+      } else if (erases) {
         stored.session = match.untied(stored.session);
         stored.turns = stored.turns.filter((turn) => !found.turns.includes(turn));
         stored.summaries = [];
@@ -44,7 +47,10 @@ export function personSteps({ state, claims }: MemoryContext): Steps<PersonStore
     const actions = take(state.actions, ({ action }) => match.action(action)).map(({ action }) => action);
     const inbox = take(state.inbox, ({ message }) => match.inbox(message)).map(({ message }) => message);
     if (erases) {
-      for (const { id } of inbox) claims.inbox.end(id);
+      for (const { id } of inbox) {
+        claims.inbox.end(id);
+        state.erased.set(id, clock.now() + ERASED_MS);
+      }
       state.memories.delete('person' in of ? of.person : `${of.platform}:${of.user_id}`);
     }
     const traces =

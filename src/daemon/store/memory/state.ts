@@ -99,11 +99,13 @@ export interface MemoryState {
   readonly streams: Map<string, StoredStream>;
   /** Oldest first. */
   readonly audit: AuditLine[];
+  /** Ids of erased sessions and turns, and until when they count. */
+  readonly erased: Map<string, number>;
   /** Empty until the key is made. */
   readonly audit_key: Uint8Array[];
   readonly tool_digests: Map<string, ToolDigest>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
-  /** The fingerprints of keys that have no answer: claimed, or known for a while. */
+  /** The fingerprints of keys that have no answer: claimed, or released and known until `expires_at`. */
   readonly fingerprints: Map<string, { fingerprint: string; expires_at: number }>;
   /** Tells the subscribers of all daemons of changes to streams. */
   readonly changes: EventEmitter;
@@ -114,6 +116,7 @@ export function emptyState(): MemoryState {
     sessions: new Map(),
     actions: new Map(),
     traces: [],
+    erased: new Map(),
     refused: [],
     limits: new Map(),
     budgets: new Map(),

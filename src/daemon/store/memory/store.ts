@@ -122,6 +122,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     maintenance: null,
     replicas: null,
     advice: async () => [],
+    census: async () => null,
     condition: () => ({ writable: true, detail: null }),
     expectRoom: () => undefined,
     async close() {

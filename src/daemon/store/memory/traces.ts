@@ -6,9 +6,14 @@ import type { MemoryContext } from './context.ts';
 
 export function traceSteps(context: MemoryContext): Steps<TraceStore> {
   const { state, clock, bounds } = context;
+  const isErased = ({ turn_id, session_id }: TraceRecord) =>
+    [turn_id, session_id ?? ''].some((id) => (state.erased.get(id) ?? 0) > clock.now());
   return {
-    keep: (trace) => keepTrace(context, trace),
+    keep(trace) {
+      if (!isErased(trace)) keepTrace(context, trace);
+    },
     keepRefused(trace) {
+      if (isErased(trace)) return;
       state.refused.push({ kept_at: clock.now(), trace });
       if (state.refused.length > bounds.refusedMax) state.refused.shift();
     },

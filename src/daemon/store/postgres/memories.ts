@@ -35,7 +35,7 @@ class PostgresMemories implements MemoryStore {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #max: number;
-  /** The schema is the current one. Null before the first use, and after a try that failed. */
+  /** The schema is the current one. Null before the first use, and after an attempt that failed. */
   #migrated: Promise<void> | null = null;
 
   constructor(database: Database, clock: Clock, max: number) {

@@ -85,7 +85,7 @@ local function actions_of_turn(index)
   return found
 end
 
--- Whether it was sent, and what came of it is not known.
+-- True if it was sent and its outcome is not known.
 local function action_uncertain(id)
   local state = call('HGET', action_key(id), 'state')
   return state == 'started' or state == 'unknown'

@@ -1,6 +1,8 @@
--- include: sessions
+-- include: sessions erased
 -- Deletes a session with everything that ends with it, and the claim of a run: what that run would store is refused.
--- KEYS[1]: the session. ARGV: tag.
+-- KEYS[1]: the session. ARGV: tag, id.
 end_session(ARGV[3])
+note_erased(ARGV[3])
+note_erased(ARGV[4])
 call('DEL', key('session', ARGV[3], 'claim'))
 return 1

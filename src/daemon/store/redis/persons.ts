@@ -79,7 +79,8 @@ export class RedisPersons implements PersonStore {
     await this.#eraseLinks(found.links);
     for (const { action_id } of found.actions)
       await this.#redis.run('erase-action', [this.#key('action', action_id, 'record')], action_id);
-    for (const { id } of found.inbox) await this.#parts.inbox.discard(id);
+    for (const { id } of found.inbox)
+      await this.#redis.run('erase-message', [this.#key('inbox', null, 'names')], id);
     for (const stream_id of found.streams) await this.#eraseStream(stream_id);
     await this.#delete(found.keys);
     for (const ring of RINGS) {
@@ -176,7 +177,7 @@ export class RedisPersons implements PersonStore {
       const tag = tagOf(found.session);
       const key = this.#key('session', tag, 'state');
       if (!found.shared) {
-        await this.#redis.run('erase-session', [key], tag);
+        await this.#redis.run('erase-session', [key], tag, found.session.session_id);
         continue;
       }
       let one: FoundSession | null = found;

@@ -10,10 +10,12 @@ import {
   TRACES_MAX,
 } from '../bounds.ts';
 import { CLAIM_MS } from '../claims.ts';
+import { ERASED_MS } from '../persons.ts';
 import type { Store } from '../store.ts';
 import { RedisActions } from './actions.ts';
 import { RedisAudit } from './audit.ts';
 import { RedisBudgets } from './budgets.ts';
+import { countKeys } from './census.ts';
 import { RedisConnection } from './connection.ts';
 import { RedisGuard } from './guard.ts';
 import { GuardDesk } from './guard-desk.ts';
@@ -71,6 +73,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
       DONE_MS,
       FAILED_MS,
       LINK_MS,
+      ERASED_MS,
       TRACE_RETENTION_MS: traceRetentionMs,
       ACTIONS_RETENTION_MS: actionsRetentionMs,
       TRACES_MAX: tracesMax,
@@ -112,6 +115,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     commitTurn: (claim, changed) => turns.commit(claim, changed),
     replicas: new RedisReplicas(redis),
     advice: async () => adviceOn(server, options.isAlways ?? false),
+    census: () => countKeys(redis),
     // Keys expire by themselves.
     maintenance: null,
     condition() {

@@ -61,6 +61,12 @@ export class Claims<Detail = null> implements Resident {
     return this.#find(name)?.detail ?? null;
   }
 
+  /** The same, of a claim that has not been expired for so long. */
+  detailFor(name: string, after_ms: number): Detail | null {
+    const held = this.#find(name);
+    return held && held.expires_at + after_ms > this.#now() ? held.detail : null;
+  }
+
   renew(name: string, owner: string): boolean {
     this.#commit.expectOpen();
     const held = this.#find(name);

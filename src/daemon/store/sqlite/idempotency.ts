@@ -44,7 +44,9 @@ export class SqliteIdempotency implements IdempotencyStore {
       const found = this.#look(key, fingerprint);
       if (found.outcome !== 'new') return found;
       const owner = this.#claims.take(key, fingerprint);
-      return owner === null ? { outcome: 'running' } : { ...found, claim: { key, fingerprint, owner } };
+      if (owner === null) return { outcome: 'running' };
+      this.#released.delete(key);
+      return { ...found, claim: { key, fingerprint, owner } };
     });
   }
 
@@ -103,7 +105,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     const released = this.#released.get(key);
     const known =
       done?.fingerprint ??
-      this.#claims.detailOf(key) ??
+      this.#claims.detailFor(key, KEY_MEMORY_MS) ??
       (released && released.until > now ? released.fingerprint : fingerprint);
     if (known !== fingerprint) return { outcome: 'other_body' };
     if (!done || done.answer === UNANSWERED) return NEW;

@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import type { Session, StoredTurn } from '../../session/session.ts';
-import { rowOf, type SessionRow, turnOf } from './sessions.ts';
+import { rowOf, type SessionRow } from './session-row.ts';
+import { turnOf } from './turn-chain.ts';
 
 interface TurnRow {
   id: number;

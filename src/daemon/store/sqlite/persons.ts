@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3';
+import { tagOf } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { Action } from '../actions.ts';
 import type { StoredAnswer } from '../idempotency.ts';
@@ -6,12 +7,13 @@ import { PersonMatch } from '../person-match.ts';
 import type { PersonRecords, PersonSelector, PersonSession, PersonStore } from '../persons.ts';
 import type { StreamRecord, StreamStart } from '../streams.ts';
 import { ACTION_COLUMNS } from './actions.ts';
+import type { ErasedIds } from './erased-ids.ts';
 import { COLUMNS as INBOX_COLUMNS, type InboxRow, messageOf } from './inbox-row.ts';
 import { LINK_COLUMNS, type LinkRow, linkOf } from './links.ts';
 import { PersonLogs } from './person-logs.ts';
 import { PersonTurns } from './person-turns.ts';
 import { scrub } from './scrub.ts';
-import { SESSION_COLUMNS, type SessionRow, sessionOf } from './sessions.ts';
+import { SESSION_COLUMNS, type SessionRow, sessionOf } from './session-row.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 type StreamRow = Pick<StreamRecord, 'owner' | 'reader'> & { id: number; start: string };
@@ -48,6 +50,7 @@ interface Found {
 export class SqlitePersons implements PersonStore {
   readonly #db: Database.Database;
   readonly #commit: GroupCommit;
+  readonly #erased: ErasedIds;
   readonly #turns: PersonTurns;
   readonly #logs: PersonLogs;
   readonly #sessions;
@@ -65,7 +68,8 @@ export class SqlitePersons implements PersonStore {
   readonly #deleteSeen;
   readonly #deleteOwner;
 
-  constructor(db: Database.Database, commit: GroupCommit) {
+  constructor(db: Database.Database, commit: GroupCommit, erased: ErasedIds) {
+    this.#erased = erased;
     this.#db = db;
     this.#commit = commit;
     this.#turns = new PersonTurns(db);
@@ -172,8 +176,12 @@ export class SqlitePersons implements PersonStore {
     // Sessions first: from the same commit on, a run that is under way can add nothing to them.
     for (const { id, shared, session, turns } of sessions) {
       if (shared) this.#turns.deleteFrom(id, turns, match.untied(session));
-      else this.#turns.deleteAll(id);
+      else {
+        this.#turns.deleteAll(id);
+        for (const name of [session.session_id, tagOf(session)]) this.#erased.note(name);
+      }
     }
+    for (const id of rows.inbox) this.#erased.note(String(id));
     for (const [table, keys] of Object.entries(rows) as [Table, (string | number)[]][])
       for (const key of keys) this.#delete[table].run(key);
     for (const { platform, message_id } of seen) this.#deleteSeen.run(platform, message_id);

@@ -1,6 +1,5 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
-import type { PersonKey } from '../../identity/identity.ts';
 import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
 import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
@@ -8,27 +7,10 @@ import { AnonymousBytes, SESSION_BYTES, TURN_BYTES } from './anonymous-bytes.ts'
 import { Claims } from './claims.ts';
 import type { GuardTurns } from './guard-turns.ts';
 import type { PendingActions } from './pending-actions.ts';
+import { rowOf, SESSION_COLUMNS, type SessionRow, sessionOf } from './session-row.ts';
 import type { InsertedTrace } from './traces.ts';
+import { TurnChain } from './turn-chain.ts';
 import { type GroupCommit, read } from './writer.ts';
-
-/** A session as its table holds it. */
-export interface SessionRow {
-  session_id: string;
-  former_id: string | null;
-  user_id: string;
-  platform: string;
-  space: string;
-  generated: 0 | 1;
-  owner: PersonKey | null;
-  bound_user_id: string | null;
-  bound_person: PersonKey | null;
-  turns: number;
-  created_at: number;
-  last_active_at: number;
-  expires_at: number;
-  metadata: string;
-  client: string | null;
-}
 
 /** Where the turns of a session hang: the last one, which leads to those before it. */
 interface Chained {
@@ -37,9 +19,6 @@ interface Chained {
   tag: string;
   last_turn: number | null;
 }
-
-export const SESSION_COLUMNS = `session_id, former_id, user_id, platform, space, generated, owner, bound_user_id, bound_person,
-  turns, created_at, last_active_at, expires_at, metadata, client`;
 
 const CHAINED = 'id, coalesce(former_id, session_id) AS tag, last_turn';
 /** By the id that it has, or the one that it had before sign-in. */
@@ -60,23 +39,18 @@ export class SqliteSessions implements SessionStore {
   readonly #pending: PendingActions;
   /** Null: this process bounds nothing. */
   readonly #anonymous: AnonymousBytes | null;
+  readonly #chain: TurnChain;
   readonly #find;
   readonly #insert;
   readonly #update;
   readonly #slide;
   readonly #lookEarlier;
-  readonly #insertTurn;
   readonly #setLastTurn;
-  readonly #history;
-  readonly #turns;
   readonly #list;
   readonly #live;
   readonly #expired;
   readonly #reserved;
   readonly #over;
-  readonly #previous;
-  readonly #deleteTurn;
-  readonly #deleteTraceOf;
   readonly #chained;
   readonly #sizeOf;
   readonly #grow;
@@ -96,6 +70,7 @@ export class SqliteSessions implements SessionStore {
     this.#claims = new Claims(commit, clock);
     this.#counts = counts;
     this.#pending = pending;
+    this.#chain = new TurnChain(db);
     this.#anonymous =
       anonymousMax === null ? null : new AnonymousBytes(db, anonymousMax, { evict: (id) => this.#evict(id) });
     if (this.#anonymous) commit.keep(this.#anonymous);
@@ -133,26 +108,9 @@ export class SqliteSessions implements SessionStore {
     this.#lookEarlier = db.prepare<{ name: string }>(
       `UPDATE sessions SET look_at = expires_at WHERE ${NAMED} AND look_at > expires_at`,
     );
-    this.#insertTurn = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string, number]>(
-      'INSERT INTO turns (session, previous, person, answered, turn, trace) VALUES (?, ?, ?, ?, ?, ?)',
-    );
     this.#setLastTurn = db.prepare<[number | bigint | null, number]>(
       'UPDATE sessions SET last_turn = ? WHERE id = ?',
     );
-    // `+?`: SQLite would plan these anew, at three times their cost, whenever a bare parameter is bound.
-    const chain = `WITH RECURSIVE chain (previous, person, answered, turn) AS (
-        SELECT previous, person, answered, turn FROM turns WHERE id =
-          (SELECT last_turn FROM sessions WHERE session_id = +? AND expires_at > +?)
-        UNION ALL
-        SELECT turns.previous, turns.person, turns.answered, turns.turn
-        FROM chain CROSS JOIN turns ON turns.id = chain.previous)
-      SELECT turn FROM chain`;
-    this.#history = db
-      .prepare<[string, number, PersonKey | null, 0 | 1, number], string>(
-        `${chain} WHERE answered AND (person IS +? OR (person IS NULL AND +?)) LIMIT +?`,
-      )
-      .pluck();
-    this.#turns = db.prepare<[string, number], string>(chain).pluck();
     this.#list = db.prepare<
       { platform: string | null; user_id: string | null; limit: number; now: number },
       SessionRow
@@ -167,13 +125,6 @@ export class SqliteSessions implements SessionStore {
     this.#reserved = db.prepare<[string], unknown>('SELECT 1 FROM sessions WHERE former_id = ?');
     this.#over = db.prepare<{ now: number; bite: number }, Chained>(
       `SELECT ${CHAINED} FROM sessions WHERE look_at <= @now AND expires_at <= @now LIMIT @bite`,
-    );
-    this.#previous = db.prepare<[number], number | null>('SELECT previous FROM turns WHERE id = ?').pluck();
-    this.#deleteTurn = db.prepare<[number]>('DELETE FROM turns WHERE id = ?');
-    // A turn may outlive its trace, and the id of the trace be given to another.
-    this.#deleteTraceOf = db.prepare<{ turn: number }>(
-      `DELETE FROM traces WHERE id = (SELECT trace FROM turns WHERE id = @turn)
-         AND turn_id = (SELECT turn ->> 'turn_id' FROM turns WHERE id = @turn)`,
     );
     this.#chained = db.prepare<[number], Chained>(`SELECT ${CHAINED} FROM sessions WHERE id = ?`);
     this.#sizeOf = db.prepare<{ name: string }, { client: string | null; bytes: number }>(
@@ -257,12 +208,10 @@ export class SqliteSessions implements SessionStore {
     const session = this.#live.get({ name: session_tag, now });
     if (!session) return false;
     const { id, tag, last_turn, client } = session;
-    const answered = turn.outcome === 'answered' ? 1 : 0;
-    const json = JSON.stringify(turn);
-    const inserted = this.#insertTurn.run(id, last_turn, turn.person, answered, json, trace.id);
+    const inserted = this.#chain.insert(id, last_turn, turn, trace);
     const expires_at = now + ttl_ms;
-    const bytes = TURN_BYTES + Buffer.byteLength(json) + trace.bytes;
-    this.#slide.run({ id, last_turn: inserted.lastInsertRowid, now, expires_at, bytes });
+    const bytes = TURN_BYTES + inserted.bytes + trace.bytes;
+    this.#slide.run({ id, last_turn: inserted.id, now, expires_at, bytes });
     if (client !== null) this.#anonymous?.add(client, bytes);
     if (expires_at < session.expires_at) {
       // The sweeper and the count of turns go by the time that it had.
@@ -272,13 +221,12 @@ export class SqliteSessions implements SessionStore {
     return true;
   }
 
-  history(session_id: string, { person, nobodys }: HistoryReader, limit: number): Promise<StoredTurn[]> {
-    const found = () => this.#history.all(session_id, this.#clock.now(), person, nobodys ? 1 : 0, limit);
-    return read(() => found().reverse().map(turnOf));
+  history(session_id: string, reader: HistoryReader, limit: number): Promise<StoredTurn[]> {
+    return read(() => this.#chain.history(session_id, this.#clock.now(), reader, limit));
   }
 
   turns(session_id: string): Promise<StoredTurn[]> {
-    return read(() => this.#turns.all(session_id, this.#clock.now()).reverse().map(turnOf));
+    return read(() => this.#chain.turns(session_id, this.#clock.now()));
   }
 
   list(filter: { platform?: string; user_id?: string; limit: number }): Promise<Session[]> {
@@ -307,7 +255,7 @@ export class SqliteSessions implements SessionStore {
     let left = bite - this.#postpone.run({ now, bite }).changes;
     for (const session of this.#over.all({ now, bite: left })) {
       if (left === 0) break;
-      const { deleted, last_turn } = this.#deleteTurns(session, left);
+      const { deleted, last_turn } = this.#chain.deleteNewest(session.last_turn, left);
       left -= deleted;
       if (last_turn === null && left > 0) {
         this.#deleteRow(session);
@@ -333,7 +281,7 @@ export class SqliteSessions implements SessionStore {
   }
 
   #deleteWhole(session: Chained): void {
-    this.#deleteTurns(session, Number.POSITIVE_INFINITY);
+    this.#chain.deleteNewest(session.last_turn, Number.POSITIVE_INFINITY);
     this.#deleteRow(session);
   }
 
@@ -348,11 +296,8 @@ export class SqliteSessions implements SessionStore {
   #evict(id: number): number {
     const session = this.#chained.get(id);
     if (!session) return 0;
-    let rows = 1;
-    for (let turn = session.last_turn; turn !== null; turn = this.#previous.get(turn) ?? null) {
-      this.#deleteTraceOf.run({ turn });
-      rows += 2;
-    }
+    // Each turn and its trace, and the session.
+    const rows = 2 * this.#chain.deleteTraces(session.last_turn) + 1;
     this.#deleteWhole(session);
     return rows;
   }
@@ -362,66 +307,9 @@ export class SqliteSessions implements SessionStore {
     const { client = null, bytes = 0 } = this.#sizeOf.get({ name }) ?? {};
     if (client !== null) this.#anonymous?.add(client, -bytes);
   }
-
-  /** Deletes the newest turns of a session, at most so many. @returns how many, and which one is the last now. */
-  #deleteTurns({ last_turn }: Chained, most: number): { deleted: number; last_turn: number | null } {
-    let [deleted, last] = [0, last_turn];
-    while (last !== null && deleted < most) {
-      const turn: number = last;
-      last = this.#previous.get(turn) ?? null;
-      this.#deleteTurn.run(turn);
-      deleted++;
-    }
-    return { deleted, last_turn: last };
-  }
 }
 
 /** @throws if the claim is not that of the session. */
 function expectTagOf(session: Session, { session_tag }: SessionClaim): void {
   if (tagOf(session) !== session_tag) throw new Error('a session can only be written under its own claim');
-}
-
-export function rowOf({
-  generated,
-  credential_owner,
-  namespace: space,
-  metadata,
-  client,
-  ...session
-}: Session): SessionRow {
-  return {
-    ...session,
-    space,
-    client: session.owner === null ? (client ?? null) : null,
-    generated: generated ? 1 : 0,
-    bound_user_id: credential_owner?.user_id ?? null,
-    bound_person: credential_owner?.person ?? null,
-    metadata: JSON.stringify(metadata),
-  };
-}
-
-export function sessionOf({
-  generated,
-  space,
-  bound_user_id,
-  bound_person,
-  metadata,
-  client,
-  ...row
-}: SessionRow): Session {
-  return {
-    ...row,
-    namespace: space,
-    ...(client === null ? {} : { client }),
-    generated: generated === 1,
-    credential_owner:
-      bound_user_id === null || bound_person === null
-        ? null
-        : { user_id: bound_user_id, person: bound_person },
-    metadata: JSON.parse(metadata) as Session['metadata'],
-  };
-}
-
-export function turnOf(json: string): StoredTurn {
-  return JSON.parse(json) as StoredTurn;
 }

@@ -21,6 +21,7 @@ import { SqliteBudgets } from './budgets.ts';
 import { conditionOf } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
+import { ErasedIds } from './erased-ids.ts';
 import { makeShrinkable } from './free-pages.ts';
 import { SqliteGuard } from './guard.ts';
 import { GuardTurns } from './guard-turns.ts';
@@ -163,7 +164,8 @@ function assemble(
   const volume = new Volume(dirname(db.name));
   const space = new DiskSpace(db, volume, reserve);
   const commit = new GroupCommit(db, space);
-  const traces = new SqliteTraces(db, commit, {
+  const erased = new ErasedIds(db, clock);
+  const traces = new SqliteTraces(db, commit, erased, {
     clock,
     retentionMs: traceRetentionMs,
     max: tracesMax,
@@ -203,12 +205,21 @@ function assemble(
     sessions,
     idempotency,
   });
-  const turns = new SqliteTurns(commit, { sessions, actions, traces, inbox, idempotency, streams, pending });
+  const turns = new SqliteTurns(commit, {
+    sessions,
+    actions,
+    traces,
+    inbox,
+    idempotency,
+    streams,
+    pending,
+    erased,
+  });
   const audit = new SqliteAudit(db, commit, clock);
   const tokens = new StoredTokens(db, commit, clock);
   const noteCheck = db.prepare<[number]>('INSERT OR REPLACE INTO last_check (id, at) VALUES (1, ?)');
   const sweep = new Sweep(
-    [sessions, limits, budgets, guard, idempotency, inbox, links, streams, traces, actions, audit],
+    [sessions, limits, budgets, guard, idempotency, inbox, links, streams, traces, actions, audit, erased],
     {
       db,
       commit,
@@ -234,7 +245,7 @@ function assemble(
     links,
     memories,
     outages,
-    persons: new SqlitePersons(db, commit),
+    persons: new SqlitePersons(db, commit, erased),
     streams,
     toolDigests: new SqliteToolDigests(db, commit, clock),
     beginTurn: (...of) => turns.begin(...of),
@@ -246,6 +257,7 @@ function assemble(
     },
     replicas: null,
     advice: async () => [],
+    census: async () => null,
     condition: () => conditionOf(commit.failure, volume),
     expectRoom() {
       if (!volume.hasRoom()) throw new StoreFull();

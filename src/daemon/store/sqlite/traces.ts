@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import { TRACES_FOUND_MAX } from '../bounds.ts';
 import type { TraceStore } from '../traces.ts';
+import type { ErasedIds } from './erased-ids.ts';
 import { TraceRing } from './trace-ring.ts';
 import { type GroupCommit, read } from './writer.ts';
 
@@ -29,8 +30,10 @@ export class SqliteTraces implements TraceStore {
   readonly #commit: GroupCommit;
   readonly #kept: TraceRing;
   readonly #refused: TraceRing;
+  readonly #erased: ErasedIds;
 
-  constructor(db: Database.Database, commit: GroupCommit, bounds: TraceBounds) {
+  constructor(db: Database.Database, commit: GroupCommit, erased: ErasedIds, bounds: TraceBounds) {
+    this.#erased = erased;
     this.#bounds = bounds;
     this.#commit = commit;
     this.#kept = new TraceRing(db, 'traces', bounds.max, TRACES_FOUND_MAX);
@@ -38,13 +41,16 @@ export class SqliteTraces implements TraceStore {
   }
 
   async keep(trace: TraceRecord): Promise<void> {
-    await this.#commit.write(() => this.insert(trace));
+    await this.#commit.write(() => {
+      if (!this.#isErased(trace)) this.insert(trace);
+    });
   }
 
   async keepRefused(trace: TraceRecord): Promise<void> {
-    await this.#commit.write(() =>
-      this.#refused.insert(trace, JSON.stringify(trace), this.#bounds.clock.now()),
-    );
+    await this.#commit.write(() => {
+      if (this.#isErased(trace)) return;
+      this.#refused.insert(trace, JSON.stringify(trace), this.#bounds.clock.now());
+    });
   }
 
   find(id: string): Promise<TraceRecord[]> {
@@ -64,6 +70,11 @@ export class SqliteTraces implements TraceStore {
     const json = JSON.stringify(trace);
     const id = this.#kept.insert(trace, json, this.#bounds.clock.now());
     return { id, bytes: Buffer.byteLength(json) };
+  }
+
+  /** Of a run that was under way when its session or its message was erased. */
+  #isErased({ turn_id, session_id }: TraceRecord): boolean {
+    return this.#erased.has(turn_id) || (session_id !== null && this.#erased.has(session_id));
   }
 
   /** Within a commit: deletes a trace that was inserted, if it is still there. */

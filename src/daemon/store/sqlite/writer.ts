@@ -16,7 +16,7 @@ const LOCK_RETRY_MS = 25;
 export interface Resident {
   /**
    * Reads what it copies from the disk, and forgets what is not saved. Called before the next use if another process
-   * has written, or if a transaction was undone: so the copy is as true as a query.
+   * has written, or if a transaction was undone: so the copy is as current as a query.
    */
   load?(): void;
   /** Within a transaction: writes what its members have changed. */
@@ -35,7 +35,7 @@ interface Member {
   reject: (error: unknown) => void;
 }
 
-/** What came of members that were tried together: the value of each, or the one that failed, and why. */
+/** The outcome of members that were tried together: the value of each, or the one that failed, and why. */
 type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
 
 /**
@@ -44,7 +44,7 @@ type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
  *
  * A write that throws fails alone: its changes are undone, those of its neighbors are kept. A failure of the
  * environment (disk full, read-only) rejects all of them with `StoreUnavailable`: none is kept, and the next
- * ones are tried afresh. On a full disk they are tried once more if room can be made for them. While another
+ * ones are tried again from the start. On a full disk they are tried once more if room can be made for them. While another
  * process holds the lock, writes wait for it, for 2 s at most.
  */
 export class GroupCommit {
@@ -87,7 +87,7 @@ export class GroupCommit {
     return this.#failure;
   }
 
-  /** Keeps what a part of the store holds in memory true, from before the first use on. */
+  /** Keeps the memory of a part of the store current. To be called before its first use. */
   keep(resident: Resident): void {
     this.#residents.push(resident);
     this.#loaded = null;

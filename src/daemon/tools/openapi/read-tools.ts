@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import type { SettingProblem } from '../../settings/problem.ts';
-import { validatorOf } from '../check-arguments.ts';
+import { checkSchema } from '../check-arguments.ts';
 import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../tool.ts';
 import { TOOL_NAME_MAX } from '../tool-name.ts';
@@ -108,7 +108,7 @@ function readTool(
     const operation = readOperation(found, headers);
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
     const tool = openApiTool(entry, told, operation, { info, parameters });
-    checkSchema(tool, found);
+    refuseInvalidSchema(tool, found);
     const unknown = unknownInSummary(tool);
     if (unknown !== undefined) {
       const setting = `${place.setting}.summary`;
@@ -145,10 +145,10 @@ function unknownInSummary({ summary, parameters, bind }: Tool): string | undefin
   return names.find((name) => !known.some((one) => name === one || name.startsWith(`${one}.`)));
 }
 
-/** Compiles the schema: a mistake in it would keep every call from being checked. */
-function checkSchema({ parameters }: Tool, { node }: FoundOperation): void {
+/** A mistake in the schema would keep every call from being checked. */
+function refuseInvalidSchema({ parameters }: Tool, { node }: FoundOperation): void {
   try {
-    validatorOf(parameters);
+    checkSchema(parameters);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     node.refuse(`has a schema that cannot be used: ${reason.slice(0, 300)}`, 'a valid JSON Schema');

@@ -72,7 +72,7 @@ describe('signing in', () => {
     expect(linked).toEqual([['5550111', 'a.b.c', '5550111:103']]);
     expect(said).toEqual([
       {
-        reply_to: { chat: 5550111, deletes: 103 },
+        reply_to: { chat: 5550111, deletes: 103, locale: 'en' },
         text: '✅ You are signed in here as `ada@example.com`, until 2026-11-21 19:41 (UTC).',
         message_id: '5550111:103',
       },
@@ -100,7 +100,7 @@ describe('signing in', () => {
     expect([linked, unlinked]).toEqual([[], []]);
     expect(said).toEqual([
       {
-        reply_to: { chat: -5550200, answers: 209, deletes: 209 },
+        reply_to: { chat: -5550200, answers: 209, deletes: 209, locale: 'en' },
         text: 'This command works only in a private chat with me.',
         message_id: '-5550200:209',
       },

@@ -3,19 +3,25 @@ import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import phonechat from '../../../../plugins/phonechat/index.ts';
-import { type Parsed, parse } from '../../../../plugins/phonechat/parse.ts';
+import { type Hint, type Parsed, parse } from '../../../../plugins/phonechat/parse.ts';
 import {
   checkMessage,
   checkMessageId,
   checkReplyTo,
   checkText,
 } from '../../../../src/channel/check-message.ts';
+import { fillIn } from '../../../../src/channel/index.ts';
 
 const SAMPLES = resolve(import.meta.dirname, '../../../fixtures/phonechat');
 const OURS = new Set(['106540352242922']);
 const BSUID = 'US.13491208655302741918';
 const WAMID = 'wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTAzODEwMTQ0RgA=';
 const GROUP = 'Y2FwaV9ncm91cDoxNzA1NTU1MDEzOToxMjAzNjM0MDQ2OTQyMzM4MjAZD';
+
+/** A hint in English. */
+function saidBy({ text, what }: Pick<Hint, 'text' | 'what'>): string {
+  return fillIn(text.default, { max: '16,000', what: what?.default ?? '' });
+}
 
 function sample(name: string): Record<string, unknown> {
   return JSON.parse(readFileSync(join(SAMPLES, `${name}.json`), 'utf8'));
@@ -26,7 +32,7 @@ function outcome(name: string): Record<string, unknown> {
   const { messages, hints, edits, statuses, elsewhere, ignored, errors } = parse(sample(name), OURS);
   const found = {
     texts: messages.map(({ text }) => text),
-    hints: hints.map(({ text }) => text),
+    hints: hints.map(saidBy),
     edits: edits.map(({ text }) => text),
     statuses: statuses.map(({ status, error }) => (error ? { status, ...error } : status)),
     elsewhere: [...elsewhere],
@@ -242,7 +248,7 @@ describe('parse', () => {
   it('answers a text that is too long with one text, and takes the longest', () => {
     const hint = 'Your message is too long: I can read up to 16,000 characters. Please send it in parts.';
     const long = parse(withContacts([], { text: { body: 'x'.repeat(16_001) } }), OURS);
-    expect([long.messages, long.hints.map(({ text }) => text)]).toEqual([[], [hint]]);
+    expect([long.messages, long.hints.map(saidBy)]).toEqual([[], [hint]]);
     const longest = parse(withContacts([], { text: { body: ` ${'😀'.repeat(16_000)} ` } }), OURS);
     expect([longest.messages.length, longest.hints]).toEqual([1, []]);
   });
@@ -401,9 +407,9 @@ describe('whatever comes', () => {
 function refusals({ messages, hints, edits }: Parsed): unknown[] {
   const wrong: unknown[] = messages.flatMap((message) => checkMessage(message, phonechat, 'message'));
   const note = (problem: string) => void wrong.push(problem);
-  for (const { place, text, message_id } of hints) {
+  for (const { place, message_id, ...hint } of hints) {
     checkReplyTo(place, note);
-    checkText(text, note);
+    checkText(saidBy(hint), note);
     checkMessageId(`hint:${message_id}`, note);
   }
   for (const { text, message_id } of edits) {

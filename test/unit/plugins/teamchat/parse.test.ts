@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import { type Parsed, parse } from '../../../../plugins/teamchat/parse.ts';
+import { TEXTS } from '../../../../plugins/teamchat/texts.ts';
 import { checkMessage, checkReplyTo, checkText } from '../../../../src/channel/check-message.ts';
 import type { IncomingMessage } from '../../../../src/channel/index.ts';
 import { type Sample, sample, sampleNames } from '../../../fixtures/teamchat/sample.ts';
@@ -15,7 +16,7 @@ interface Expected {
   message?: Partial<IncomingMessage>;
   message_id?: string;
   text?: string;
-  notice?: string;
+  notice?: { default: string };
   challenge?: string;
 }
 
@@ -60,7 +61,7 @@ const ignored: Expected = { kind: 'nothing' };
 const unreadable = (message_id: string, notice: RegExp): Expected => ({
   kind: 'unreadable',
   message_id,
-  notice: expect.stringMatching(notice),
+  notice: expect.objectContaining({ default: expect.stringMatching(notice) }),
 });
 
 /** What comes of every delivery that is documented. */
@@ -225,7 +226,7 @@ describe('a delivery', () => {
     expect(long('x'.repeat(16_001))).toMatchObject({
       kind: 'unreadable',
       reply_to: { channel: DIRECT },
-      notice: expect.stringMatching(/16,000/),
+      notice: TEXTS.too_long,
     });
     // As people read it: escapes count as one.
     expect(long('&amp;'.repeat(16_000))).toMatchObject({ kind: 'message' });
@@ -296,7 +297,7 @@ describe('whatever comes', () => {
     if (parsed.kind === 'message') expect(checkMessage(parsed.message, teamchat, 'm')).toEqual([]);
     if (parsed.kind === 'edit') checkText(parsed.text, wrong);
     if (parsed.kind === 'unreadable') {
-      checkText(parsed.notice, wrong);
+      checkText(parsed.notice.default, wrong);
       checkReplyTo(parsed.reply_to, wrong);
     }
   }

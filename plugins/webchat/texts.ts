@@ -1,0 +1,72 @@
+import type { ChannelText, ChannelTranslations } from '../../src/channel/index.ts';
+import { ENGLISH, type Texts, textsWith } from './widget/texts.ts';
+import type { Translations } from './widget/translation.ts';
+
+type Words = Readonly<Record<string, string>>;
+
+/** Where a text of the widget stands: its name, or a group and the name in it. */
+type Place = readonly [name: string] | readonly [group: 'failures' | 'tools', name: string];
+
+const PLACES: ReadonlyMap<string, Place> = new Map(
+  Object.entries(ENGLISH).flatMap(([name, text]): [string, Place][] =>
+    typeof text === 'string'
+      ? [[`webchat_${snakeCase(name)}`, [name]]]
+      : Object.keys(text).map((inner) => [
+          `webchat_${name === 'tools' ? 'tool' : 'failure'}_${inner}`,
+          [name as 'failures' | 'tools', inner],
+        ]),
+  ),
+);
+
+/** The words of the widget, as operators replace them. A site can replace them, too (agentd-webchat(7)). */
+export const WIDGET_TEXTS: readonly ChannelText[] = [...PLACES].map(([name, place]) => ({
+  name,
+  sentence: sentenceOf(place),
+  default: englishOf(place),
+}));
+
+/** All texts of the widget, in English and in the languages of the operator (widget/translation.ts). */
+export function widgetTranslations({ languages, default_locale }: ChannelTranslations): Translations {
+  const all = new Map<string, Texts>([['en', ENGLISH]]);
+  for (const [tag, texts] of Object.entries(languages)) all.set(tag, textsWith(ENGLISH, inForm(texts)));
+  const wanted = default_locale.toLowerCase().replaceAll('_', '-');
+  const first = [wanted, wanted.slice(0, 2)].find((tag) => all.has(tag)) ?? 'en';
+  const ordered = [first, ...[...all.keys()].filter((tag) => tag !== first)];
+  return Object.fromEntries(ordered.map((tag) => [canonical(tag), all.get(tag) as Texts]));
+}
+
+/** As browsers write it: `pt-BR`. */
+function canonical(tag: string): string {
+  try {
+    return Intl.getCanonicalLocales(tag)[0] ?? tag;
+  } catch {
+    return tag;
+  }
+}
+
+/** Texts by their names for operators, in the form of the widget. */
+function inForm(texts: Words): Partial<Texts> {
+  const words: Record<string, string | Words> = {};
+  for (const [name, text] of Object.entries(texts)) {
+    const [first = '', second] = PLACES.get(name) ?? [];
+    if (second === undefined) words[first] = text;
+    else words[first] = { ...(words[first] as Words | undefined), [second]: text };
+  }
+  return words as Partial<Texts>;
+}
+
+function englishOf([name, inner]: Place): string {
+  const text = ENGLISH[name as keyof typeof ENGLISH] as string | Words;
+  return typeof text === 'string' ? text : (text[inner ?? ''] ?? '');
+}
+
+function sentenceOf([name, inner]: Place): string {
+  if (inner === undefined) return `The widget: ${snakeCase(name).replaceAll('_', ' ')}.`;
+  return name === 'tools'
+    ? `The widget: what the tool ${inner} does.`
+    : `The widget: why there is no answer (${inner.replaceAll('_', ' ')}).`;
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

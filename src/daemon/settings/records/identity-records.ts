@@ -1,0 +1,101 @@
+import type { SettingRecord } from '../../../channel/index.ts';
+
+/** Tokens, and the company's API. */
+export const IDENTITY_RECORDS = [
+  // Tokens
+  {
+    name: 'JWT_SECRET_KEY',
+    kind: 'string',
+    secret: true,
+    sentence:
+      'Signing secret of user tokens (HS256; 256 bits recommended, 128 required in production and staging), or the PEM public key for RS256.',
+  },
+  {
+    name: 'JWT_ALGORITHM',
+    kind: 'choice',
+    choices: ['HS256', 'RS256'],
+    required: true,
+    sentence: 'The only algorithm that a token may be signed with.',
+    example: 'HS256',
+  },
+  {
+    name: 'JWT_PUBLIC_KEY',
+    kind: 'string',
+    sentence: 'Public key for RS256: PEM, or the path of a PEM file.',
+  },
+  {
+    name: 'JWT_JWKS_URL',
+    kind: 'url',
+    sentence:
+      'Address of the key set for RS256, https unless it is a loopback address; needs JWT_ISSUER and JWT_AUDIENCE. Fetched when needed, cached, and fetched again for a key that it lacks, 5 times a minute at most.',
+  },
+  {
+    name: 'JWT_VERIFY_SIGNATURE',
+    kind: 'boolean',
+    default: true,
+    sentence:
+      'Check signatures; false is accepted only under NODE_ENV=development or test, or with `serve --dev`.',
+  },
+  {
+    name: 'JWT_VERIFY_EXP',
+    kind: 'boolean',
+    default: true,
+    sentence:
+      'Check expiry; false is accepted only under NODE_ENV=development or test, or with `serve --dev`.',
+  },
+  {
+    name: 'JWT_ISSUER',
+    kind: 'string',
+    sentence:
+      'Expected `iss`; unset, or `*`, any issuer passes. JWT_JWKS_URL needs it, unless that is a loopback address.',
+  },
+  {
+    name: 'JWT_AUDIENCE',
+    kind: 'string',
+    sentence:
+      'Expected `aud`; unset, or `*`, any audience passes. JWT_JWKS_URL needs it, unless that is a loopback address.',
+  },
+  {
+    name: 'JWT_CLOCK_SKEW_SECONDS',
+    kind: 'integer',
+    min: 0,
+    max: 300,
+    default: 0,
+    unit: 'seconds',
+    sentence: 'Clock difference granted for `exp`, `nbf` and `iat`.',
+  },
+  {
+    name: 'JWT_DEBUG',
+    kind: 'boolean',
+    default: false,
+    sentence: 'Logs the claims of each token and the decision; of the token only 8 characters and a hash.',
+  },
+  {
+    name: 'TOKEN_ENCRYPTION_KEY',
+    kind: 'string',
+    secret: true,
+    sentence:
+      'Seals stored tokens: 32 bytes in base64; several, comma-separated, to change keys: the first seals, all open (`agentd keys`). Unset, the first start makes a key in STATE_DIR/encryption-key; `off` stores tokens unsealed, with a warning. A start with a key seals the tokens that are stored unsealed.',
+  },
+
+  // The company's API
+  { name: 'API_BASE_URL', kind: 'url', sentence: 'Address of the downstream business API.' },
+  { name: 'API_EMAIL', kind: 'string', sentence: 'E-mail of the default credentials.' },
+  { name: 'API_PASSWORD', kind: 'string', secret: true, sentence: 'Password of the default credentials.' },
+  {
+    name: 'API_TIMEOUT_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 120,
+    default: 10,
+    unit: 'seconds',
+    sentence: 'Time-out of one downstream call.',
+  },
+  {
+    name: 'API_PUBLIC_USER_FIELDS',
+    kind: 'list',
+    default: [],
+    sentence: 'Fields of a user that the agent may see under default credentials, comma-separated.',
+    example: 'name',
+  },
+] as const satisfies readonly SettingRecord[];

@@ -1,0 +1,91 @@
+import type { SettingRecord } from '../../../channel/index.ts';
+
+/** Limits, and the loop guard. */
+export const LIMIT_RECORDS = [
+  // Limits
+  {
+    name: 'RATE_LIMIT_TOKEN_MAX',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000_000,
+    default: 100,
+    sentence: 'Requests within the window for a person with a valid token.',
+  },
+  {
+    name: 'RATE_LIMIT_ANONYMOUS_MAX',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000_000,
+    default: 20,
+    sentence: 'Requests within the window for a client address without a valid token.',
+  },
+  {
+    name: 'RATE_LIMIT_WINDOW_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 86_400,
+    default: 60,
+    unit: 'seconds',
+    sentence: 'Length of the sliding window of the rate limits.',
+  },
+
+  // The loop guard
+  {
+    name: 'LOOP_GUARD_ENABLED',
+    kind: 'boolean',
+    default: true,
+    sentence: 'Blocks bursts, repetition and sessions without end; false lets every message through.',
+  },
+  {
+    name: 'LOOP_GUARD_MAX_MESSAGES',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000_000,
+    default: 5,
+    sentence: 'Messages of one user that are let through within the burst window; one more is blocked.',
+  },
+  {
+    name: 'LOOP_GUARD_WINDOW_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 86_400,
+    default: 10,
+    unit: 'seconds',
+    sentence: 'Length of the sliding burst window.',
+  },
+  {
+    name: 'LOOP_GUARD_COOLDOWN_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 86_400,
+    default: 30,
+    unit: 'seconds',
+    sentence: 'How long nothing of a user is let through after a burst or repetition.',
+  },
+  {
+    name: 'LOOP_GUARD_MAX_TURNS_PER_SESSION',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000_000,
+    default: 200,
+    sentence: 'Turns of one session; the next one is blocked until the session ends or is reset.',
+  },
+  {
+    name: 'LOOP_GUARD_REPEAT_THRESHOLD',
+    kind: 'integer',
+    min: 2,
+    max: 1_000_000_000,
+    default: 3,
+    sentence:
+      'So many equal texts of one user within the repetition window are too many: the last is blocked.',
+  },
+  {
+    name: 'LOOP_GUARD_REPEAT_WINDOW_SECONDS',
+    kind: 'integer',
+    min: 1,
+    max: 86_400,
+    default: 60,
+    unit: 'seconds',
+    sentence: 'Length of the sliding repetition window.',
+  },
+] as const satisfies readonly SettingRecord[];

@@ -1,0 +1,61 @@
+import type { KeyCensus } from '../store.ts';
+import type { RedisConnection } from './connection.ts';
+
+/** Keys that one step of `SCAN` looks at. */
+const STEP = 1000;
+/** Steps for each node: a server that other programs fill as well is looked at in part. */
+const STEPS_MAX = 200;
+
+/** The parts of keys that end by themselves, by kind. Other keys are indexes, or end with the work that they belong to. */
+const EXPIRING: Readonly<Record<string, readonly string[]>> = {
+  session: ['state', 'turns', 'summaries', 'name', 'count', 'claim'],
+  key: ['claim', 'answer'],
+  seen: ['facts'],
+  action: ['record'],
+  alias: ['link'],
+  limit: ['hits'],
+  budget: ['window'],
+  user: ['guard'],
+  'stream-key': ['stream'],
+  erased: ['at'],
+};
+
+const LINK = /^[^:{]+:jwt:/;
+
+/** Counts the keys of agentd by kind, and those that should expire and do not. Bounded work: it reads no values. */
+export async function countKeys(redis: RedisConnection): Promise<KeyCensus> {
+  const kinds = new Map<string, { keys: number; endless: number }>();
+  const seen = new Set<string>();
+  let isWhole = true;
+  for (const node of redis.nodes) {
+    let cursor = '0';
+    let steps = 0;
+    do {
+      const [next, found] = await redis.send(() => node.scan(cursor, 'COUNT', STEP));
+      cursor = next;
+      // SCAN may name a key twice.
+      const fresh = found.filter((key) => !seen.has(key) && kindOf(key, redis.names.tag) !== null);
+      for (const key of fresh) seen.add(key);
+      const ttls = await redis.send(() => Promise.all(fresh.map((key) => node.pttl(key))));
+      fresh.forEach((key, place) => {
+        const { kind, part } = kindOf(key, redis.names.tag) as { kind: string; part: string };
+        const count = kinds.get(kind) ?? { keys: 0, endless: 0 };
+        count.keys++;
+        if (ttls[place] === -1 && EXPIRING[kind]?.includes(part)) count.endless++;
+        kinds.set(kind, count);
+      });
+    } while (cursor !== '0' && ++steps < STEPS_MAX);
+    isWhole &&= cursor === '0';
+  }
+  return { kinds: new Map([...kinds].sort(([a], [b]) => (a < b ? -1 : 1))), isWhole };
+}
+
+/** Kind and part of a key; null: it is another program's. */
+function kindOf(key: string, tag: string | null): { kind: string; part: string } | null {
+  if (LINK.test(key)) return { kind: 'link', part: '' };
+  const begins = tag === null ? 'agentd:{' : `agentd:{${tag}}:`;
+  if (!key.startsWith(begins)) return null;
+  const name = key.slice(begins.length);
+  const kind = /^[a-z-]+/.exec(name)?.[0] ?? 'other';
+  return { kind, part: name.slice(name.lastIndexOf(':') + 1) };
+}

@@ -1,0 +1,9 @@
+-- include: inbox erased
+-- Deletes a message, and the claim to it. KEYS[1]: the names of all messages. ARGV: id. Returns 1.
+local queue = queue_of(ARGV[3])
+drop_unasked(ARGV[3])
+if queue then
+  delete_message(queue, ARGV[3])
+end
+note_erased(ARGV[3])
+return 1

@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Command } from '../../../src/cli/command.ts';
+import { command as audit } from '../../../src/cli/commands/audit.ts';
+import { command as resetGuard } from '../../../src/cli/commands/guard-reset.ts';
+import { command as discard } from '../../../src/cli/commands/inbox-discard.ts';
+import { command as retry } from '../../../src/cli/commands/inbox-retry.ts';
+import { command as endSession } from '../../../src/cli/commands/sessions-end.ts';
+import { systemUser } from '../../../src/cli/note-audit.ts';
+import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { anInboxMessage, aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+import { capturedOutput } from './captured-output.ts';
+
+// agentd-audit(1): each command that changes something leaves a line. Those of `person`, `keys`, `memory` and `tools` are
+// tested with their commands.
+
+const configured = vi.hoisted(() => ({ settings: {} }));
+vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+
+let directory: string;
+let store: Store;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'agentd-audited-'));
+  configured.settings = {
+    STATE_DIR: directory,
+    SESSION_BACKEND: 'sqlite',
+    TRACE_RETENTION_DAYS: 7,
+    INBOX_RUN_SECONDS: 60,
+    INBOX_SEND_SECONDS: 60,
+  };
+  const clock = { now: () => Date.now() };
+  store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1e9 });
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(directory, { recursive: true });
+});
+
+async function run(command: Command, args: string[], options: Record<string, unknown> = {}) {
+  const { out, stdout } = capturedOutput({ json: true });
+  expect(await command.run({ args, options, out })).toBe(0);
+  return stdout.text;
+}
+
+it('names the command, the system user and the time, and what it was about without a person in it', async () => {
+  const session = aSession(Date.now(), { session_id: 'webchat_ada_0123456789abcdefghijkl' });
+  await saveSession(store, session);
+  const [first, second] = [anInboxMessage(), anInboxMessage()];
+  await store.inbox.enqueue([first, second]);
+  await run(endSession, [session.session_id], { yes: true });
+  await run(resetGuard, [], { all: true });
+  await run(retry, [first.id]);
+  await run(discard, [second.id], { yes: true });
+  const lines = JSON.parse(await run(audit, [], { limit: 10 })) as Record<string, unknown>[];
+  expect(lines.map(({ command }) => command)).toEqual([
+    'inbox discard',
+    'inbox retry',
+    'guard reset',
+    'sessions end',
+  ]);
+  for (const line of lines) {
+    expect(line.user).toBe(systemUser());
+    expect(Date.parse(String(line.at))).toBeGreaterThan(Date.now() - 60_000);
+    expect(JSON.stringify(line)).not.toContain(session.session_id);
+  }
+});
