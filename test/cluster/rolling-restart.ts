@@ -7,7 +7,7 @@ import { startProxy } from './proxy.ts';
 export interface RollingRestart {
   requests: number;
   restarts: number;
-  /** Status, or code of the error, and how often. */
+  /** Status and detail, or code of the error, and how often. */
   failed: Record<string, number>;
   /** Streams that were read to their end, over all reconnections. */
   streams: number;
@@ -85,13 +85,18 @@ export async function rollingRestart({
   }
 }
 
-/** Posts over a kept connection, as a proxy's clients do. @returns the status, or the code of the error. */
+/** Posts over a kept connection, as a proxy's clients do. @returns status and detail, or the code of the error. */
 function ask(agent: Agent, url: string, body: string): Promise<string> {
   return new Promise((resolve) => {
     const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
     const asked = request(url, { agent, method: 'POST', headers }, (response) => {
-      response.resume();
-      response.on('end', () => resolve(String(response.statusCode)));
+      let text = '';
+      response.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+      });
+      // Why a daemon refused it; nginx has a page of HTML.
+      const detail = () => /"detail":"([^"]*)"/.exec(text)?.[1] ?? '';
+      response.on('end', () => resolve(`${response.statusCode} ${detail()}`.trim()));
       response.on('error', ({ message }) => resolve(message));
     });
     asked.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
@@ -99,7 +104,7 @@ function ask(agent: Agent, url: string, body: string): Promise<string> {
   });
 }
 
-/** Starts a stream that takes two seconds, and reads it to its end, as EventSource does. */
+/** Starts a stream that takes six seconds, longer than a stopping daemon waits, and reads it to its end, as EventSource does. */
 async function followStream(
   url: string,
   user_id: string,
@@ -107,7 +112,7 @@ async function followStream(
   const answer = await fetch(`${url}/sse/chat`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ user_id, message: 'say 40 50' }),
+    body: JSON.stringify({ user_id, message: 'say 100 60' }),
   }).catch(() => null);
   if (answer?.status !== 200) return { isWhole: false, connections: 0 };
   const { stream_id } = (await answer.json()) as { stream_id: string };

@@ -35,6 +35,8 @@ export class InFlight {
     this.#retiring = true;
     for (const response of this.#responses) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
+      // Its client believes that it may send another request on this connection.
+      else response.once('finish', () => response.req.socket.destroySoon());
     }
   }
 

@@ -82,6 +82,8 @@ function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): vo
   ctx.respond = false;
   const { res } = ctx;
   const { request_id } = ctx.state;
+  // The daemon may stop before its end: a proxy must not send another request on this connection then.
+  if (ctx.req.headers['x-forwarded-for'] !== undefined) res.setHeader('Connection', 'close');
   stream(res, write, stopping, (error) => logFailure(error, request_id, res, log));
 }
 

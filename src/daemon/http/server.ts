@@ -31,6 +31,8 @@ import { type ActiveChannel, type OutageOf, routes } from './routes.ts';
 import { securityHeaders } from './security-headers.ts';
 import { validateToken } from './validate-token.ts';
 
+/** How long a proxy may still send requests on connections that it has kept, ms. */
+const LAST_REQUESTS = 2500;
 /** What answers of the last moment have to leave in when the server closes, ms. */
 const FAREWELL = 1000;
 
@@ -111,8 +113,7 @@ export function createServer(parts: ServerParts): Server {
       await quietTick();
       const closed = stopAccepting(server);
       inFlight.retire();
-      await Promise.race([closed, setTimeout(FAREWELL)]);
-      server.closeIdleConnections();
+      await Promise.race([closed, setTimeout(LAST_REQUESTS)]);
     },
     async drain(graceMs) {
       // If nobody can connect any more, what still comes is answered: its connection ends with it.

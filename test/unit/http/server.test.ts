@@ -223,6 +223,15 @@ describe('streams', () => {
     expect(await response.text()).toBe('one,2');
   });
 
+  test('through a proxy end with their connection, on which it would send the next request to a daemon that stops', async () => {
+    const web = await serve({ routes: [streaming(async (out) => void out.write('all'))] });
+    const head = 'GET /stream HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.1\r\n\r\n';
+    const answer = await sendRaw(web.port, `${head}${head}`);
+    expect(answer.match(/^HTTP\/1\.1 200/gm)).toHaveLength(1);
+    expect(answer).toContain('Connection: close');
+    expect(answer).toMatch(/all\r\n0\r\n\r\n$/);
+  });
+
   test.each([
     ['behind another answer on its connection', 'HTTP/1.1', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', ''],
     ['and let the connection go on', 'HTTP/1.1', '', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
