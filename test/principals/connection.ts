@@ -50,6 +50,10 @@ export class Connection extends Duplex {
     return this;
   }
 
+  destroySoon(): void {
+    this.end();
+  }
+
   override _read(): void {}
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {

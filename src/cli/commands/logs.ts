@@ -17,7 +17,7 @@ export const command: Command = {
   name: 'logs',
   summary: 'Read the log file, filtered, and follow it.',
   description:
-    'Reads LOG_FILE: the last lines that match all filters, oldest first. With -f, it continues with new lines, across rotation, until it is interrupted. Exit code 1 if no line matches.',
+    'Reads LOG_FILE: the last lines that match all filters, oldest first. With -f, it continues with new lines, across rotation, until it is interrupted.',
   options: [
     { flags: '-f, --follow', sentence: 'continue with new lines' },
     { flags: '-n, --lines <n>', sentence: 'maximum number of lines, 0 to 100000', default: 50 },
@@ -69,9 +69,8 @@ export const command: Command = {
       for await (const line of follow(path, end, new AbortController().signal))
         if (matches(line, filter)) print(line);
     }
-    if (lines.length > 0 || count === 0) return EXIT.ok;
-    out.note('No line found.');
-    return EXIT.no;
+    if (lines.length === 0 && count > 0) out.note('No line found.');
+    return EXIT.ok;
   },
 };
 
