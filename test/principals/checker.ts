@@ -169,6 +169,8 @@ interface State {
   sessions: Session[];
   streams: Stream[];
   answers: Map<string, Answer>;
+  /** What last came under each key and ran, as a fingerprint: also if it failed, for the hour. */
+  tried: Map<string, string>;
   links: Map<string, Link>;
   /** How often each person's bearer was used. */
   calls: Map<Person, number>;
@@ -202,6 +204,7 @@ export class Checker {
     sessions: [],
     streams: [],
     answers: new Map(),
+    tried: new Map(),
     links: new Map(),
     calls: new Map(),
   };
@@ -236,6 +239,7 @@ export class Checker {
   passHour(): void {
     this.#state.hour += 1;
     this.#state.streams = [];
+    this.#state.tried.clear();
   }
 
   /** A message that is answered in its response. */
@@ -244,6 +248,7 @@ export class Checker {
     const key = keyOf(message);
     if (key !== null && isStillRunning(seen)) return [];
     const fingerprint = fingerprintOf(message);
+    if (this.#isReused(key, fingerprint, seen)) return [];
     if (key !== null) {
       const known = this.#state.answers.get(key);
       const stream = this.#state.streams.find(({ keptUnder }) => keptUnder === key);
@@ -262,11 +267,24 @@ export class Checker {
     return problems;
   }
 
+  /**
+   * A message with the key of another one, which may have failed. Open in the rules: a daemon that was restarted knows
+   * what was answered alone.
+   */
+  #isReused(key: string | null, fingerprint: string, { status, code }: SeenAsked | Seen): boolean {
+    if (key === null) return false;
+    const { tried } = this.#state;
+    const isRefused = status === 422 && code === 'idempotency_key_reused';
+    if (!isRefused) tried.set(key, fingerprint);
+    return isRefused && tried.has(key) && tried.get(key) !== fingerprint;
+  }
+
   /** A message is kept until its stream is opened. */
   ask(message: StreamedMessage, seen: SeenAsked): Problem[] {
     const key = keyOf(message);
     if (key !== null && isStillRunning(seen)) return [];
     const fingerprint = fingerprintOf(message);
+    if (this.#isReused(key, fingerprint, seen)) return [];
     const answered = (problems: Problem[] = []): Problem[] =>
       seen.status === 200 && seen.stream !== null
         ? problems

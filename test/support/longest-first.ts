@@ -1,7 +1,13 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What takes longest begins first, so that no long file is left for the end, when it would run alone. */
-const LONGEST = [/\/principals\//, /\/e2e\/resilience-/, /\/e2e\/bench/, /\/e2e\//, /\/browser\//];
+const LONGEST = [
+  /\/principals\//,
+  /\/simulation\//,
+  /\/e2e\/(?:redis-fleet|hostile-agent|resilience-|bench)/,
+  /\/browser\//,
+  /\/e2e\//,
+];
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
