@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
+import { freePorts } from '../support/free-ports.ts';
 
 const SECRET = 'what the exchange signs with';
 const DAY = 24 * 60 * 60 * 1000;
@@ -109,17 +109,4 @@ export class Fleet {
     await this.exchange.close();
     rmSync(this.#directory, { recursive: true, force: true });
   }
-}
-
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as passed } from 'node:timers/promises';
 import { execa } from 'execa';
-import { freePorts } from './fleet.ts';
+import { freePorts } from '../support/free-ports.ts';
 
 const SAMPLE = resolve(import.meta.dirname, '../../config/nginx-replicas.conf');
 /** Where root alone looks for programs. */

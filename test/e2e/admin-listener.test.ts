@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { freePort } from '../support/free-ports.ts';
 import { Gate } from '../support/gate.ts';
 import { post } from '../support/webchat.ts';
 
@@ -39,14 +39,6 @@ afterEach(async () => {
   await daemon?.exited;
   daemon = null;
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 interface Ready {
   status: number;

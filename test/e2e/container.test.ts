@@ -9,13 +9,13 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { chown, readdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
+import { freePort } from '../support/free-ports.ts';
 
 // config/Containerfile without its engine: the files that it copies, run as its user with its variables.
 
@@ -62,14 +62,6 @@ beforeAll(async () => {
     await chown(join(image, 'secrets', name), USER, USER);
 });
 afterAll(() => rmSync(image, { recursive: true }));
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
-}
 
 function run(words: readonly string[]) {
   const [program = '', ...args] = [...AS_USER, process.execPath, ...words];

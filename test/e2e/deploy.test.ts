@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { outputPattern, shownCommands } from '../support/console.ts';
 import { BIN } from '../support/daemon.ts';
+import { freePort } from '../support/free-ports.ts';
 import { withoutNotify } from '../support/notify-socket.ts';
 import { ServiceUnit } from '../support/service-unit.ts';
 
@@ -112,11 +112,3 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
     expect(existsSync(join(root, 'var/lib/agentd/agentd.db.before-restore'))).toBe(true);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
-}

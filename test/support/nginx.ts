@@ -3,11 +3,11 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as passed } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
+import { freePort } from './free-ports.ts';
 
 const SAMPLE = resolve(import.meta.dirname, '../../config/nginx.conf');
 /** It stands where root alone looks for programs. */
@@ -123,13 +123,4 @@ function makeCertificate(directory: string): { certificate: string; key: string 
   const files = ['-keyout', key, '-out', certificate];
   execaSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files, '-days', '2', ...names]);
   return { certificate, key };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

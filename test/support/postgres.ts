@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { chmodSync, chownSync, globSync, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as passed } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
+import { freePort } from './free-ports.ts';
 
 /** Where Debian puts the programs of the server; elsewhere they are on the PATH. */
 const FOLDERS = [...globSync('/usr/lib/postgresql/*/bin').toReversed(), process.env.PATH ?? ''];
@@ -139,14 +138,4 @@ function unprivileged(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => execaSync('id', [flag, 'nobody']).stdout;
   return { uid: Number(id('-u')), gid: Number(id('-g')) };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
