@@ -35,7 +35,7 @@ describe.skipIf(!hasRedis)('replicas on one Redis', () => {
 
   it.skipIf(withoutNginx)('fail no request while they are restarted one by one behind nginx', async () => {
     const found = await rollingRestart({ requests: 1, clients: 2, streams: 2 });
-    expect(found).toMatchObject({ restarts: 3, failed: {}, broken: 0 });
+    expect(found).toMatchObject({ failed: {}, broken: 0 });
     expect(found.resumed).toBeGreaterThan(0);
   });
 });
