@@ -155,7 +155,7 @@ describe('the settings of tokens', () => {
       { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: '/no/such.pem' },
       ['JWT_PUBLIC_KEY is no PEM, and as a path it cannot be read (ENOENT)'],
     ],
-    ['another algorithm', { JWT_ALGORITHM: 'ES256' }, ['JWT_ALGORITHM is not among what there is']],
+    ['another algorithm', { JWT_ALGORITHM: 'ES256' }, ['JWT_ALGORITHM is not one of the known values']],
     [
       'switched-off checks in production',
       { NODE_ENV: 'production', JWT_VERIFY_SIGNATURE: 'false', JWT_VERIFY_EXP: 'false' },
