@@ -599,10 +599,9 @@ describe('the active channels', () => {
       const plugin = plugins.find((one) => one.name === name);
       const needed = plugin?.settings.flatMap((record) => (record.required ? [record.name] : [])) ?? [];
       expect(needed.length).toBeGreaterThan(1);
-      const value = (setting: string) => (setting === 'MSGBOT_BOT_TOKEN' ? '123456:a-token' : '123456');
       for (const missing of needed) {
         const set = needed.filter((setting) => setting !== missing);
-        const env = { ...VALID, ...Object.fromEntries(set.map((setting) => [setting, value(setting)])) };
+        const env = { ...VALID, ...Object.fromEntries(set.map((setting) => [setting, 'a-value'])) };
         const { channels, warnings } = await configure(placeWith(env));
         expect(channels.map((channel) => channel.plugin.name)).toEqual(['webchat']);
         expect(warnings).toEqual([
