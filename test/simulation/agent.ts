@@ -84,13 +84,16 @@ function checkPerson(world: World, { person: known, text }: AgentTurn, run: Agen
     world.report(`run ${run.number}: the message of ${person} acts for ${named}`);
 }
 
+/** Compiled once for all seeds, as its object is the same. */
+const NO_PARAMETERS = { type: 'object', properties: {}, additionalProperties: false };
+
 /** A tool that says whose token it would use. */
 export function whoAmI(world: World, daemon: SimulatedDaemon): Tool {
   return {
     name: 'who_am_i',
     title: null,
     description: 'Says for whom it acts.',
-    parameters: { type: 'object', properties: {}, additionalProperties: false },
+    parameters: NO_PARAMETERS,
     source: builtInSource('http://api.invalid'),
     effect: 'read',
     credentials: 'user-or-default',

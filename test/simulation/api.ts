@@ -70,17 +70,20 @@ export class SimulatedApi {
   }
 }
 
+/** Compiled once for all seeds, as its object is the same. */
+const PARAMETERS = {
+  type: 'object',
+  properties: { order: { type: 'string' }, note: { type: 'string' } },
+  additionalProperties: false,
+};
+
 /** The tools of one daemon that write at the API. */
 export function apiTools(world: World, daemon: SimulatedDaemon): Tool[] {
   return TOOLS.map(({ name, idempotent, confirmed }) => ({
     name,
     title: null,
     description: 'Writes.',
-    parameters: {
-      type: 'object',
-      properties: { order: { type: 'string' }, note: { type: 'string' } },
-      additionalProperties: false,
-    },
+    parameters: PARAMETERS,
     source: API_SOURCE,
     effect: 'write',
     credentials: 'none',
