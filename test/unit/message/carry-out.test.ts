@@ -45,6 +45,7 @@ describe('the known answer of a call that an earlier run has made', () => {
       request_id: 'r',
       trace: turn.trace,
       signal,
+      isLost: async () => false,
     });
     const settlement = { kind: 'confirmed', action, resumed: true };
 
