@@ -65,8 +65,7 @@ export const COMMANDS: readonly IndexEntry[] = Object.entries(SUMMARIES).map(([n
   name,
   summary,
   async load() {
-    const file = `./commands/${name.replaceAll(' ', '-')}.ts`;
-    const { command } = (await import(file)) as { command: Command };
+    const { command } = (await import(`./commands/${name.replaceAll(' ', '-')}.ts`)) as { command: Command };
     return command;
   },
 }));
