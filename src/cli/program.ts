@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { type Command as Commander, CommanderError } from 'commander';
 import { printable } from '../daemon/printable.ts';
 import { nearest } from '../daemon/settings/nearest.ts';
@@ -16,7 +17,10 @@ import { reportError } from './report-error.ts';
 export interface Streams {
   stdout: Sink;
   stderr: Sink;
-  /** Directory in which `serve --dev` may have left its settings. Absent: no hint about them is printed. */
+  /**
+   * Directory in which `serve --dev` may have left its settings. Absent: they are not used, and no hint about them is
+   * printed. They are used only if it is the working directory.
+   */
   cwd?: string;
 }
 
@@ -122,7 +126,9 @@ function prepare(parser: Commander, command: Command, streams: Streams, result: 
   parser.action(async () => {
     const options = parser.optsWithGlobals();
     const out = createOutput({ json: options.json === true, ...streams });
-    const devSettings = command.ignoresDev ? null : await findDevSettings(options);
+    const usesDev =
+      !command.ignoresDev && streams.cwd !== undefined && resolve(streams.cwd) === process.cwd();
+    const devSettings = usesDev ? await findDevSettings(options) : null;
     if (devSettings !== null) {
       result.usesDev = true;
       out.note(USING_DEV_SETTINGS);
