@@ -45,7 +45,8 @@ function checkJournal({ api, state, record, report, struck }: World): void {
     if (at === 'started' && struck.length === 0) report(`the journal does not say what came of ${what}`);
     // The run knew its outcome, or that it was not sent, and could not record it.
     const isUnrecorded =
-      struck.filter((trouble) => /actions\.(start|finish)|store-outage/.test(trouble)).length > 1;
+      struck.some((trouble) => trouble.includes('store-outage')) ||
+      struck.filter((trouble) => /actions\.(start|finish)/.test(trouble)).length > 1;
     if ((at !== 'started' && at !== 'unknown') || isUnrecorded) continue;
     const answers = record.commits.filter(
       (commit) => commit.record.outcome === 'answered' && commit.turn_key === turn_key,
