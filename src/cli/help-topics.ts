@@ -105,7 +105,12 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       },
       {
         words: '"I got no answer."',
-        commands: ['agentd inbox list --failed', 'agentd inbox show ID', 'agentd guard list'],
+        commands: [
+          'agentd inbox list --failed',
+          'agentd inbox show ID',
+          'agentd guard list',
+          'agentd logs --level warn --since 1d',
+        ],
       },
       {
         words: '"It did it twice."',
