@@ -47,7 +47,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreLocked: {
     advice:
-      'Another daemon uses the same STATE_DIR. Stop that daemon, or set STATE_DIR to another directory.',
+      'Stop the daemon that uses this STATE_DIR, then repeat the command. A second daemon needs a STATE_DIR of its own.',
     exitCode: EXIT.unavailable,
   },
   DevAlreadyRunning: {
