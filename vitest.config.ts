@@ -22,8 +22,9 @@ export default defineConfig({
       { extends: true, test: { name: 'slow', include: SLOW } },
       { extends: true, test: { name: 'e2e', include: E2E, isolate: false } },
     ],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Only for tests that hang: how long a sound test takes is up to the machine.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     reporters: ['default', './test/support/closing-line.ts'],

@@ -1,5 +1,5 @@
 /**
- * Builds `dist`: the compiled program, the files beside it, what browsers load, and the pages for man(1). The build is made in a directory
+ * Builds `dist`: the program and its types, the files beside it, what browsers load, and the pages for man(1). The build is made in a directory
  * of its own and then takes the place of the old one, so that a daemon that runs from `dist` finds its files all the
  * time, and a build that fails changes nothing.
  */
@@ -8,6 +8,7 @@ import { cpSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeMdocPages } from '../man/build/mdoc-pages.ts';
 import { bundleBrowserFiles } from '../plugins/webchat/build.ts';
+import { bundleProgram } from './bundle.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
@@ -15,7 +16,8 @@ const DIST = join(ROOT, 'dist');
 const work = mkdtempSync(join(ROOT, '.build-'));
 try {
   const next = join(work, 'next');
-  if (compile(next)) {
+  if (declareTypes(next)) {
+    await bundleProgram(next);
     const isNoSource = (path: string) => !path.endsWith('.ts');
     cpSync(join(ROOT, 'src'), join(next, 'src'), { recursive: true, filter: isNoSource });
     await bundleBrowserFiles(join(next, 'plugins/webchat'));
@@ -29,8 +31,8 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** False if the sources have errors; the compiler has printed them. */
-function compile(directory: string): boolean {
+/** Writes the declarations. False if the sources have errors; the compiler has printed them. */
+function declareTypes(directory: string): boolean {
   const tsc = join(ROOT, 'node_modules/.bin/tsc');
   const options = ['-p', 'tsconfig.build.json', '--outDir', directory, '--noEmitOnError'];
   const { status, error } = spawnSync(tsc, options, { cwd: ROOT, stdio: 'inherit' });

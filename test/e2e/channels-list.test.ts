@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChannelView } from '../../src/cli/channel-view.ts';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
 
 const PAGER = `export default {
   name: 'pager', apiVersion: 1, summary: 'People with a pager.',
@@ -35,7 +36,7 @@ afterAll(async () => {
 });
 
 async function list(env: Record<string, string>, ...args: string[]) {
-  const { code, stdout, stderr } = await agentd(['channels', 'list', '--json', ...args], {
+  const { code, stdout, stderr } = await command(['channels', 'list', '--json', ...args], {
     cwd: directory,
     env,
   });
@@ -77,7 +78,7 @@ describe('agentd channels list', () => {
 
   it('prints a table, and each channel with its settings', async () => {
     const args = ['channels', 'list', '--url', daemon.url];
-    const { code, stdout } = await agentd(args, { cwd: directory, env: PLATFORMS });
+    const { code, stdout } = await command(args, { cwd: directory, env: PLATFORMS });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^CHANNEL +ACTIVE +STATE +ANSWERS +FROM +WHY$/m);
     expect(stdout).toMatch(/^pager +yes +degraded +later +\.\/pager\.mjs +named in MESSAGING_PLATFORMS/m);
@@ -118,7 +119,7 @@ describe('agentd channels list', () => {
         ?.problems.map(({ setting }) => setting)
         .sort(),
     ).toEqual(['PAGER_KEY', 'PAGER_URL']);
-    const { code: again, stdout } = await agentd(['channels', 'list'], { cwd: directory, env });
+    const { code: again, stdout } = await command(['channels', 'list'], { cwd: directory, env });
     expect(again).toBe(78);
     expect(stdout).toContain(
       `\n./broken.mjs (MESSAGING_PLATFORMS)\n  wrong: cannot be loaded: no line (at ${join(directory, 'broken.mjs')}:1)\n  right: `,
@@ -132,7 +133,7 @@ describe('agentd channels list', () => {
   });
 
   it('refuses an invalid address', async () => {
-    const { code, stderr } = await agentd(['channels', 'list', '--url', 'nowhere'], { cwd: directory });
+    const { code, stderr } = await command(['channels', 'list', '--url', 'nowhere'], { cwd: directory });
     expect(code).toBe(2);
     expect(stderr).toContain('--url takes an address');
   });

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { agentd, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { startAgentd } from '../support/daemon.ts';
 import { installChannel, manifestIn } from '../support/new-channel.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -16,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const begin = (...args: string[]) => agentd(['channels', 'new', ...args], { cwd: directory });
+const begin = (...args: string[]) => command(['channels', 'new', ...args], { cwd: directory });
 
 async function npm(channel: string, ...args: string[]): Promise<string> {
   // With the variables of this test runner, the other one would report to it.
@@ -74,7 +75,7 @@ describe('agentd channels new', () => {
       CARRIER_PIGEON_SECRET: 'secret',
       PORT: '1',
     };
-    const listed = await agentd(['channels', 'list', '--json'], { cwd: directory, env: configured });
+    const listed = await command(['channels', 'list', '--json'], { cwd: directory, env: configured });
     expect(JSON.parse(listed.stdout)).toContainEqual(
       expect.objectContaining({ from: 'package agentd-channel-carrier-pigeon', active: true }),
     );
@@ -92,14 +93,14 @@ describe('agentd channels new', () => {
     try {
       expect(daemon.stdout()).toContain('pager');
       const args = ['simulate', 'pager', 'Who am I?', '--url', daemon.url, '--json'];
-      const { code, stdout, stderr } = await agentd(args, { cwd: directory, env });
+      const { code, stdout, stderr } = await command(args, { cwd: directory, env });
       expect([code, stderr]).toEqual([0, expect.not.stringContaining('refused')]);
       const happenings = JSON.parse(stdout) as { type: string; text?: string }[];
       expect(happenings.find(({ type }) => type === 'shown')?.text).toContain('you are not signed in');
-      const command = ['simulate', 'pager', '/sign-in a.b.c', '--command', '--url', daemon.url];
-      const signIn = await agentd(command, { cwd: directory, env });
+      const signing = ['simulate', 'pager', '/sign-in a.b.c', '--command', '--url', daemon.url];
+      const signIn = await command(signing, { cwd: directory, env });
       expect(signIn.stdout).toContain('You are not signed in: JWT Malformed.');
-      const wrong = await agentd([...args, '--bad-signature'], { cwd: directory, env });
+      const wrong = await command([...args, '--bad-signature'], { cwd: directory, env });
       expect(wrong.code).toBe(0);
     } finally {
       await daemon.stop();

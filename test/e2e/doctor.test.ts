@@ -7,7 +7,8 @@ import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
-import { agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { SECRET, startAgentd } from '../support/daemon.ts';
 import { FakeApi } from '../support/fake-api.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
@@ -58,7 +59,7 @@ function env(): Record<string, string> {
 
 async function doctor(changes: Record<string, string> = {}) {
   const settings = { ...env(), ...changes };
-  const { code, stdout, stderr } = await agentd(['doctor', '--json'], { cwd: directory, env: settings });
+  const { code, stdout, stderr } = await command(['doctor', '--json'], { cwd: directory, env: settings });
   expect(stderr).toBe('');
   const findings = JSON.parse(stdout) as Finding[];
   const secrets = [PASSWORD, KEY, SEALING, SECRET, settings.JWT_SECRET_KEY ?? SECRET].concat(
@@ -107,7 +108,7 @@ describe('agentd doctor', () => {
   });
 
   it('needs no daemon and no state directory, and skips checks of missing settings', async () => {
-    const { code, stdout } = await agentd(['doctor'], { cwd: directory });
+    const { code, stdout } = await command(['doctor'], { cwd: directory });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok +configuration +valid; channels: webchat$/m);
     expect(stdout).toMatch(/^skipped +state directory +.*does not exist yet: the first start creates it$/m);

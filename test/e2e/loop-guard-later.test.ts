@@ -3,7 +3,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
 
@@ -60,7 +61,7 @@ test('what is blocked gets a 200 and no reply; it is found with its verdict, and
     '[LoopGuard] DUPLICATE platform=telex user=u1 message_id=m6',
     '[LoopGuard] DUPLICATE platform=telex user=u1 message_id=m2',
   ]);
-  const { stdout } = await agentd(['explain', 'telex:m6', '--json'], {
+  const { stdout } = await command(['explain', 'telex:m6', '--json'], {
     cwd: directory,
     env: exchange.env(directory),
   });

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { SECRET, startAgentd } from '../support/daemon.ts';
 import { FakeApi } from '../support/fake-api.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
@@ -74,7 +75,7 @@ it('the channel of agentd-channel(7) that answers later runs as it stands there,
     args: ['--dev'],
     env: { STATE_DIR: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', MESSAGING_PLATFORMS: 'webchat,./wire.ts' },
   });
-  const run = (args: string[], input = '') => agentd(args, { cwd: directory, base: false, input });
+  const run = (args: string[], input = '') => command(args, { cwd: directory, base: false, input });
   const settings = ['--env-file', '.agentd/env'];
   try {
     expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('you are not signed in');
@@ -82,11 +83,8 @@ it('the channel of agentd-channel(7) that answers later runs as it stands there,
     const { stdout: signed } = await run(['token', 'issue', ...ada, ...settings]);
     expect(await run(['link', 'wire', 'ada', '-', ...settings], signed)).toMatchObject({ code: 0 });
     expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('You are Ada Lovelace');
-    const command = await run(
-      ['simulate', 'wire', '--user', 'grace', '--command', '-'],
-      `/sign-in ${signed}`,
-    );
-    expect(command.stdout).toContain('You are ada@example.com.');
+    const signIn = await run(['simulate', 'wire', '--user', 'grace', '--command', '-'], `/sign-in ${signed}`);
+    expect(signIn.stdout).toContain('You are ada@example.com.');
   } finally {
     await daemon.stop();
   }
@@ -133,7 +131,7 @@ it('the tool and the runtime of agentd-agent(7) run as they stand there', async 
     const { body } = await post(daemon.url, { user_id: 'ada', message: 'Well, who am I?' }, { bearer });
     expect(body.response).toContain('"user":{"id":"user-1"');
     const words = ['tools', 'call', 'refund', '{"order":"17"}', '--yes', '--token', '-'];
-    const called = await agentd(words, { cwd: directory, env, input: bearer });
+    const called = await command(words, { cwd: directory, env, input: bearer });
     expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('"refunded": true')]);
     expect(api.seen('/orders/17/refund')).toMatchObject([
       { method: 'POST', bearer, headers: { 'idempotency-key': expect.stringMatching(/./) } },

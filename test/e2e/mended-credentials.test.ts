@@ -6,7 +6,8 @@ import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { ChannelPlugin } from '../../src/channel/index.ts';
-import { agentd, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 
@@ -35,7 +36,7 @@ it.each<[string, ChannelPlugin, setting: string, wrong: string, reason: string]>
       await dictation.close();
     });
     const inbox = async (...args: string[]) => {
-      const { stdout } = await agentd(['inbox', ...args, '--json'], { cwd: directory });
+      const { stdout } = await command(['inbox', ...args, '--json'], { cwd: directory });
       return JSON.parse(stdout) as Record<string, unknown>[];
     };
 

@@ -6,7 +6,8 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
-import { type Agentd, agentd, readAll, type StartOptions, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { type Agentd, readAll, type StartOptions, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from '../support/fake-platform.ts';
 import { type Shop, startShop } from '../support/shop.ts';
@@ -99,7 +100,7 @@ describe('a message to the bot', () => {
     expect(platform.textsTo(ada)).toEqual(['Good <b>day</b> &amp; welcome']);
     const [first] = platform.shown.filter(({ to }) => to === ada);
     expect(first).toEqual({ what: 'typing', to: ada, text: '' });
-    const { stdout } = await agentd(['sessions', 'show', `msgbot:${ada}`, '--json'], {
+    const { stdout } = await command(['sessions', 'show', `msgbot:${ada}`, '--json'], {
       cwd: daemon.directory,
     });
     expect(JSON.parse(stdout)).toMatchObject({ turns: [{ text: 'hello', outcome: 'answered' }] });
@@ -164,7 +165,7 @@ describe('in a group', () => {
       },
     ]);
     expect(payloads('sendChatAction')[0]).toMatchObject({ message_thread_id: 17 });
-    const { stdout } = await agentd(['sessions', 'list', '--json'], { cwd: daemon.directory });
+    const { stdout } = await command(['sessions', 'list', '--json'], { cwd: daemon.directory });
     expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ session_id: `msgbot:${GROUP}:17` }));
   });
 
@@ -560,12 +561,12 @@ describe('while the store cannot be written', () => {
 describe('configuration', () => {
   it('names the webhook secret where it is missing', async () => {
     const { MSGBOT_WEBHOOK_SECRET: _none, ...env } = platform.env;
-    const { code, stderr } = await agentd(['config', 'check'], { env });
+    const { code, stderr } = await command(['config', 'check'], { env });
     expect(stderr).toContain(
       'the channel msgbot is off: MSGBOT_BOT_TOKEN is set, but not MSGBOT_WEBHOOK_SECRET',
     );
     expect(code).toBe(0);
-    const listed = await agentd(['config', 'check'], { env: { MESSAGING_PLATFORMS: 'msgbot' } });
+    const listed = await command(['config', 'check'], { env: { MESSAGING_PLATFORMS: 'msgbot' } });
     expect(listed.code).toBe(78);
     expect(listed.stderr).toContain('MSGBOT_BOT_TOKEN');
     expect(listed.stderr).toContain('MSGBOT_WEBHOOK_SECRET');

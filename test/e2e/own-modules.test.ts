@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { post } from '../support/webchat.ts';
 
 // Modules of an operator's own, in a folder without node_modules: a channel that imports values of agentd, and a
@@ -79,7 +80,7 @@ test('a runtime that throws is found by file and line, in the log and in the tra
   );
   expect(line.err).toMatchObject({ cause: { name: 'RangeError', at } });
 
-  const { stdout } = await agentd(['explain', String(body.request_id)], { cwd: folder });
+  const { stdout } = await command(['explain', String(body.request_id)], { cwd: folder });
   expect(stdout).toContain('runtime_threw');
   expect(stdout).toMatch(new RegExp(`error=RangeError\\s+at=${at}`));
   expect(stdout).not.toContain('private words');

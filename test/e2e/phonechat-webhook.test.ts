@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { agentd, baseEnv } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { baseEnv } from '../support/daemon.ts';
 import { ADA, Phonechat, sample } from '../support/phonechat.ts';
 
 const BODY = sample('text');
@@ -186,7 +187,7 @@ describe('the challenge', () => {
 
 describe('the settings', () => {
   const check = (env: Record<string, string>) =>
-    agentd(['config', 'check'], { env: { ...baseEnv(here.directory), ...env } });
+    command(['config', 'check'], { env: { ...baseEnv(here.directory), ...env } });
 
   it('are all named where the platform is listed without them', async () => {
     const { code, stderr } = await check({ MESSAGING_PLATFORMS: 'phonechat' });

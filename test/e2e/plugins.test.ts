@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
@@ -188,7 +189,7 @@ describe('a channel of a third party', () => {
       body: 'hello',
     });
     await say.text();
-    const listed = await agentd(['sessions', 'list', '--platform', 'telex', '--user', '0816', '--json'], {
+    const listed = await command(['sessions', 'list', '--platform', 'telex', '--user', '0816', '--json'], {
       cwd: folder,
     });
     const [session] = JSON.parse(listed.stdout) as { session_id: string }[];
@@ -247,14 +248,14 @@ describe('a channel of a third party', () => {
 
   test('shows its settings in the configuration commands', async () => {
     const env = { MESSAGING_PLATFORMS: './telex.ts', TELEX_ANSWERBACK: 'x', TELEX_LINE: '7' };
-    const shown = await agentd(['config', 'show', '--set', '--json'], { cwd: folder, env });
+    const shown = await command(['config', 'show', '--set', '--json'], { cwd: folder, env });
     expect(JSON.parse(shown.stdout)).toContainEqual({
       name: 'TELEX_LINE',
       value: 7,
       source: 'environment',
       secret: false,
     });
-    const reference = await agentd(['config', 'reference'], { cwd: folder, env });
+    const reference = await command(['config', 'reference'], { cwd: folder, env });
     expect(reference.stdout).toContain('TELEX_ANSWERBACK\n    The code that ends each message.');
   });
 });

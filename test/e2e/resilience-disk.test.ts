@@ -4,6 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { command } from '../support/command.ts';
 import { type Agentd, agentd, SECRET, startAgentd } from '../support/daemon.ts';
 import { FakeApi } from '../support/fake-api.ts';
 import { showSession } from '../support/session-view.ts';
@@ -205,7 +206,7 @@ it('deletes what anonymous clients said the longest ago when they have stored to
   const { body } = await post(daemon.url, joined, { bearer: await token({ sub: 'ada' }) });
   const anonymous: string[] = [];
   for (let n = 0; n < 60; n++) anonymous.push(await begin());
-  const { stdout } = await agentd(['sessions', 'list', '--json', '--limit', '1000'], {
+  const { stdout } = await command(['sessions', 'list', '--json', '--limit', '1000'], {
     cwd: daemon.directory,
     env: {},
   });

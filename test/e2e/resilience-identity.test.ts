@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -234,15 +234,18 @@ function buildWithSharedBearer(): string {
   for (const part of ['bin', 'dist', 'package.json'])
     cpSync(join(ROOT, part), join(copy, part), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  const path = join(copy, 'dist/src/daemon/downstream/credentials.js');
-  const sound = readFileSync(path, 'utf8');
-  const faulty = sound
-    .replace('export async function', 'let shared;\nexport async function')
+  const bundles = globSync('dist/src/bundled/*.js', { cwd: copy }).map((name) => join(copy, name));
+  const path = bundles.find((file) =>
+    readFileSync(file, 'utf8').includes('async function chooseCredentials('),
+  );
+  if (path === undefined) throw new Error('no bundle has chooseCredentials');
+  const faulty = readFileSync(path, 'utf8')
+    .replace('async function chooseCredentials(', 'let shared;\nasync function chooseCredentials(')
     .replace(
-      "return { use: 'user', token: new Secret(token),",
-      "shared = token;\n    await new Promise(setImmediate);\n    return { use: 'user', token: new Secret(shared),",
+      'return { use: "user", token: new Secret(token),',
+      'shared = token;\n  await new Promise(setImmediate);\n  return { use: "user", token: new Secret(shared),',
     );
-  expect(faulty.match(/shared/g), 'the fault is in').toHaveLength(3);
+  expect(faulty.match(/\bshared\b/g), 'the fault is in').toHaveLength(3);
   writeFileSync(path, faulty);
   return join(copy, 'bin/agentd.js');
 }

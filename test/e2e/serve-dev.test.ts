@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
+import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { post } from '../support/webchat.ts';
@@ -91,7 +92,7 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('has the tools of its sample API also for commands in a second terminal', async () => {
-    const beside = (args: string[], input = '') => agentd(args, { cwd: folder, base: false, input });
+    const beside = (args: string[], input = '') => command(args, { cwd: folder, base: false, input });
     const listed = JSON.parse((await beside(['tools', 'list', '--json'])).stdout) as { name: string }[];
     expect(listed.map(({ name }) => name)).toEqual(
       expect.arrayContaining([
@@ -122,14 +123,14 @@ describe('serve --dev in an empty folder', () => {
 
   test('lets its commands be about another daemon where settings of one are given', async () => {
     const env = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: 's', STATE_DIR: join(folder, 'elsewhere') };
-    const { code, stderr } = await agentd(['sessions', 'show', 'x'], { cwd: folder, env, base: false });
+    const { code, stderr } = await command(['sessions', 'show', 'x'], { cwd: folder, env, base: false });
     expect(code).toBe(1);
     expect(stderr).not.toContain('Using the settings');
     expect(stderr).toContain(
       'For the daemon of `serve --dev` in this directory, add --env-file .agentd/env.',
     );
     const production = { cwd: folder, env: { NODE_ENV: 'production', STATE_DIR: folder }, base: false };
-    expect((await agentd(['sessions', 'show', 'x'], production)).stderr).not.toContain('Using the settings');
+    expect((await command(['sessions', 'show', 'x'], production)).stderr).not.toContain('Using the settings');
   });
 
   test('prints how to write as a platform would, which is answered with nothing set', async () => {
@@ -221,7 +222,7 @@ test('what is set explicitly wins', async () => {
 describe('what was set for the daemon', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-agent-'));
   const doctor = async () => {
-    const { stdout } = await agentd(['doctor', '--json'], { cwd, base: false });
+    const { stdout } = await command(['doctor', '--json'], { cwd, base: false });
     return JSON.parse(stdout) as { check: string; outcome: string; detail: string; advice?: string }[];
   };
   let model: FakeModel;
@@ -331,7 +332,7 @@ test.each([
   expect([code, stdout]).toEqual([78, '']);
   expect(stderr).toContain('serve --dev is refused if NODE_ENV=production');
   expect(() => statSync(join(cwd, '.agentd'))).toThrow('ENOENT');
-  const issue = await agentd(['token', 'issue', '--sub', 'a', '--email', 'a@example.com'], { cwd, env });
+  const issue = await command(['token', 'issue', '--sub', 'a', '--email', 'a@example.com'], { cwd, env });
   expect([issue.code, issue.stdout]).toEqual([78, '']);
   expect(issue.stderr).toContain('token issue is refused if NODE_ENV=production');
   rmSync(cwd, { recursive: true });

@@ -79,7 +79,8 @@ describe('the environment wins over .env, and .env over the configuration file',
     const args = ['--config', 'secrets.yaml'];
     const env = { JWT_ALGORITHM: 'HS256', TOKEN_ENCRYPTION_KEY: 'not-32-bytes', AGENT_API_KEY: 'sk-sesame' };
     for (const words of [['config', 'show'], ['config', 'show', '--json'], ['config', 'check'], ['serve']]) {
-      const { stdout, stderr } = await agentd([...words, ...args], { cwd, env, base: false });
+      const run = words[0] === 'serve' ? agentd : command;
+      const { stdout, stderr } = await run([...words, ...args], { cwd, env, base: false });
       expect(stdout + stderr).not.toMatch(/sesame|short-of-file|not-32-bytes/);
     }
   });
@@ -107,7 +108,8 @@ describe('config check', () => {
     const platforms = { MESSAGING_PLATFORMS: 'sse,webchat', WEBCHAT_WEBHOOK_PATH: '/sse/chat' };
     const env = { ...TOKENS, ...platforms, STATE_DIR: join(cwd, 'state') };
     for (const words of [['config', 'check'], ['serve'], ['doctor']]) {
-      const { code, stdout, stderr } = await agentd(words, { cwd, env, base: false });
+      const run = words[0] === 'serve' ? agentd : command;
+      const { code, stdout, stderr } = await run(words, { cwd, env, base: false });
       expect([words, code]).toEqual([words, 78]);
       expect(stdout + stderr).toContain('the route POST /sse/chat is taken by the channel sse');
     }
