@@ -1,3 +1,4 @@
+import { printableLines } from '../daemon/printable.ts';
 import { maskTokens } from '../daemon/secret.ts';
 import { CliError } from './cli-error.ts';
 import { EXIT } from './exit-codes.ts';
@@ -140,7 +141,8 @@ export function reportError(error: unknown, stderr: Sink): number {
   const lines = [`agentd: ${message}${message.includes('\n') ? '\n' : ''}`];
   if (stack !== undefined) lines.push(stack);
   if (advice !== undefined) lines.push(advice);
-  stderr.write(`${lines.join('\n')}\n`);
+  // It may quote an argument, or what a server has said.
+  stderr.write(`${printableLines(lines.join('\n'))}\n`);
   return exitCode;
 }
 
