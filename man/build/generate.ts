@@ -141,7 +141,7 @@ const FILES = terms([
 ]);
 
 function commandPage(name: string, commands: readonly Command[]): PageText {
-  const summary = GROUPS[name] ?? commands[0]?.summary ?? '';
+  const summary = GROUPS[name]?.summary ?? commands[0]?.summary ?? '';
   const alone = commands.length === 1;
   return {
     name: `agentd-${name}`,

@@ -1,8 +1,8 @@
 import type { Entity, Written } from './read-update.ts';
 
-/** The bot's identity. The name is null until the platform has told it. */
+/** The bot's identity. The name, and an id that is not part of the token, are null until the platform has told them. */
 export interface BotName {
-  id: number;
+  id: number | null;
   /** Without the `@`. */
   username: string | null;
 }
@@ -45,16 +45,19 @@ export function addressed(written: Written, bot: BotName): Addressed {
   // The agent reads the command without the bot's name.
   const spoken = found && ours ? `/${found[1]}${text.slice(found[0].length)}` : text;
   if (written.place === 'private') return { isForBot: true, text: spoken, command };
-  const called = calls.length > 0 || written.answers === bot.id;
+  const answersBot = written.answers !== null && written.answers === bot.id;
+  const called = calls.length > 0 || answersBot;
   if (named !== null && !ours)
     return { isForBot: bot.username === null ? 'unclear' : false, text: spoken, command: null };
   if (called || found) return { isForBot: true, text: spoken, command };
-  const mayBeCalled = bot.username === null && written.entities.some(({ type }) => type === 'mention');
+  const mayAnswerBot = bot.id === null && written.answers !== null;
+  const isMention = written.entities.some(({ type }) => type === 'mention');
+  const mayBeCalled = bot.username === null && (mayAnswerBot || isMention);
   return { isForBot: mayBeCalled ? 'unclear' : false, text: spoken, command: null };
 }
 
 function isBots({ type, offset, length, user }: Entity, text: string, { id, username }: BotName): boolean {
-  if (type === 'text_mention') return user === id;
+  if (type === 'text_mention') return user !== null && user === id;
   const mention = text.slice(offset, offset + length).toLowerCase();
   return username !== null && mention === `@${username.toLowerCase()}`;
 }

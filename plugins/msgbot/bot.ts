@@ -7,9 +7,15 @@ import { PlatformFailure } from './failures.ts';
 const FIRST_MS = 1000;
 const LONGEST_MS = 60_000;
 
+/** @returns the bot's id in a token of the platform; null if the token has another form */
+export function idOf(token: string): number | null {
+  const [, id] = /^([1-9]\d{0,15}):/.exec(token) ?? [];
+  return id === undefined ? null : Number(id);
+}
+
 /** The bot's identity. Its id is part of its token. The platform is asked for its name until it answers. */
 export class Bot implements BotName {
-  readonly id: number;
+  id: number | null;
   username: string | null = null;
   readonly #api: PlatformApi;
   readonly #scope: Pick<ChannelScope, 'log' | 'now' | 'simulated'>;
@@ -21,7 +27,7 @@ export class Bot implements BotName {
   #cutWaitShort: () => void = () => undefined;
 
   constructor(token: string, api: PlatformApi, scope: Pick<ChannelScope, 'log' | 'now' | 'simulated'>) {
-    this.id = Number(token.slice(0, token.indexOf(':')));
+    this.id = idOf(token);
     this.#api = api;
     this.#scope = scope;
   }
@@ -79,11 +85,15 @@ export class Bot implements BotName {
     const mayBeAway = this.#scope.simulated;
     this.#askedAt = this.#scope.now();
     try {
-      const me: { username?: unknown } | null = await this.#api.call((api) => api.getMe(), { mayBeAway });
+      const me: { id?: unknown; username?: unknown } | null = await this.#api.call((api) => api.getMe(), {
+        mayBeAway,
+      });
       const username = me?.username;
       if (typeof username !== 'string' || username === '')
         throw new PlatformFailure(null, 'it answered without a name');
       this.username = username;
+      // A stand-in for the platform may know the bot by another id.
+      if (Number.isSafeInteger(me?.id)) this.id = Number(me?.id);
       this.#isMissed = false;
       this.#scope.log.info({ bot: this.id, username }, 'the platform knows the bot');
       return true;

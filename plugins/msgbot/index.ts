@@ -1,6 +1,6 @@
 import type { Channel, ChannelPlugin, ChannelScope, SecretValue } from '../../src/channel/index.ts';
 import { PlatformApi } from './api.ts';
-import { Bot } from './bot.ts';
+import { Bot, idOf } from './bot.ts';
 import { checkToken } from './check.ts';
 import { Receiver } from './receive.ts';
 import { checkRegistration, register, WEBHOOK_PATH } from './registration.ts';
@@ -22,7 +22,7 @@ const msgbot: ChannelPlugin = {
     {
       name: 'MSGBOT_BOT_TOKEN',
       kind: 'string',
-      pattern: /^[1-9]\d{0,15}:[\w-]+$/,
+      pattern: /^[\w.~-]+(?::[\w.~-]+)?$/,
       required: true,
       secret: true,
       sentence:
@@ -90,6 +90,11 @@ function createMsgbot(scope: ChannelScope): Channel {
     async start() {
       if (secret.length < SECRET_MIN)
         scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; use ${SECRET_MIN} characters or more`);
+      if (idOf(token) === null)
+        scope.log.warn(
+          {},
+          'MSGBOT_BOT_TOKEN does not look like a token from BotFather, such as 123456:AAE...',
+        );
       // Not awaited: the daemon starts although the platform may be out of reach.
       bot.start();
     },

@@ -15,7 +15,7 @@ export interface Press {
  */
 export function readPress(update: Readonly<Record<string, unknown>>): Press | null {
   const { id, from, message, data } = object(update.callback_query) ?? {};
-  if (typeof id !== 'string' || !/^[\w-]{1,64}$/.test(id)) return null;
+  if (typeof id !== 'string' || !/^[\x21-\x7e]{1,64}$/.test(id)) return null;
   const confirm = readPressPayload(data);
   // The message is the bot's; the person who pressed writes, as it were, in its place.
   const written = readUpdate({ message: { ...object(message), from } });

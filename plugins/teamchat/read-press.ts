@@ -21,7 +21,9 @@ export function readPress(payload: Fields): Press | string {
   const channel = fieldsOf(payload.channel).id ?? fieldsOf(payload.container).channel_id;
   const user = fieldsOf(payload.user).id;
   const { action_ts } = action;
-  if (!isId(channel) || !isId(user) || !isTimestamp(action_ts)) return 'ids are not as documented';
+  const isDated = action_ts !== undefined;
+  if (!isId(channel) || !isId(user) || (isDated && !isTimestamp(action_ts)))
+    return 'ids are not as documented';
   const root = [fieldsOf(payload.message).thread_ts, fieldsOf(payload.container).thread_ts].find(isTimestamp);
   const team = [fieldsOf(payload.team).id, fieldsOf(payload.user).team_id].find(isId) ?? UNTOLD_TEAM;
   const message: IncomingMessage = {
@@ -32,8 +34,9 @@ export function readPress(payload: Fields): Press | string {
     text: '',
     confirm,
     metadata: {},
-    message_id: `press:${channel}:${user}:${action_ts}`,
-    sent_at: Math.floor(Number(action_ts) * 1000),
+    // Without a time, as from a gateway, a second press of the button is the same press.
+    message_id: `press:${channel}:${user}:${isDated ? action_ts : String(action.value)}`,
+    ...(isDated ? { sent_at: Math.floor(Number(action_ts) * 1000) } : {}),
     shared: !channel.startsWith('D'),
     reply_to: root === undefined ? { channel } : { channel, thread_ts: root },
   };

@@ -67,9 +67,9 @@ function encodingsOf(header = ''): Set<string> {
     .split(',')
     .map((entry) =>
       entry
-        .trim()
         .toLowerCase()
-        .split(/\s*;\s*/),
+        .split(';')
+        .map((part) => part.trim()),
     )
     .filter(([, weight = 'q=1']) => Number(weight.slice(2)) > 0)
     .map(([name = '']) => name);

@@ -1,4 +1,4 @@
-import type { Command } from './command.ts';
+import type { Command, CommandExample } from './command.ts';
 
 /**
  * All commands, in the order of the help: the part that the help of the program needs, and how to load the rest.
@@ -70,18 +70,66 @@ export const COMMANDS: readonly IndexEntry[] = Object.entries(SUMMARIES).map(([n
   },
 }));
 
-/** What the commands of a group (`sessions`, `token`, …) do together. Only `link` is also a command itself. */
-export const GROUPS: Readonly<Record<string, string>> = {
-  config: 'Check, show and describe the settings.',
-  token: 'Verify and issue user tokens.',
-  link: 'Link users of channels to persons, list and remove links.',
-  sessions: 'List, show and end sessions.',
-  actions: 'List what the agent did.',
-  inbox: 'List, show, retry and discard platform messages.',
-  memory: 'List, search and delete what is remembered of somebody.',
-  person: 'Show and delete everything that is stored of a person.',
-  channels: 'List the installed channels, register them with their platforms, and create one of your own.',
-  keys: 'List, add and remove the keys that seal stored tokens.',
-  tools: 'List, call, create and trust tools of the agent.',
-  guard: 'List and unblock the users and sessions that the loop guard blocks.',
+/** A group of commands (`sessions`, `token`, …): what they do together, and an example for its help. */
+export interface CommandGroup {
+  summary: string;
+  example: CommandExample;
+}
+
+/** Only `link` is also a command itself. */
+export const GROUPS: Readonly<Record<string, CommandGroup>> = {
+  config: {
+    summary: 'Check, show and describe the settings.',
+    example: { line: 'agentd config check', does: 'Checks the settings of a daemon that is started here.' },
+  },
+  token: {
+    summary: 'Verify and issue user tokens.',
+    example: { line: 'agentd token verify - < token.txt', does: 'Checks the token in a file.' },
+  },
+  link: {
+    summary: 'Link users of channels to persons, list and remove links.',
+    example: { line: 'agentd link list', does: 'Shows all links.' },
+  },
+  sessions: {
+    summary: 'List, show and end sessions.',
+    example: { line: 'agentd sessions show "$SESSION_ID"', does: 'Shows the whole conversation.' },
+  },
+  actions: {
+    summary: 'List what the agent did.',
+    example: { line: 'agentd actions list --since 2h', does: 'Shows what was done in the last two hours.' },
+  },
+  inbox: {
+    summary: 'List, show, retry and discard platform messages.',
+    example: {
+      line: 'agentd inbox list',
+      does: 'Shows the latest 20 messages that are waiting or have failed.',
+    },
+  },
+  memory: {
+    summary: 'List, search and delete what is remembered of somebody.',
+    example: { line: 'agentd memory list --sub alice', does: 'Shows the memories of a person.' },
+  },
+  person: {
+    summary: 'Show and delete everything that is stored of a person.',
+    example: { line: 'agentd person show --sub alice', does: 'Shows what is stored of a person.' },
+  },
+  channels: {
+    summary: 'List the installed channels, register them with their platforms, and create one of your own.',
+    example: { line: 'agentd channels list', does: 'Shows all channels, and what inactive ones lack.' },
+  },
+  keys: {
+    summary: 'List, add and remove the keys that seal stored tokens.',
+    example: {
+      line: 'agentd keys list',
+      does: 'Shows whether the key from before a rotation is still used.',
+    },
+  },
+  tools: {
+    summary: 'List, call, create and trust tools of the agent.',
+    example: { line: 'agentd tools list', does: 'Shows all tools with their policies.' },
+  },
+  guard: {
+    summary: 'List and unblock the users and sessions that the loop guard blocks.',
+    example: { line: 'agentd guard list', does: 'Shows who is blocked, why, and for how long.' },
+  },
 };

@@ -2,7 +2,7 @@ import { Command as Commander, Option } from 'commander';
 import { version } from '../daemon/version.ts';
 import type { Command } from './command.ts';
 import { COMMANDS, GROUPS, type IndexEntry } from './command-index.ts';
-import { COMMON_OPTIONS, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './program-help.ts';
+import { COMMON_OPTIONS, examplesText, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './program-help.ts';
 
 /**
  * Creates the command-line parser: all commands, with name and summary only. Once it is known which command is
@@ -34,13 +34,13 @@ export function createParser(
 }
 
 function group(program: Commander, name: string): Commander {
-  return (
-    program.commands.find((command) => command.name() === name) ??
-    program
-      .command(name)
-      .description(GROUPS[name] ?? '')
-      .helpCommand(false)
-  );
+  const existing = program.commands.find((command) => command.name() === name);
+  if (existing) return existing;
+  const made = program.command(name).helpCommand(false);
+  const { summary, example } = GROUPS[name] ?? {};
+  if (summary !== undefined) made.description(summary);
+  if (example !== undefined) made.addHelpText('after', `\n${examplesText([example])}`);
+  return made;
 }
 
 /** Adds the arguments, options and help of a command. */
@@ -57,6 +57,5 @@ export function addDetails(parser: Commander, command: Command): void {
     parser.addOption(option);
   }
   if (command.json) parser.option('--json', command.jsonSentence ?? JSON_SENTENCE);
-  const examples = command.examples.map(({ line, does }) => `  $ ${line}\n      ${does}`);
-  parser.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
+  parser.addHelpText('after', `\n${examplesText(command.examples)}`);
 }

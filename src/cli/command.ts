@@ -12,7 +12,7 @@ export interface Command {
   description?: string;
   args?: readonly CommandArgument[];
   options?: readonly CommandOption[];
-  examples: readonly { line: string; does: string }[];
+  examples: readonly CommandExample[];
   /** The command does not use the settings that `serve --dev` keeps in the working directory, or finds them itself. */
   ignoresDev?: boolean;
   /** The command prints data: it has the option `--json`. */
@@ -21,6 +21,12 @@ export interface Command {
   jsonSentence?: string;
   /** Resolves to the exit code. Throws CliError for an expected failure. */
   run(call: CommandCall): Promise<number>;
+}
+
+/** A command line, and a sentence that says what it does. */
+export interface CommandExample {
+  line: string;
+  does: string;
 }
 
 export interface CommandArgument {

@@ -1,3 +1,4 @@
+import type { CommandExample } from './command.ts';
 import { COMMANDS } from './command-index.ts';
 import { HELP_TOPICS } from './help-topics.ts';
 
@@ -26,6 +27,17 @@ export const HELP_COMMAND = {
   summary: 'Show the help of the program, of a topic or of a command.',
 } as const;
 
+/** The last section of a help text. */
+export function examplesText(examples: readonly CommandExample[]): string {
+  return `Examples:\n${examples.map(({ line, does }) => `  $ ${line}\n      ${does}`).join('\n')}`;
+}
+
+/** First things to type. */
+const EXAMPLES: readonly CommandExample[] = [
+  { line: 'agentd serve --dev', does: 'Runs the daemon here with nothing set up, to try it out.' },
+  { line: 'agentd chat', does: 'Talks to it, in a second terminal.' },
+];
+
 /**
  * The help of the program: all commands, without their groups, and the topics. It is made from the index alone, so it is printed
  * without loading the command-line parser.
@@ -46,6 +58,7 @@ export function programHelp(): string {
     `Commands:\n${lines(commands)}`,
     `Topics:\n${lines(topics)}`,
     `Options:\n${lines(options)}`,
+    `${examplesText(EXAMPLES)}\n`,
     'Help for one command: `agentd <command> --help`.\n',
   ].join('\n');
 }

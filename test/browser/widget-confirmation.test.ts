@@ -7,7 +7,7 @@ import { type Visitor, visit } from './visitor.ts';
 
 const QUESTION = { id: 'action-1', summary: 'Cancel order "1004"', expires_at: '2030-01-01T00:00:00.000Z' };
 
-const HINT = 'Answer with Confirm or Cancel';
+const HINT = 'Answer with Confirm or Decline';
 
 let chat: FakeChat;
 let browser: Browser;
@@ -51,7 +51,7 @@ async function asked(): Promise<Visitor> {
 describe.skipIf(withoutBrowser)('a question of the service', () => {
   it('has two buttons, and a click sends the answer', async () => {
     const visitor = await asked();
-    expect(await buttons(visitor).getByRole('button').allTextContents()).toEqual(['Confirm', 'Cancel']);
+    expect(await buttons(visitor).getByRole('button').allTextContents()).toEqual(['Confirm', 'Decline']);
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
     await shows(visitor, 'It is done.');
     expect(chat.received.at(-1)?.body).toMatchObject({
@@ -66,7 +66,7 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
 
   it('is declined by the other button', async () => {
     const visitor = await asked();
-    await buttons(visitor).getByRole('button', { name: 'Cancel' }).click();
+    await buttons(visitor).getByRole('button', { name: 'Decline' }).click();
     await shows(visitor, 'Not done.');
     expect(chat.received.at(-1)?.body).toMatchObject({ metadata: { confirm: { approve: false } } });
   });
@@ -75,7 +75,7 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     const visitor = await asked();
     await visitor.field.focus();
     await visitor.page.keyboard.press('Shift+Tab');
-    expect(await focused(visitor)).toBe('Cancel');
+    expect(await focused(visitor)).toBe('Decline');
     await visitor.page.keyboard.press('Shift+Tab');
     expect(await focused(visitor)).toBe('Confirm');
     await visitor.page.keyboard.press('Enter');

@@ -345,6 +345,21 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await picture(visitor.page, 'code-scrolled');
   });
 
+  it('covers one line of code with the button that copies it, and nothing else', async () => {
+    chat.script = (run) => {
+      run.say(`\`\`\`\n${'a line that is longer than the chat is wide '.repeat(3)}\n\`\`\``);
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('Code, please');
+    const code = visitor.answer.locator('.code');
+    const copy = visitor.chat.getByRole('button', { name: 'Copy code' });
+    const ground = (element: Element) => getComputedStyle(element).backgroundColor;
+    expect(await copy.evaluate(ground)).toBe(await code.locator('pre').evaluate(ground));
+    const [around, button] = [await code.boundingBox(), await copy.boundingBox()];
+    expect(button?.height).toBeLessThanOrEqual(around?.height ?? 0);
+  });
+
   it('has tables with the columns aligned as they say', async () => {
     chat.script = (run) => {
       run.say('| a | b | c | d |\n|:--|:-:|--:|---|\n| 1 | 2 | 3 | 4 |');

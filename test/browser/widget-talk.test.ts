@@ -66,19 +66,20 @@ describe.skipIf(withoutBrowser)('an answer', () => {
       run.tool('get_user', 'completed');
       run.tool('send_invoice', 'started');
       run.tool('send_invoice', 'failed');
+      run.tool('shop_cancelOrder', 'started');
+      run.tool('shop_cancelOrder', 'completed');
       run.say('Done.');
       run.end();
     };
     const visitor = await enter();
     await visitor.say('Who am I?');
-    await visitor.chat
-      .locator('.tool[data-status=started]', { hasText: 'Looking up the account…' })
-      .waitFor();
+    await visitor.chat.locator('.tool:has(.spinner)', { hasText: 'Looking up the account…' }).waitFor();
     resolve();
     await shows(visitor, 'Done.');
     expect(await visitor.chat.locator('.tool').allTextContents()).toEqual([
       'Looking up the account',
       'Send invoice: that did not work',
+      'Shop cancel order',
     ]);
   });
 

@@ -46,7 +46,7 @@ export async function redisOutage(
   { before_ms, after_ms }: { before_ms: number; after_ms: number },
 ): Promise<RedisOutage> {
   const redis = await startBreakable(kind, durability);
-  const env = { REDIS_DURABILITY: durability === 'always' ? 'always' : 'default' };
+  const env = { REDIS_DURABILITY: durability === 'always' ? 'always' : 'everysec' };
   const fleet = await Fleet.start({ url: redis.url, replicas: 2, env: durability === 'always' ? env : {} });
   const acknowledged = new Map<string, Set<string>>();
   const result: RedisOutage = {

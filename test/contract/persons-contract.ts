@@ -9,7 +9,7 @@ import {
   speakInThread,
   THREAD,
 } from '../support/person-world.ts';
-import { aSession, aTrace, aTurn, GUARD_LIMITS } from './fixtures.ts';
+import { anAction, anInboxMessage, aSession, aTrace, aTurn, GUARD_LIMITS } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { saveSession } from './store-writes.ts';
 
@@ -176,6 +176,40 @@ export function describePersons(current: () => StoreUnderTest): void {
       test.advance(HOUR);
       await store.traces.keep(trace);
       expect(await store.traces.find(session.session_id)).toHaveLength(1);
+    });
+
+    it('ends the claim of a run that is under way: it records no write any more', async () => {
+      if (store.persons === null) return;
+      const session = aSession(test.now(), { session_id: 'cleo-2', user_id: 'cleo', owner: cleo.person });
+      await saveSession(store, session);
+      const claim = await store.sessions.claim(session.session_id);
+      if (claim === null) throw new Error('somebody else holds it');
+      await (await test.beside()).persons?.erase({ person: cleo.person, link_keys: [] });
+      expect(await store.sessions.renew(claim)).toBe(false);
+      const action = anAction({ session_tag: session.session_id, person: cleo.person, user_id: 'cleo' });
+      expect(await store.actions.start({ session: claim, key: null }, action)).toEqual({ outcome: 'lost' });
+      expect(await store.sessions.save(claim, session, 'new')).toBe('lost');
+    });
+
+    it('ends it also if the session would be stored with the first turn', async () => {
+      if (store.persons === null) return;
+      const session_id = `${PLATFORM}:dora`;
+      const names = { platform: PLATFORM, user_id: 'dora', channel_id: 'dora', thread_id: session_id };
+      const message = { ...names, text: 'hello', metadata: {} };
+      await store.inbox.enqueue([anInboxMessage({ platform: PLATFORM, session_id, message })]);
+      expect(await store.inbox.claim('run', [PLATFORM], 5)).toHaveLength(1);
+      const claim = await store.sessions.claim(session_id);
+      if (claim === null) throw new Error('somebody else holds it');
+      await (await test.beside()).persons?.erase({ platform: PLATFORM, user_id: 'dora' });
+      expect(await store.sessions.renew(claim)).toBe(false);
+      const action = anAction({ session_tag: session_id, platform: PLATFORM, user_id: 'dora' });
+      expect(await store.actions.start({ session: claim, key: null }, action)).toEqual({ outcome: 'lost' });
+      // The next message begins anew.
+      await store.sessions.release(claim);
+      test.advance(1);
+      const next = await store.sessions.claim(session_id);
+      if (next === null) throw new Error('somebody else holds it');
+      expect(await store.actions.start({ session: next, key: null }, action)).toEqual({ outcome: 'started' });
     });
 
     it('keeps no trace of a message of a platform that is under way', async () => {

@@ -131,7 +131,7 @@ describe('webchat', () => {
       expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
     });
     expect(asked.body.response).toBe(
-      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nAnswer "yes" to confirm or "no" to cancel.',
+      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nAnswer "yes" to confirm or "no" to decline.',
     );
     expect(calls).toEqual([]);
     const metadata = { confirm: { id: confirmation.id, approve: true } };
@@ -252,7 +252,7 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
 
   it('shows two buttons below the question, and a press makes the call', async () => {
     const asked = await ask();
-    expect(asked.buttons?.map(({ label }) => label)).toEqual(['Confirm', 'Cancel']);
+    expect(asked.buttons?.map(({ label }) => label)).toEqual(['Confirm', 'Decline']);
     expect(unescaped(asked.text)).toContain('Cancel order "1004"');
     expect(unescaped(asked.text)).toContain('body.reason: "late"');
     expect(calls).toEqual([]);

@@ -45,6 +45,21 @@ describe.each(COMMANDS)('agentd $name', ({ name, summary, load }) => {
   });
 });
 
+describe.each(Object.entries(GROUPS))('the group %s', (name, { summary, example }) => {
+  it('shows an example of one of its commands in its help', async () => {
+    const commands = await Promise.all(
+      COMMANDS.filter((entry) => entry.name.startsWith(`${name} `)).map(({ load }) => load()),
+    );
+    expect(commands.flatMap(({ examples }) => examples)).toContainEqual(example);
+    const stdout = capture();
+    expect(await runProgram([name, '--help'], { stdout, stderr: capture() })).toBe(0);
+    const help = stdout.text.replace(/\s+/g, ' ');
+    if (name !== 'link') expect(help).toContain(summary);
+    expect(help).toMatch(/ Examples: \$ agentd /);
+    if (name !== 'link') expect(help).toContain(`$ ${example.line} ${example.does}`);
+  });
+});
+
 describe('the index of commands', () => {
   it('has an entry for every command file, and a file for every entry', () => {
     const files = COMMANDS.map(({ name }) => `src/cli/commands/${name.replaceAll(' ', '-')}.ts`);

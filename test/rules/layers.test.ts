@@ -12,6 +12,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'back-off.ts',
     'clock.ts',
     'errors.ts',
+    'exact-json.ts',
     'fold-text.ts',
     'give-to-owner.ts',
     'import-failure.ts',

@@ -67,13 +67,12 @@ async function write(turn: AgentTurn, { label, number }: AgentRun, plan: WritePl
 }
 
 /** A run is told what earlier runs of its message have written; another person's writes are not shown. */
-function checkAlreadyDone(world: World, { already_done }: AgentTurn, { label, number }: AgentRun): void {
+function checkAlreadyDone(world: World, { already_done }: AgentTurn, run: AgentRun): void {
   if (world.scenario.happenings.some(({ is }) => is === 'link' || is === 'unlink')) return;
+  const { label, number } = run;
   const written = world.api.keysOf(label).size;
   if (already_done.length < written)
-    world.report(
-      `run ${number} is told of ${already_done.length} writes for ${label}, and there are ${written}`,
-    );
+    run.doubt = `run ${number} is told of ${already_done.length} writes for ${label}, and there are ${written}`;
 }
 
 /** The agent must know the person who wrote, or nobody. */
@@ -84,13 +83,16 @@ function checkPerson(world: World, { person: known, text }: AgentTurn, run: Agen
     world.report(`run ${run.number}: the message of ${person} acts for ${named}`);
 }
 
+/** Compiled once for all seeds, as its object is the same. */
+const NO_PARAMETERS = { type: 'object', properties: {}, additionalProperties: false };
+
 /** A tool that says whose token it would use. */
 export function whoAmI(world: World, daemon: SimulatedDaemon): Tool {
   return {
     name: 'who_am_i',
     title: null,
     description: 'Says for whom it acts.',
-    parameters: { type: 'object', properties: {}, additionalProperties: false },
+    parameters: NO_PARAMETERS,
     source: builtInSource('http://api.invalid'),
     effect: 'read',
     credentials: 'user-or-default',

@@ -1,3 +1,5 @@
+import { requestContext } from '../../src/daemon/agent/context.ts';
+import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
 import type { ModuleEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';
@@ -14,6 +16,8 @@ export interface ApiCall {
   status: number;
   /** The API has done it. */
   hasEffect: boolean;
+  /** Whom the run that made it acted for. */
+  person: PersonKey | null;
 }
 
 const ENTRY: ModuleEntry = { kind: 'module', place: 'tools[0]', module: 'orders', folder: '/' };
@@ -51,24 +55,31 @@ export class SimulatedApi {
     return new Set(this.calls.filter((call) => call.label === label).map(({ key }) => key));
   }
 
-  receive(label: string, tool: string, key: string): number {
+  receive({ label, tool, key, person }: Pick<ApiCall, 'label' | 'tool' | 'key' | 'person'>): number {
     const { state, random, report } = this.#world;
     const record = state.actions.get(key)?.action;
     if (!record || record.started_at === null)
       report(`a write for ${label} reached the API, and is not in the journal`);
     const before = this.calls.find((call) => call.key === key && call.hasEffect);
     if (before && isIdempotent(tool)) {
-      this.calls.push({ ...before, status: 200 });
+      this.calls.push({ ...before, status: 200, person });
       return 200;
     }
     const chance = random.next();
     const status = chance < 0.08 ? 409 : chance < 0.18 ? 503 : 200;
     // Some failures come after the deed.
     const hasEffect = status === 200 || (status === 503 && random.chance(0.5));
-    this.calls.push({ label, tool, key, status, hasEffect });
+    this.calls.push({ label, tool, key, status, hasEffect, person });
     return status;
   }
 }
+
+/** Compiled once for all seeds, as its object is the same. */
+const PARAMETERS = {
+  type: 'object',
+  properties: { order: { type: 'string' }, note: { type: 'string' } },
+  additionalProperties: false,
+};
 
 /** The tools of one daemon that write at the API. */
 export function apiTools(world: World, daemon: SimulatedDaemon): Tool[] {
@@ -76,11 +87,7 @@ export function apiTools(world: World, daemon: SimulatedDaemon): Tool[] {
     name,
     title: null,
     description: 'Writes.',
-    parameters: {
-      type: 'object',
-      properties: { order: { type: 'string' }, note: { type: 'string' } },
-      additionalProperties: false,
-    },
+    parameters: PARAMETERS,
     source: API_SOURCE,
     effect: 'write',
     credentials: 'none',
@@ -91,10 +98,16 @@ export function apiTools(world: World, daemon: SimulatedDaemon): Tool[] {
     idempotent,
     send: (args, { idempotency_key }) => {
       const label = String(args.order);
+      const call = {
+        label,
+        tool: name,
+        key: idempotency_key ?? '',
+        person: requestContext()?.acts_for ?? null,
+      };
       const sent = world.pass(daemon, {
         op: 'api',
         effect: (): Sent => {
-          const status = world.api.receive(label, name, idempotency_key ?? '');
+          const status = world.api.receive(call);
           return { outcome: 'answered', status, result: { status } };
         },
         failure: () => new ConnectionBroke(),

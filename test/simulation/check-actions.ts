@@ -51,7 +51,14 @@ function checkJournal({ api, state, record, report, struck }: World): void {
     );
     for (const { label, record: turn } of answers) {
       const isShown = person === null || person === turn.person;
-      if (isShown && turn.reply !== '' && !turn.reply?.includes('It is not known whether this was done'))
+      // It was still being recorded when the person stopped the run, which then does not send it.
+      const isUnsent = turn.stopped === true && calls.length === 0;
+      if (
+        isShown &&
+        !isUnsent &&
+        turn.reply !== '' &&
+        !turn.reply?.includes('It is not known whether this was done')
+      )
         report(
           `${label} was answered, nobody knows what came of ${what}, and it does not say so: ${brief(turn.reply)}`,
         );
@@ -60,17 +67,14 @@ function checkJournal({ api, state, record, report, struck }: World): void {
 }
 
 /** A write that needs a confirmation was confirmed, by whom it was asked, and as the same person. */
-function checkConfirmations({ api, state, record, report, presses }: World): void {
-  for (const { label, tool, key } of api.calls.filter((call) => isConfirmed(call.tool))) {
+function checkConfirmations({ api, state, report, presses }: World): void {
+  for (const { label, tool, key, person } of api.calls.filter((call) => isConfirmed(call.tool))) {
     const action = state.actions.get(key)?.action;
     const isTheirs = presses.some(
-      ({ id, approve, person }) => id === key && approve && person === action?.user_id,
+      ({ id, approve, person: user_id }) => id === key && approve && user_id === action?.user_id,
     );
     if (!isTheirs) report(`${tool} for ${label} was done, and nobody who was asked has confirmed it`);
-    const confirming = record.commits.find(({ turn_key }) => turn_key === action?.turn_key);
-    if (confirming && confirming.record.person !== action?.person)
-      report(
-        `${tool} for ${label} was asked of ${action?.person} and confirmed by ${confirming.record.person}`,
-      );
+    if (person !== action?.person)
+      report(`${tool} for ${label} was asked of ${action?.person} and done for ${person}`);
   }
 }

@@ -13,6 +13,8 @@ export interface AgentRun {
   number: number;
   label: string;
   history: AgentTurn['history'];
+  /** What is wrong if the run is stored. One that has lost its session may be told what is true no more. */
+  doubt?: string;
 }
 
 /** A turn that was stored, or could not be because its session had ended. */
@@ -49,7 +51,7 @@ export class RunRecord {
   }
 
   begin(label: string, history: AgentTurn['history']): AgentRun {
-    const run = { number: this.runs.length + 1, label, history };
+    const run: AgentRun = { number: this.runs.length + 1, label, history };
     this.runs.push(run);
     return run;
   }
@@ -102,6 +104,7 @@ export class RunRecord {
       world.report(`the turn of "${record.text}" was stored twice`);
     const run = runOf(record, this.runs);
     if (run === null) return;
+    if (run.doubt) world.report(run.doubt);
     const { door, signed, person } = world.messageOf(record.text);
     if (signed && record.person !== personKey({ sub: person }))
       world.report(`"${record.text}" brought the token of ${person}, and acts for ${record.person}`);

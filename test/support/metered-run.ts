@@ -17,6 +17,7 @@ export function meteredRun({ max, ...parts }: Partial<MeterParts> & { max?: numb
     budget: max === undefined ? null : { store: store.budgets, key: 'k', max },
     deadline: Date.now() + 60_000,
     texts: new Texts().in(),
+    isLost: async () => false,
     ...parts,
   });
   /** What has been traced of model calls, without times. */

@@ -77,22 +77,33 @@ export interface BoundTool {
 /** Of a run, what a test wants otherwise. */
 export type RunOptions = Partial<Omit<ToolRun, 'trace'>> & { trace?: Trace };
 
-/** The tool, bound as for one message. */
-export function bindOne(tool: Tool, rest: RunOptions = {}): BoundTool {
-  const statuses: string[] = [];
-  const logged = collectLog();
-  const run: ToolRun & { trace: Trace } = {
-    tool: ({ status }) => void statuses.push(status),
+/** A run in whose name tools are called: with no journal, no API, and nobody to ask. */
+export function aToolRun(rest: RunOptions = {}): ToolRun & { trace: Trace } {
+  return {
+    tool: () => undefined,
     audience: { memory_of: null, shared: false },
-    access: accessTo(tool.source.target?.is_api ? tool.source.target.base_url : undefined, logged.log),
+    access: accessTo(undefined),
     journal: null,
     confirmation: null,
     clock: systemClock,
     trace: new Trace(systemClock),
     signal: new AbortController().signal,
-    log: logged.log,
+    log: collectLog().log,
     ...rest,
   };
+}
+
+/** The tool, bound as for one message. */
+export function bindOne(tool: Tool, rest: RunOptions = {}): BoundTool {
+  const statuses: string[] = [];
+  const logged = collectLog();
+  const api = tool.source.target?.is_api ? tool.source.target.base_url : undefined;
+  const run = aToolRun({
+    tool: ({ status }) => void statuses.push(status),
+    access: accessTo(api, logged.log),
+    log: logged.log,
+    ...rest,
+  });
   const [bound] = bindTools([tool], run);
   const { trace } = run;
   const lines = () =>

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ChannelSettings, SecretValue, SimulatedEvent } from '../../../src/channel/index.ts';
+import { idOf } from '../bot.ts';
 
 /** The simulated bot. Its id is the one in its token. */
 export const BOT_USERNAME = 'agentd_bot';
@@ -22,7 +23,7 @@ export function secretOf(settings: ChannelSettings, name: string): string {
 }
 
 export function botId(token: string): number {
-  return Number(token.slice(0, token.indexOf(':')));
+  return idOf(token) ?? numberOf(`bot ${token}`);
 }
 
 /** Ids of the platform are numbers. Any other name gets a number that never changes. */

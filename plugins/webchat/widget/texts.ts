@@ -23,7 +23,7 @@ export const ENGLISH = {
   undelivered: 'Not delivered',
   resend: 'Send again',
   confirm: 'Confirm',
-  decline: 'Cancel',
+  decline: 'Decline',
   /** Name of the two buttons together, which screen readers say when they appear. */
   question: 'Answer with {confirm} or {decline}',
   copy: 'Copy code',
@@ -48,7 +48,7 @@ export const ENGLISH = {
     unreachable: 'The chat is out of reach. It continues by itself when it is back.',
     unavailable: 'The chat is very busy. It continues by itself in a moment.',
     rate_limited: 'You have sent many messages in a short time. Please wait a moment.',
-    repetition: 'You have sent the same message several times. Please wait a moment before you write again.',
+    repetition: 'You have sent the same message several times. Please wait a moment.',
     turn_limit: 'This conversation has become very long. Please begin a new one.',
     body_too_large: 'Your message is too long. Please shorten it.',
     confirmation_gone: 'This is no longer open. Please ask again.',
@@ -85,8 +85,8 @@ export function wordsForFailure(texts: Texts, code: string): string {
   return texts.failures[code] ?? (texts.failures.other as string);
 }
 
-/** The tool's name in `tools`, or its technical name with spaces. */
+/** The tool's name in `tools`, or the words of its technical name: `shop_cancelOrder` is "Shop cancel order". */
 export function wordsForTool(texts: Texts, name: string): string {
-  const words = name.replace(/[_-]+/g, ' ');
+  const words = name.replace(/[_-]+|([a-z])(?=[A-Z])/g, '$1 ').toLowerCase();
   return texts.tools[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -3,6 +3,7 @@ import { TOKEN_MAX } from '../../daemon/identity/decode-token.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
 import { signToken } from '../../daemon/identity/sign-token.ts';
 import { isAny } from '../../daemon/identity/token-checks.ts';
+import { escapeControls } from '../../daemon/printable.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { misconfigured, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
@@ -17,7 +18,7 @@ export const command: Command = {
   name: 'token issue',
   summary: 'Sign a user token for debugging.',
   description:
-    'Signs with the configured HS256 secret, and prints only the token to standard output. iat and exp are set, and iss and aud are taken from JWT_ISSUER and JWT_AUDIENCE; --claim replaces any of them, to create tokens that must be refused. Anyone who has the token can act as that person: if NODE_ENV=production, --force is required.',
+    'Signs with the configured HS256 secret, and prints only the token to standard output; with --json, an object with `token` and `claims`. iat and exp are set, and iss and aud are taken from JWT_ISSUER and JWT_AUDIENCE; --claim replaces any of them, to create tokens that must be refused. Anyone who has the token can act as that person: if NODE_ENV=production, --force is required.',
   options: [
     { flags: '--sub <id>', sentence: 'user id (claim sub)' },
     { flags: '--email <address>', sentence: 'e-mail address of the user (claim email)' },
@@ -31,6 +32,8 @@ export const command: Command = {
     },
     { flags: '--force', sentence: 'allow it if NODE_ENV=production' },
   ],
+  json: true,
+  jsonSentence: 'print one JSON document: the token and its claims',
   examples: [
     {
       line: 'agentd token issue --sub 42 --email alice@example.com --role editor',
@@ -52,14 +55,18 @@ export const command: Command = {
     const required = { sub: text(options, 'sub'), email: text(options, 'email') };
     const settings = await coreSettings(options, 'tokens');
     const secret = await signingSecret(settings);
-    const token = await signToken(claims(required, options, settings), secret);
+    const signed = claims(required, options, settings);
+    const token = await signToken(signed, secret);
     if (token.length > TOKEN_MAX) {
       throw usageError(
         `the token would have ${token.length} characters`,
         `Use fewer claims: a token must not have more than ${TOKEN_MAX} characters.`,
       );
     }
-    out.write(`${token}\n`);
+    // Not `data`, which masks tokens.
+    out.write(
+      out.json ? `${escapeControls(JSON.stringify({ token, claims: signed }, null, 2))}\n` : `${token}\n`,
+    );
     return EXIT.ok;
   },
 };

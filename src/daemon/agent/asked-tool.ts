@@ -100,7 +100,9 @@ function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
   const text = withoutQuotes(
     rest
       .replace(/\s+/g, ' ')
-      .replace(/^(?:[\s:;,#]|\p{Pd} )+|[\s.!?,;:]+$/gu, '')
+      .replace(/^(?:[\s:;,#]|\p{Pd} )+/u, '')
+      // Looked for where such a run begins: else a long run that is not the last would be read once for each sign.
+      .replace(/(?<![\s.!?,;:])[\s.!?,;:]+$/, '')
       .trim(),
   );
   if (text === '') return undefined;

@@ -41,6 +41,8 @@ export interface RememberingRun {
   trace: TraceWriter;
   /** Aborts with the run. */
   signal: AbortSignal;
+  /** Nothing of the run is stored any more: its person may have been erased. */
+  isLost(): Promise<boolean>;
 }
 
 /** What came of a call of a memory tool. `unavailable`: the backend is down. */
@@ -195,6 +197,9 @@ export class RunMemory {
       );
     }
     const { owner, turn_id } = this.#run;
+    // If nobody can say it, the run will fail for that.
+    if (await this.#run.isLost().catch(() => false))
+      return refused('Nothing was remembered: the conversation goes on elsewhere, or has ended.');
     return this.#answer('Nothing was remembered', async (memories) => {
       this.#hasAdded = true;
       const memory = await memories.add(owner, { text, turn_id, tainted: this.#tainted });

@@ -24,6 +24,11 @@ export interface MeterParts {
   budget: { store: BudgetStore; key: string; max: number } | null;
   /** Reservations expire with the run, ms since the epoch. */
   deadline: number;
+  /**
+   * Nothing of the run is stored any more: its person may have been erased, and must not come back with a budget. May
+   * reject, if nobody can say it now.
+   */
+  isLost(): Promise<boolean>;
 }
 
 /**
@@ -45,9 +50,10 @@ export class RunMeter implements ModelMeter {
   }
 
   async begin(call: Parameters<ModelMeter['begin']>[0]): Promise<MeteredCall> {
-    const { trace, budget, clock, deadline, texts } = this.#parts;
+    const { trace, clock, deadline, texts } = this.#parts;
     const { model, provider, max_output_tokens } = call;
     const id = randomSuffix();
+    const budget = await this.#budget();
     if (budget) {
       const tokens = Math.ceil(call.prompt_tokens) + (max_output_tokens ?? USUAL_OUTPUT_TOKENS);
       const request = { id, tokens, max: budget.max, ttl_ms: Math.max(1, deadline - clock.now()) };
@@ -65,7 +71,7 @@ export class RunMeter implements ModelMeter {
       if (isOver) return;
       isOver = true;
       this.#end(part, model, result, performance.now() - began);
-      if (budget) await this.#settle(budget, id, result.input_tokens + result.output_tokens);
+      if (budget) await this.#settle(id, result.input_tokens + result.output_tokens);
     };
     return { ok: true, end, ...(part.content === null ? {} : { content: part.content }) };
   }
@@ -96,12 +102,23 @@ export class RunMeter implements ModelMeter {
   }
 
   /** The reservation expires with the run, if it cannot be settled. */
-  async #settle(budget: NonNullable<MeterParts['budget']>, id: string, tokens: number): Promise<void> {
-    const work = budget.store.settle(budget.key, id, tokens).catch((err: unknown) => {
+  async #settle(id: string, tokens: number): Promise<void> {
+    const count = async () => {
+      const budget = await this.#budget();
+      await budget?.store.settle(budget.key, id, tokens);
+    };
+    const work = count().catch((err: unknown) => {
       this.#parts.log.warn({ err }, 'the tokens of a model call could not be counted');
     });
     this.#settling.add(work);
     await work;
     this.#settling.delete(work);
+  }
+
+  /** Null: there is no limit, or nothing of the run may be stored any more. */
+  async #budget(): Promise<MeterParts['budget']> {
+    const { budget, isLost } = this.#parts;
+    if (budget === null) return null;
+    return (await isLost().catch(() => false)) ? null : budget;
   }
 }

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import type { LanguageModel, wrapLanguageModel } from 'ai';
 import type { Secret } from '../secret.ts';
 import { misconfigured } from './misconfigured.ts';
+import { streamOfCompletion } from './stream-of-completion.ts';
 
 /** A model object; never a bare name, which the SDK would look up at a hosted service. */
 export type Model = Exclude<LanguageModel, string>;
@@ -50,7 +51,8 @@ async function compatible(name: string, baseURL: string, { key }: ModelChoice): 
     name: COMPATIBLE_SERVER,
     baseURL: baseURL.replace(/\/+$/, ''),
     // The key goes to the configured server only.
-    fetch: (input, init) => fetch(input, { ...init, redirect: 'error' }),
+    fetch: async (input, init) =>
+      streamOfCompletion(await fetch(input, { ...init, redirect: 'error' }), init?.body),
     // Without it a streamed answer does not say how many tokens it took.
     includeUsage: true,
     ...(key ? { apiKey: key.reveal() } : {}),

@@ -12,8 +12,9 @@ const DOT = String.raw`[.\u3002\uff0e\uff61]`;
 const HOSTS: readonly RegExp[] = [
   // Behind `//` and `@`, a single label is a host name, too.
   `(?<=//|@)${LABEL}(?:${DOT}${LABEL})*`,
-  // `。` also ends a sentence: it is a dot of a host name only if a Latin word follows without a space.
-  String.raw`(?<![\p{L}\p{M}\p{N}_-])${LABEL}(?:${DOT}${LABEL})*\u3002[A-Za-z]{2,63}(?![\p{L}\p{M}\p{N}])`,
+  // `。` also ends a sentence: it is a dot of a host name only if a Latin word follows without a space. It begins at the
+  // first label: a search that begins at each label would read a long text once for each of them.
+  String.raw`(?<![\p{L}\p{M}\p{N}_-])(?<!${LETTER}${DOT})${LABEL}(?:${DOT}${LABEL})*\u3002[A-Za-z]{2,63}(?![\p{L}\p{M}\p{N}])`,
   String.raw`(?<![\p{L}\p{M}\p{N}_-])${LABEL}(?:[.\uff0e\uff61]${LABEL})+`,
 ].map((source) => new RegExp(source, 'gu'));
 

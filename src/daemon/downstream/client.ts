@@ -1,4 +1,5 @@
 import { systemClock } from '../clock.ts';
+import { parseExactly } from '../exact-json.ts';
 import type { Secret } from '../secret.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
@@ -207,7 +208,7 @@ function parse(
   // Masked before it is parsed, since a secret may also be in a name.
   const masked = maskSecrets(text, token && !secrets.includes(token) ? [token, ...secrets] : secrets);
   try {
-    return JSON.parse(masked);
+    return parseExactly(masked);
   } catch (cause) {
     if (expects === 'text') return masked;
     // The page of a proxy in front of a failing API; its status says all that counts.

@@ -1,3 +1,4 @@
+import { mayBeInexact, parseExactly } from '../exact-json.ts';
 import { isMoment, readClaims, type UntrustedObject } from './claims.ts';
 import type { Claims } from './identity.ts';
 
@@ -62,12 +63,27 @@ function decodeObject(part: string): UntrustedObject | null {
   // A single character of the last group carries no whole byte; Buffer would drop it without a word.
   if (part.length % 4 === 1) return null;
   try {
-    const value: unknown = JSON.parse(utf8.decode(Buffer.from(part, 'base64url')));
-    return isObject(value) ? value : null;
+    const json = utf8.decode(Buffer.from(part, 'base64url'));
+    const value: unknown = JSON.parse(json);
+    if (!isObject(value)) return null;
+    return mayBeInexact(json) ? withExactIds(value, json) : value;
   } catch {
     // Neither UTF-8 nor JSON: what a token holds is never an error of ours.
     return null;
   }
+}
+
+/** Claims whose type says whether they are right. */
+const TYPED = ['sub', 'email', 'exp', 'nbf', 'iat'];
+
+/**
+ * The numbers of a tenant or a customer may have more digits than a number holds: as such, two of them could become one,
+ * and so could their people.
+ */
+function withExactIds(value: UntrustedObject, json: string): UntrustedObject {
+  const exact = parseExactly(json) as UntrustedObject;
+  const typed = TYPED.filter((name) => Object.hasOwn(value, name)).map((name) => [name, value[name]]);
+  return { ...exact, ...Object.fromEntries(typed) };
 }
 
 function isObject(value: unknown): value is UntrustedObject {

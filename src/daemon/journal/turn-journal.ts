@@ -107,14 +107,8 @@ export class TurnJournal implements CallJournal {
     { action_id }: JournaledWrite,
     { again, ...call }: JournaledCall & { again: boolean },
   ): Promise<'started' | 'lost'> {
-    const { actions } = this.#parts;
-    const { claims } = this.#run;
     const found = this.#writes.get(action_id);
-    if (again && found) {
-      if ((await actions.restart(claims, action_id, found.attempt)) !== 'started') return 'lost';
-      Object.assign(found, { state: 'started', attempt: found.attempt + 1, is_being_sent: true });
-      return 'started';
-    }
+    if (again && found) return (await this.repeat(action_id)) === 'started' ? 'started' : 'lost';
     const summary = summaryOf(call);
     const { outcome } = await this.#begin(this.#newAction(action_id, call, summary));
     // `known`: another run of the message has begun it, so this one has been replaced.
@@ -124,6 +118,18 @@ export class TurnJournal implements CallJournal {
       ...{ state: 'started', attempt: 1, status: null, answer: null, is_being_sent: true },
     });
     return 'started';
+  }
+
+  /**
+   * Records that a write whose outcome is unknown is about to be sent once more; durable when it resolves.
+   * @returns `gone`: its outcome is known by now, or another run sends it. `lost`: this run has lost its claims.
+   */
+  async repeat(action_id: string): Promise<'started' | 'gone' | 'lost'> {
+    const write = this.#writes.get(action_id) ?? (await this.#confirmed(action_id));
+    const outcome = await this.#parts.actions.restart(this.#run.claims, action_id, write.attempt);
+    if (outcome === 'started')
+      Object.assign(write, { state: 'started', attempt: write.attempt + 1, is_being_sent: true });
+    return outcome;
   }
 
   /** If the store fails, the write may be in the journal, and it is not sent. */

@@ -1,6 +1,7 @@
 import type { ConfirmedAction, ToolAnswer } from '../agent/agent.ts';
 import { requestContext } from '../agent/context.ts';
 import { summaryOf } from '../confirmation/summary-of.ts';
+import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { Services } from '../services.ts';
 import type { Action } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
@@ -40,10 +41,11 @@ export async function carryOut(
   turn: Answering & Deduplicated & Locked,
   services: Services,
   run: ToolRun,
+  journal: Pick<TurnJournal, 'repeat'>,
 ): Promise<CarriedOut | null> {
   const { action_id, tool } = action;
   const answer = resumed
-    ? await resume(action, turn, services, run)
+    ? await resume(action, services, run, journal)
     : await begin(action, turn, services, run);
   if (answer === null) return null;
   return { action_id, told: { tool, summary: summaryOf(action, services.seal), answer } };
@@ -64,11 +66,11 @@ async function begin(
 /** An earlier run of the message confirmed the action, and the process died: what is known of the call is the answer. */
 async function resume(
   action: Action,
-  { claim, key }: Answering & Deduplicated & Locked,
   services: Services,
   run: ToolRun,
+  journal: Pick<TurnJournal, 'repeat'>,
 ): Promise<ToolAnswer> {
-  const { action_id, answer, attempt } = action;
+  const { action_id, answer } = action;
   const known = answer === null ? null : services.seal.open(answer, actionTextRecord(action_id, 'answer'));
   const tool = services.tools.tools().find(({ name }) => name === action.tool);
   if (known !== null && (action.state === 'done' || action.state === 'failed')) {
@@ -77,7 +79,7 @@ async function resume(
     return JSON.parse(known) as ToolAnswer;
   }
   if (!tool?.idempotent) return UNKNOWN;
-  const outcome = await services.store.actions.restart({ session: claim, key }, action_id, attempt);
+  const outcome = await journal.repeat(action_id);
   if (outcome === 'lost') throw new ClaimLost();
   return outcome === 'gone' ? UNKNOWN : call(action, services, run);
 }

@@ -36,7 +36,7 @@ export async function composeReply(
   const tools = toolRunOf(turn, services, run.limit.signal, { confirmation: desk, journal });
   let carriedOut: CarriedOut | null = null;
   if (settlement.kind === 'confirmed' && !isStopped(turn)) {
-    carriedOut = await carryOut(settlement, turn, services, tools);
+    carriedOut = await carryOut(settlement, turn, services, tools, journal);
     if (carriedOut === null) return noLongerWaits(turn);
   }
   const reply = new ReplyText(turn.outlet);

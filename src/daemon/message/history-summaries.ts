@@ -83,7 +83,8 @@ export class HistorySummaries {
     const trace = new Trace(clock, [], span);
     const line: StepLine = { verdict: 'ok', detail: { turns: overflow.turns.length } };
     const limit = new TimeLimit(clock, ttl_ms, this.#stop.signal);
-    const meter = meterOfTurn(turn, this.#services, trace, limit.deadline);
+    const isLost = async () => (await store.sessions.find(tag)) === null;
+    const meter = meterOfTurn(turn, this.#services, trace, { deadline: limit.deadline, isLost });
     try {
       const token = await store.summaries.begin(tag, ttl_ms);
       if (token === null) return;

@@ -1,5 +1,5 @@
 import { budgetKey } from '../agent/budget-key.ts';
-import { RunMeter } from '../agent/model-meter.ts';
+import { type MeterParts, RunMeter } from '../agent/model-meter.ts';
 import type { Services } from '../services.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Answering, Resolved } from './turn.ts';
@@ -7,16 +7,18 @@ import type { Answering, Resolved } from './turn.ts';
 /**
  * The meter of the model calls that are made for a turn, held against AGENT_DAILY_TOKENS of its sender.
  * @param deadline reservations expire then, ms since the epoch.
+ * @param isLost nothing of it may be stored any more.
  */
 export function meterOfTurn(
   { channel, address, principal, message }: Answering & Resolved,
   { clock, log, settings, store, texts }: Pick<Services, 'clock' | 'log' | 'settings' | 'store' | 'texts'>,
   trace: Trace,
-  deadline: number,
+  { deadline, isLost }: Pick<MeterParts, 'deadline' | 'isLost'>,
 ): RunMeter {
   const max = settings.AGENT_DAILY_TOKENS;
   const key = budgetKey({ person: principal.person, channel, user_id: message.user_id, address });
   const budget = max === 0 ? null : { store: store.budgets, key, max };
   const claimed = principal.person === null ? null : principal.claims.locale;
-  return new RunMeter({ trace, clock, log, budget, deadline, texts: texts.in(claimed, message.locale) });
+  const said = texts.in(claimed, message.locale);
+  return new RunMeter({ trace, clock, log, budget, deadline, isLost, texts: said });
 }

@@ -2,6 +2,7 @@ import type { RequestContext } from '../agent/context.ts';
 import type { RunMemory } from '../agent/long-term-memory.ts';
 import { ownJournal } from '../journal/own-journal.ts';
 import type { Services } from '../services.ts';
+import { lossOf } from './loss-of.ts';
 import { memoryOwnerOf } from './memory-owner-of.ts';
 import { ownActionsOf } from './own-actions-of.ts';
 import type { Runnable } from './turn.ts';
@@ -27,9 +28,10 @@ export function requestContextOf(turn: Runnable, services: Services, signal: Abo
   };
 }
 
-function memoryOf(turn: Runnable, { memory }: Services, signal: AbortSignal): RunMemory | null {
+function memoryOf(turn: Runnable, services: Services, signal: AbortSignal): RunMemory | null {
   const owner = memoryOwnerOf(turn);
+  const { memory } = services;
   if (owner === null || memory === null) return null;
   const { turn_id, request_id, trace } = turn;
-  return memory.ofRun({ owner, turn_id, request_id, trace, signal });
+  return memory.ofRun({ owner, turn_id, request_id, trace, signal, isLost: lossOf(turn, services) });
 }

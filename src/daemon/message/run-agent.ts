@@ -1,6 +1,7 @@
 import { withRequestContext } from '../agent/context.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { composeReply } from './compose-reply.ts';
+import { lossOf } from './loss-of.ts';
 import { meterOfTurn } from './meter-of-turn.ts';
 import { requestContextOf } from './request-context-of.ts';
 import { runFailure } from './run-failure.ts';
@@ -28,7 +29,8 @@ export const runAgent: Step<Runnable, Answered> = {
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
     const ends = [services.stopping, turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
     const limit = new TimeLimit(services.clock, timeout_ms, ...ends);
-    const meter = meterOfTurn(turn, services, turn.trace, limit.deadline);
+    const { deadline } = limit;
+    const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost: lossOf(turn, services) });
     try {
       const history = await readHistory(turn, services);
       const context = requestContextOf(turn, services, limit.signal);

@@ -3,50 +3,76 @@ import { STORE_PORTS } from '../store/store-ports.ts';
 import type { Metrics } from './metrics.ts';
 
 type Method = (...args: unknown[]) => unknown;
+type Measure = (operation: string, owner: object, method: Method) => Method;
+
+/** Methods of the store itself that count as its operations. */
+const MEASURED = ['beginTurn', 'commitTurn'];
 
 /** The same store; it tells the metrics how long each operation took and whether it failed. */
 export function measuredStore(store: Store, metrics: Metrics): Store {
-  const measured = (operation: string, owner: object, method: Method): Method => {
+  const measure: Measure = (operation, owner, method) => {
+    const ended = metrics.storeOperation(operation);
     return (...args) => {
       const began = performance.now();
       const result = method.apply(owner, args);
-      if (!(result instanceof Promise)) return result;
-      const end = (error?: unknown) =>
-        metrics.storeEnded(operation, (performance.now() - began) / 1000, error);
-      result.then(() => end(), end);
+      if (result instanceof Promise)
+        result.then(
+          () => ended((performance.now() - began) / 1000),
+          (error: unknown) => ended((performance.now() - began) / 1000, error),
+        );
       return result;
     };
   };
-  const members = new Map<PropertyKey, unknown>([
-    ...STORE_PORTS.map((port) => [port, measuredPort(port, store[port], measured)] as const),
-    ['beginTurn', measured('beginTurn', store, store.beginTurn as Method)],
-    ['commitTurn', measured('commitTurn', store, store.commitTurn as Method)],
-  ]);
-  return new Proxy(store, {
-    get: (_target, name) => (members.has(name) ? members.get(name) : bound(store, name)),
+  const ports = new Map<string, object | null>(
+    STORE_PORTS.map((port) => [port, measuredPort(port, store[port], measure)]),
+  );
+  return facadeOf(store, (name, value) => {
+    if (ports.has(name)) return ports.get(name);
+    if (typeof value !== 'function') return value;
+    const method = value as Method;
+    return MEASURED.includes(name) ? measure(name, store, method) : method.bind(store);
   });
 }
 
-/** Backends are classes, also with private members, so what is not measured is asked of the store itself. */
-function bound(store: object, name: PropertyKey): unknown {
-  const value: unknown = Reflect.get(store, name, store);
-  return typeof value === 'function' ? value.bind(store) : value;
-}
-
-function measuredPort(
-  port: string,
-  owner: object | null,
-  measured: (operation: string, owner: object, method: Method) => Method,
-): object | null {
+function measuredPort(port: string, owner: object | null, measure: Measure): object | null {
   if (owner === null) return null;
-  const methods = new Map<PropertyKey, Method>();
-  return new Proxy(owner, {
-    get(_target, name) {
-      const value: unknown = Reflect.get(owner, name, owner);
-      if (typeof value !== 'function') return value;
-      const method = methods.get(name) ?? measured(`${port}.${String(name)}`, owner, value as Method);
-      methods.set(name, method);
-      return method;
-    },
-  });
+  return facadeOf(owner, (name, value) =>
+    typeof value === 'function' ? measure(`${port}.${name}`, owner, value as Method) : value,
+  );
+}
+
+/**
+ * An object with the members of `owner`, some of them replaced. A plain object, since a `Proxy` costs something at each
+ * access. Members that are not replaced are read from `owner` each time. Backends are classes, also with private members,
+ * so a method has to be called on `owner`.
+ */
+function facadeOf<Owner extends object>(
+  owner: Owner,
+  replace: (name: string, value: unknown) => unknown,
+): Owner {
+  const facade = {};
+  for (const name of memberNames(owner)) {
+    const read = () => Reflect.get(owner, name);
+    const value = read();
+    const replaced = replace(name, value);
+    Object.defineProperty(
+      facade,
+      name,
+      value === replaced ? { get: read, enumerable: true } : { value: replaced, enumerable: true },
+    );
+  }
+  return facade as Owner;
+}
+
+/** The names of its own members and of those that it inherits. */
+function memberNames(owner: object): Set<string> {
+  const names = new Set<string>();
+  for (
+    let level: object | null = owner;
+    level !== null && level !== Object.prototype;
+    level = Object.getPrototypeOf(level)
+  )
+    for (const name of Object.getOwnPropertyNames(level)) names.add(name);
+  names.delete('constructor');
+  return names;
 }

@@ -1,10 +1,11 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { AgentdError, ERRORS, type ErrorCode, StoreUnavailable } from '../errors.ts';
 import type { DeliveryOutcome, EndedRequest, Observer } from '../trace/observer.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+import { Counter } from './counter.ts';
+import { Histogram, type HistogramSeries } from './histogram.ts';
 import { METRICS, type MetricName, type MetricRecord } from './metric-list.ts';
-
-type Labels = Readonly<Record<string, string>>;
+import type { Labels } from './series-map.ts';
 
 /** What is counted only when somebody asks for the metrics. */
 export interface Gauges {
@@ -39,7 +40,7 @@ export class Metrics implements Observer {
     for (const metric of METRICS) this.#register(metric);
     collectDefaultMetrics({ register: this.#registry });
     this.#gauge('agentd_build_info').set({ version, node: process.versions.node }, 1);
-    this.#counter('agentd_store_errors_total').inc(0);
+    this.#count('agentd_store_errors_total', {}, 0);
   }
 
   /** Sets what the gauges are read from. Until then, while the daemon starts, they are absent. */
@@ -111,10 +112,17 @@ export class Metrics implements Observer {
     this.#observe('agentd_downstream_duration_seconds', { source }, seconds);
   }
 
-  /** An operation of the store has ended. @param error why it failed; undefined if it did not. */
-  storeEnded(operation: string, seconds: number, error?: unknown): void {
-    this.#observe('agentd_store_duration_seconds', { operation }, seconds);
-    if (error instanceof StoreUnavailable) this.#counter('agentd_store_errors_total').inc();
+  /**
+   * @returns what is called when such an operation of the store has ended, with the reason if it failed. The operation is
+   * among the metrics from the first call on.
+   */
+  storeOperation(operation: string): (seconds: number, error?: unknown) => void {
+    let durations: HistogramSeries | undefined;
+    return (seconds, error) => {
+      durations ??= this.#histogram('agentd_store_duration_seconds').of({ operation });
+      durations.observe(seconds);
+      if (error instanceof StoreUnavailable) this.#count('agentd_store_errors_total', {});
+    };
   }
 
   #countLine(channel: string, { step, verdict, reason, detail, took_ms }: TraceLine): void {
@@ -177,26 +185,31 @@ export class Metrics implements Observer {
   }
 
   #count(name: MetricName, labels: Labels, by = 1): void {
-    this.#counter(name).inc(labels, by);
+    (this.#counters.get(name) as Counter).of(labels).add(by);
   }
 
   #observe(name: MetricName, labels: Labels, seconds: number): void {
-    (this.#histograms.get(name) as Histogram).observe(labels, seconds);
+    this.#histogram(name).of(labels).observe(seconds);
   }
 
-  #counter(name: MetricName): Counter {
-    return this.#counters.get(name) as Counter;
+  #histogram(name: MetricName): Histogram {
+    return this.#histograms.get(name) as Histogram;
   }
 
   #gauge(name: MetricName): Gauge {
     return this.#gauges.get(name) as Gauge;
   }
 
-  #register({ name, kind, labels, sentence, buckets = [] }: MetricRecord): void {
-    const options = { name, help: sentence, labelNames: [...labels], registers: [this.#registry] };
-    if (kind === 'counter') this.#counters.set(name, new Counter(options));
-    else if (kind === 'gauge') this.#gauges.set(name, new Gauge(options));
-    else this.#histograms.set(name, new Histogram({ ...options, buckets: [...buckets] }));
+  #register(metric: MetricRecord): void {
+    const { name, kind, labels, sentence } = metric;
+    const registry = this.#registry;
+    if (kind === 'counter') this.#counters.set(name, new Counter(metric, registry));
+    else if (kind === 'histogram') this.#histograms.set(name, new Histogram(metric, registry));
+    else
+      this.#gauges.set(
+        name,
+        new Gauge({ name, help: sentence, labelNames: [...labels], registers: [registry] }),
+      );
   }
 }
 

@@ -8,7 +8,12 @@ const TRUE = ['true', 'yes', 'on', '1'];
 const FALSE = ['false', 'no', 'off', '0'];
 
 /** Other words for choices, as loggers elsewhere name them (settings.ts, LOG_LEVEL). */
-const SYNONYMS: Readonly<Record<string, string>> = { WARNING: 'WARN', CRITICAL: 'FATAL' };
+const SYNONYMS: Readonly<Record<string, string>> = {
+  WARNING: 'WARN',
+  CRITICAL: 'FATAL',
+  // The former name of a value of REDIS_DURABILITY.
+  DEFAULT: 'EVERYSEC',
+};
 
 /** Addresses that are fetched as they stand, so that a query is part of them. All others are prefixes. */
 const WHOLE_ADDRESSES: readonly string[] = ['JWT_JWKS_URL'];
@@ -104,7 +109,7 @@ function readChoice(choices: readonly string[], raw: unknown): Reading {
   if (typeof raw !== 'string') return wrong('is no text');
   const word = raw.trim().toUpperCase();
   const value = choices.find((choice) => [word, SYNONYMS[word]].includes(choice.toUpperCase()));
-  return value === undefined ? wrong('is not among what there is') : { ok: true, value };
+  return value === undefined ? wrong('is not one of the known values') : { ok: true, value };
 }
 
 function readList(raw: unknown): Reading {

@@ -91,6 +91,18 @@ export class PersonMatch {
     return isTheirs;
   }
 
+  /**
+   * The session that a message of theirs runs in, if nobody else writes there: it may not be stored yet. Null: it does not
+   * run, or in a thread of several people.
+   */
+  runsIn({
+    state,
+    message,
+    session_id,
+  }: Pick<InboxMessage, 'state' | 'message' | 'session_id'>): string | null {
+    return state === 'running' && message !== null && message.shared !== true ? session_id : null;
+  }
+
   trace({ platform, user_id, session_id, turn_id, message_id }: TraceRecord): boolean {
     const isTheirs =
       this.#turns.has(turn_id) || this.#isSession(session_id) || this.#isUser(platform, user_id);

@@ -41,7 +41,7 @@ export const TEXTS = {
     default: ['no', 'cancel', 'stop'],
   },
   confirm_button: button('The button that confirms a waiting action.', 'Confirm'),
-  decline_button: button('The button that declines a waiting action.', 'Cancel'),
+  decline_button: button('The button that declines a waiting action.', 'Decline'),
   confirm_question: prose(
     'Asks a person to confirm an action. The daemon adds the arguments that {action} does not name.',
     'Please confirm: {action}',
@@ -49,7 +49,7 @@ export const TEXTS = {
   ),
   confirm_how: prose(
     'The end of the question. {confirm} and {decline} are the first of the words.',
-    'Answer "{confirm}" to confirm or "{decline}" to cancel.',
+    'Answer "{confirm}" to confirm or "{decline}" to decline.',
     'confirm',
     'decline',
   ),

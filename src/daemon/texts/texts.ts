@@ -107,9 +107,12 @@ const DEFAULTS: Replacements = Object.fromEntries(
   Object.entries(TEXTS).map(([name, record]) => [name, record.default]),
 );
 
+/** It begins only where a run of signs begins: else a long run that is not the last would be read once for each sign. */
+const FINAL_SIGNS = /(?<![\p{P}\s])[\p{P}\s]+$/u;
+
 /** The form in which words are compared. */
 export function wordOf(text: string): string {
-  return foldText(text.replace(/[\p{P}\s]+$/u, ''));
+  return foldText(text.replace(FINAL_SIGNS, ''));
 }
 
 function isOneOf(words: string | readonly string[], text: string): boolean {

@@ -47,8 +47,13 @@ export const boundedPattern = Object.assign(
   { code: 'boundedPattern' },
 );
 
-/** With at most one repetition, and none of a group, there is little to try. */
+/**
+ * With at most one repetition, and none of a group, there is little to try; but a pattern that may begin anywhere in the
+ * text tries it at each place.
+ */
 function isQuick(source: string): boolean {
   const repetitions = source.replace(/\(\?/g, '(').match(/[*+?{]/g) ?? [];
-  return repetitions.length <= 1 && !/\)[*+?{]/.test(source);
+  if (repetitions.length === 0) return true;
+  const beginsOnce = source.startsWith('^') && !source.includes('|');
+  return repetitions.length === 1 && beginsOnce && !/\)[*+?{]/.test(source);
 }

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Ajv, ErrorObject, Options, ValidateFunction } from 'ajv';
+import { isInexact, mayBeInexact } from '../exact-json.ts';
 import { boundedPattern, PatternTimeout } from './bounded-pattern.ts';
 import type { JsonSchema, ToolArguments } from './tool.ts';
 
@@ -27,13 +28,19 @@ let compilers: ReturnType<typeof createCompilers> | null = null;
  */
 export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   let args: unknown;
+  let json: string;
   try {
     // A copy: what was checked cannot change before it is sent.
-    args = JSON.parse(JSON.stringify(given ?? {}) ?? 'null');
+    json = JSON.stringify(given ?? {}) ?? 'null';
+    args = JSON.parse(json);
   } catch {
     return refused('The arguments must be JSON.');
   }
   if (!isObject(args)) return refused('The arguments must be one JSON object.');
+  if (mayBeInexact(json) && hasInexact(args))
+    return refused(
+      'An argument has a number with too many digits: it cannot be sent exactly. Say so to the person.',
+    );
   const validate = validatorOf(schema);
   try {
     for (let nulls = 0; nulls <= MAX_NULLS; nulls++) {
@@ -134,6 +141,12 @@ function describe({ instancePath, keyword, params, message }: ErrorObject): stri
 /** Of a JSON pointer (RFC 6901, section 4). */
 function unescaped(segment: string): string {
   return segment.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+/** The model's own digits are lost by now: the number that is left would name something else. */
+function hasInexact(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return isInexact(value);
+  return Object.values(value).some(hasInexact);
 }
 
 function refused(message: string): Checked {

@@ -61,6 +61,14 @@ describe('a message that contains all words of a title', () => {
 });
 
 describe('the one required argument', () => {
+  test('is read from the longest message at once', async () => {
+    const tool = aTool('Order status', ORDER);
+    const began = process.cpuUsage();
+    await say(`order status a${'. '.repeat(7_000)}a`, [tool]);
+    expect(process.cpuUsage(began).user / 1000).toBeLessThan(200);
+    expect(tool.calls).toHaveLength(1);
+  });
+
   test.each<[string, object, unknown]>([
     ['Order status 1004', { type: 'string' }, '1004'],
     ['What is the order status of 1004?', { type: 'string' }, 'of 1004'],

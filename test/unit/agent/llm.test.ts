@@ -57,6 +57,45 @@ test('text is streamed as it comes, from the named model with the key', async ()
   ]);
 });
 
+describe('a server that does not stream', () => {
+  const completion = (message: object, finish_reason: string) => ({
+    status: 200,
+    body: {
+      ...{ id: 'c1', object: 'chat.completion', created: 1, model: 'llama3:8b' },
+      choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason }],
+      usage: { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 },
+    },
+  });
+  const calls = (...emails: string[]) =>
+    emails.map((email, index) => ({
+      ...{ id: `call-${index}`, type: 'function' },
+      function: { name: 'get_user', arguments: JSON.stringify({ email }) },
+    }));
+
+  test('answers with its whole completion', async () => {
+    model.script([completion({ content: 'Hello there.' }, 'stop')]);
+    expect(await replyOf(await run())).toBe('Hello there.');
+  });
+
+  test('can call tools', async () => {
+    model.script([
+      completion({ content: null, tool_calls: calls('a@example.com', 'b@example.com') }, 'tool_calls'),
+      completion({ content: 'Two people.' }, 'stop'),
+    ]);
+    const tool = fakeTool({ ok: true, result: {} });
+    expect(await replyOf(await run({ tools: [tool] }))).toBe('Two people.');
+    expect(tool.calls).toEqual([{ email: 'a@example.com' }, { email: 'b@example.com' }]);
+  });
+
+  test.each([{ error: { message: 'no' } }, { choices: 'none' }, []])(
+    'is not understood if its answer is no completion: %j',
+    async (body) => {
+      model.script([{ status: 200, body }]);
+      expect(await failureOf()).toHaveProperty('reason');
+    },
+  );
+});
+
 describe('tools', () => {
   test('a call runs the tool, and its result goes back to the model', async () => {
     model.script([

@@ -23,6 +23,8 @@ let memory: LongTermMemory;
 let lines: LogLine[];
 let trace: Trace;
 let abort: AbortController;
+/** The person was erased since the run began, or another daemon has taken the run over. */
+let isRunLost: boolean;
 
 beforeEach(() => {
   clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
@@ -35,6 +37,7 @@ beforeEach(() => {
   memory = new LongTermMemory({ memories: sabotaged(memories), clock, log: log.log });
   trace = new Trace(clock);
   abort = new AbortController();
+  isRunLost = false;
 });
 
 /** The memories, with each method doing `instead`. */
@@ -50,7 +53,8 @@ function sabotaged(memories: MemoryStore): MemoryStore {
 }
 
 function runOf(owner: MemoryOwner = ADA, turn_id = 'turn-1'): RunMemory {
-  return memory.ofRun({ owner, turn_id, request_id: 'request-1', trace, signal: abort.signal });
+  const isLost = async () => isRunLost;
+  return memory.ofRun({ owner, turn_id, request_id: 'request-1', trace, signal: abort.signal, isLost });
 }
 const tick = () => new Promise(setImmediate);
 const stored = async (owner = ADA) => (await store.list(owner)).map(({ text }) => text);
@@ -124,6 +128,15 @@ describe('remember', () => {
     await run.remember('pay to account 7');
     instead = () => Promise.reject(DOWN);
     await expect(run.noteForeignResult()).rejects.toThrow();
+  });
+});
+
+describe('a run whose claim is lost', () => {
+  it('remembers nothing: its person may have been erased', async () => {
+    const run = runOf();
+    isRunLost = true;
+    expect((await run.remember('I like tea')).outcome).toBe('refused');
+    expect(await stored()).toEqual([]);
   });
 });
 

@@ -12,6 +12,7 @@ import { collectLog } from '../../support/log-lines.ts';
 import { meteredRun } from '../../support/metered-run.ts';
 
 const ENGLISH = new Texts().in();
+const ada = personKey({ sub: 'ada' });
 
 let model: FakeModel;
 beforeAll(async () => {
@@ -165,6 +166,34 @@ describe('AGENT_DAILY_TOKENS', () => {
     expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
   });
 
+  test.each([
+    ['before its first call', 0],
+    ['during a call', 1],
+  ])('of a run whose claim is lost is not stored anew: %s', async (_, lost_from) => {
+    model.script([answer]);
+    const { store } = meteredRun();
+    let asked = 0;
+    const isLost = async () => asked++ >= lost_from;
+    const budget = { store: store.budgets, key: ada, max: 5000 };
+    const reserve = vi.spyOn(store.budgets, 'reserve');
+    const settle = vi.spyOn(store.budgets, 'settle');
+    const { meter } = meteredRun({ budget, isLost });
+    expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
+    await meter.settled();
+    expect([reserve.mock.calls.length, settle.mock.calls.length]).toEqual([lost_from, 0]);
+  });
+
+  test('of a run of which nobody can say whether it is lost is counted', async () => {
+    model.script([answer]);
+    const { store } = meteredRun();
+    const settle = vi.spyOn(store.budgets, 'settle');
+    const budget = { store: store.budgets, key: ada, max: 5000 };
+    const { meter } = meteredRun({ budget, isLost: () => Promise.reject(new Error('no answer')) });
+    expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
+    await meter.settled();
+    expect(settle).toHaveBeenCalledOnce();
+  });
+
   test('a store that cannot count what was used does not cost the reply', async () => {
     model.script([answer]);
     const { store } = meteredRun();
@@ -178,7 +207,6 @@ describe('AGENT_DAILY_TOKENS', () => {
 describe('whose tokens they are', () => {
   const web = { name: 'webchat', has_platform: false };
   const phone = { name: 'phonechat', has_platform: true };
-  const ada = personKey({ sub: 'ada' });
 
   test("a person's on every channel, a platform user's, an address's", () => {
     const on = (channel: typeof web, sender: object) =>

@@ -7,11 +7,14 @@ import { command as audit } from '../../../src/cli/commands/audit.ts';
 import { command as resetGuard } from '../../../src/cli/commands/guard-reset.ts';
 import { command as discard } from '../../../src/cli/commands/inbox-discard.ts';
 import { command as retry } from '../../../src/cli/commands/inbox-retry.ts';
+import { command as removeLink } from '../../../src/cli/commands/link-remove.ts';
+import { command as restore } from '../../../src/cli/commands/restore.ts';
 import { command as endSession } from '../../../src/cli/commands/sessions-end.ts';
 import { systemUser } from '../../../src/cli/note-audit.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import { anInboxMessage, aSession } from '../../contract/fixtures.ts';
+import { ada, anInboxMessage, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { capturedOutput } from './captured-output.ts';
 
@@ -28,6 +31,7 @@ beforeEach(() => {
   configured.settings = {
     STATE_DIR: directory,
     SESSION_BACKEND: 'sqlite',
+    TOKEN_ENCRYPTION_KEY: new Secret('off'),
     TRACE_RETENTION_DAYS: 7,
     INBOX_RUN_SECONDS: 60,
     INBOX_SEND_SECONDS: 60,
@@ -46,6 +50,10 @@ async function run(command: Command, args: string[], options: Record<string, unk
   return stdout.text;
 }
 
+async function linesOf(...who: string[]) {
+  return JSON.parse(await run(audit, who, { limit: 10 })) as Record<string, unknown>[];
+}
+
 it('names the command, the system user and the time, and what it was about without a person in it', async () => {
   const session = aSession(Date.now(), { session_id: 'webchat_ada_0123456789abcdefghijkl' });
   await saveSession(store, session);
@@ -55,7 +63,7 @@ it('names the command, the system user and the time, and what it was about witho
   await run(resetGuard, [], { all: true });
   await run(retry, [first.id]);
   await run(discard, [second.id], { yes: true });
-  const lines = JSON.parse(await run(audit, [], { limit: 10 })) as Record<string, unknown>[];
+  const lines = await linesOf();
   expect(lines.map(({ command }) => command)).toEqual([
     'inbox discard',
     'inbox retry',
@@ -67,4 +75,32 @@ it('names the command, the system user and the time, and what it was about witho
     expect(Date.parse(String(line.at))).toBeGreaterThan(Date.now() - 60_000);
     expect(JSON.stringify(line)).not.toContain(session.session_id);
   }
+});
+
+it('notes the removal of a link, with an HMAC of the user in it', async () => {
+  const link = { key: 'phonechat:jwt:+15550100123', token: 'a.b.c', person: ada, ttl_ms: 60_000 };
+  expect(await store.links.put(link, null)).toBe(true);
+  await run(removeLink, ['phone', '+1 555 010 0123']);
+  expect(await store.links.get(link.key)).toBeNull();
+  const [line, ...others] = await linesOf('phonechat:+15550100123');
+  expect(line).toMatchObject({ command: 'link remove', about: 'phonechat', user: systemUser() });
+  expect(JSON.stringify(line)).not.toContain('5550100123');
+  expect(others).toEqual([]);
+});
+
+it('notes a restore in the log that the backup brings back', async () => {
+  await run(resetGuard, [], { all: true });
+  const backup = join(directory, 'copy.db');
+  await store.maintenance?.backup(backup);
+  const session = aSession(Date.now());
+  await saveSession(store, session);
+  await run(endSession, [session.session_id], { yes: true });
+  await store.close();
+  await run(restore, [backup]);
+  const lines = await linesOf();
+  expect(lines.map(({ command, about }) => [command, about])).toEqual([
+    ['restore', backup],
+    ['guard reset', '--all'],
+  ]);
+  expect(lines[0]).toMatchObject({ user: systemUser(), person: null });
 });

@@ -59,6 +59,7 @@ describe('the program', () => {
     expect(stdout).toMatch(/^ {2}serve +Run the daemon in the foreground\.$/m);
     expect(stdout).toMatch(/^ {2}sessions list +List sessions/m);
     expect(stdout).toMatch(/--env-file <file>/);
+    expect(stdout).toMatch(/^Examples:\n {2}\$ agentd serve --dev\n/m);
   });
 
   it('prints the help of a command with options, common options and examples', async () => {

@@ -18,11 +18,15 @@ afterEach(() => {
 
 const PERSON = { sub: '42', email: 'alice@example.com' };
 
-async function issue(options: Record<string, unknown>, settings: Partial<Settings> = {}): Promise<string> {
+async function issue(
+  options: Record<string, unknown>,
+  settings: Partial<Settings> = {},
+  json = false,
+): Promise<string> {
   configured.settings = { ...SETTINGS, ...settings };
   const printed: string[] = [];
   const sink = { write: (text: string) => printed.push(text) };
-  const out = createOutput({ json: false, stdout: sink, stderr: { write: () => undefined }, env: {} });
+  const out = createOutput({ json, stdout: sink, stderr: { write: () => undefined }, env: {} });
   expect(await command.run({ args: [], options, out })).toBe(0);
   return printed.join('');
 }
@@ -37,6 +41,12 @@ describe('agentd token issue', () => {
     expect(printed).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     const validator = createValidator(SETTINGS, KEYS, frozen, recordingLog().log as unknown as Log);
     expect(await validator.validate(printed.trim())).toMatchObject({ valid: true, user: { user_id: '42' } });
+  });
+
+  it('prints the token with its claims as JSON', async () => {
+    const { token, claims, ...others } = JSON.parse(await issue(PERSON, {}, true));
+    expect(decodeToken(token).payload).toEqual(claims);
+    expect([claims, others]).toEqual([{ ...PERSON, iat: NOW_S, exp: NOW_S + 86_400 }, {}]);
   });
 
   it('sets no issuer or audience if any is allowed', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { quoted, visible } from '../../../src/daemon/confirmation/plain-value.ts';
+import { cpuTime } from '../../support/cpu-time.ts';
 
 describe('a value in a question', () => {
   it.each([
@@ -55,6 +56,20 @@ describe('a value in a question', () => {
 
   it('shows a host name that has no ASCII form as numbers', () => {
     expect(visible('https://\u0627a.com')).toBe(String.raw`https://\u0627a.com`);
+  });
+
+  it.each([
+    ['a。b。аpple。com', 'a.b.xn--pple-43d.com'],
+    ['..аpple。com', '..xn--pple-43d.com'],
+    ['a。。аpple。com', 'a。。xn--pple-43d.com'],
+    ['аpple。com。', 'xn--pple-43d.com。'],
+  ])('finds the host name in %s wherever it begins and ends', (text, shown) => {
+    expect(visible(text)).toBe(shown);
+  });
+
+  it.each(['a。', 'a.', 'é。', 'a', '@a', '//a', '。', ' '])('shows a long text of %j at once', (part) => {
+    const text = part.repeat(16_000 / part.length);
+    expect(cpuTime(() => visible(text))).toBeLessThan(200);
   });
 
   it('leaves sentences in any language as they are', () => {

@@ -53,6 +53,11 @@ test('the status and the parsed body of a failure are handed on', async () => {
   expect(await client().send(look)).toEqual({ status: 502, body: null });
 });
 
+test('a long number of an answer keeps its digits: as another number it would name another record', async () => {
+  api.misbehave('/users', { status: 200, body: '{"id":9007199254740993,"age":41}' });
+  expect((await client().send(look)).body).toEqual({ id: '9007199254740993', age: 41 });
+});
+
 test('an answer that is not JSON is a failure', async () => {
   api.misbehave('/users', { status: 200, body: '<html>welcome</html>' });
   expect(await failureOf(client().send(look))).toEqual({

@@ -306,6 +306,29 @@ describe('a valid token', () => {
     if (!one.valid || !two.valid) throw new Error('expected both to be valid');
     expect(one.person).not.toBe(two.person);
   });
+
+  it('keeps people of tenants apart whose numbers a double cannot hold', async () => {
+    const { validator } = validatorWith();
+    const numbered = (number: string) => {
+      const payload = JSON.stringify({ ...CLAIMS, tenant_id: '?' }).replace('"?"', number);
+      return validator.validate(hs256(payload));
+    };
+    const [one, two] = await Promise.all([numbered('9007199254740992'), numbered('9007199254740993')]);
+    if (!one.valid || !two.valid) throw new Error('expected both to be valid');
+    expect(one.person).not.toBe(two.person);
+  });
+
+  it.each(['sub', 'email'])('takes no long number for the text of %s', async (name) => {
+    const payload = JSON.stringify({ ...CLAIMS, [name]: '?' }).replace('"?"', '9007199254740993');
+    const verdict = await validatorWith().validator.validate(hs256(payload));
+    expect(verdict).toMatchObject({ valid: false, reason: 'Missing Required Claims' });
+  });
+
+  it('takes a time that is beyond all numbers for a time', async () => {
+    const payload = JSON.stringify({ ...CLAIMS, nbf: '?' }).replace('"?"', '99999999999999999999');
+    const verdict = await validatorWith().validator.validate(hs256(payload));
+    expect(verdict).toMatchObject({ valid: false, reason: 'Token Not Yet Valid' });
+  });
 });
 
 describe('the log', () => {

@@ -32,14 +32,14 @@ describe('the question on a platform', () => {
   it('ends the reply, and comes apart for channels with buttons', async () => {
     const [text] = await world.write('cancel 1004 because late');
     const question =
-      'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to cancel.';
+      'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to decline.';
     expect(text).toBe(`I need your confirmation. \n\n${question}`);
     expect(world.sent.at(-1)?.confirmation).toEqual({
       id: expect.stringMatching(/^[\w-]{22}$/),
       lead: 'I need your confirmation.',
       question,
       confirm: 'Confirm',
-      decline: 'Cancel',
+      decline: 'Decline',
     });
   });
 

@@ -1,17 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
+import { TurnJournal } from '../../../src/daemon/journal/turn-journal.ts';
 import { carryOut } from '../../../src/daemon/message/carry-out.ts';
 import { actionTextRecord } from '../../../src/daemon/tools/action-texts.ts';
-import type { ToolRun } from '../../../src/daemon/tools/bind-tools.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
-import { ada } from '../../contract/fixtures.ts';
+import { ada, anAction } from '../../contract/fixtures.ts';
+import { claimSession } from '../../contract/store-writes.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { contextOf } from '../../support/request-context.ts';
 import { aTurnOf, stepWorld } from '../../support/step.ts';
-import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
+import { accessTo, aToolRun, sourceOf, toolOf } from '../../support/tools.ts';
 
 const API = 'https://api.example.com';
+const NEVER_REPEATED = {
+  repeat: () => Promise.reject(new Error('a call whose outcome is known was repeated')),
+};
 
 describe('the known answer of a call that an earlier run has made', () => {
   it.each([
@@ -41,14 +45,58 @@ describe('the known answer of a call that an earlier run has made', () => {
       request_id: 'r',
       trace: turn.trace,
       signal,
+      isLost: async () => false,
     });
     const settlement = { kind: 'confirmed', action, resumed: true };
 
     await withRequestContext(contextOf(null, { memory: memory ?? null }), async () => {
-      const carriedOut = await carryOut(settlement as never, turn as never, services, {} as ToolRun);
+      const carriedOut = await carryOut(
+        settlement as never,
+        turn as never,
+        services,
+        aToolRun(),
+        NEVER_REPEATED,
+      );
       expect(carriedOut?.told.answer).toEqual(answer);
       await memory?.remember('pay to account 7');
     });
     expect(await store.memories?.list(owner)).toMatchObject([{ tainted }]);
+  });
+});
+
+describe('a call that an earlier run may have made', () => {
+  it.each([
+    ['done', 200],
+    ['failed', 409],
+    ['unknown', 503],
+  ])('is recorded as %s if the API answers its repetition with %i', async (state, status) => {
+    const { services, store } = await stepWorld();
+    const claim = await claimSession(store, 's');
+    const claims = { session: claim, key: null };
+    const text = (field: 'args' | 'summary', words: string) =>
+      services.seal.close(words, actionTextRecord('a', field));
+    const texts = { args: text('args', '{}'), summary: text('summary', 'Look') };
+    await store.actions.start(claims, anAction({ action_id: 'a', turn_key: 'turn', tool: 'look', ...texts }));
+    const source = sourceOf({ credentials: 'none' });
+    const tool = toolOf({
+      source,
+      effect: 'write',
+      idempotent: true,
+      send: async () => ({ outcome: 'answered', status, result: null }),
+    });
+    services.tools = createRegistry([fixedSource(source, [tool])], {
+      access: accessTo(API),
+      log: collectLog().log,
+    });
+
+    const earlier = await store.actions.ofTurn('turn');
+    const run = { turn_key: 'turn', claims, session_id: 's', platform: 'chat', user_id: 'u', person: null };
+    const journal = new TurnJournal(
+      { ...run, alias_id: null, earlier },
+      { actions: store.actions, seal: services.seal },
+    );
+    const settlement = { kind: 'confirmed', action: earlier[0], resumed: true };
+    await carryOut(settlement as never, { claim } as never, services, aToolRun({ journal }), journal);
+    expect(await store.actions.find('a')).toMatchObject({ state, status, attempt: 2 });
   });
 });

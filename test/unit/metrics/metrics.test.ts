@@ -189,6 +189,39 @@ describe('a measured store', () => {
     expect([...STORE_PORTS].sort()).toEqual(ports.filter((name) => !UNMEASURED.includes(name)).sort());
   });
 
+  it('has all members of the store, those that it inherits included, and their present values', async () => {
+    class Inherited {
+      #state = 'open';
+      get state() {
+        return this.#state;
+      }
+      async close() {
+        this.#state = 'closed';
+      }
+    }
+    class Backend extends Inherited {
+      sessions = new Inherited();
+    }
+    const ports = Object.fromEntries(STORE_PORTS.map((name) => [name, null]));
+    const backend = Object.assign(new Backend(), { ...ports, sessions: new Inherited() });
+    const measured = measuredStore(backend as unknown as Store, metrics) as unknown as typeof backend;
+    for (const inherited of [measured, measured.sessions]) {
+      expect(inherited.state).toBe('open');
+      await inherited.close();
+      expect(inherited.state).toBe('closed');
+    }
+    expect(await sample('agentd_store_duration_seconds_count{operation="sessions.close"}')).toBe(1);
+    expect(await sample('agentd_store_duration_seconds_count{operation="close"}')).toBeUndefined();
+  });
+
+  it('lists an operation only once it was called', async () => {
+    const store = openMemoryStore(emptyState(), { clock: systemClock });
+    const measured = measuredStore(store, metrics);
+    expect(await metrics.text()).not.toContain('operation="');
+    await measured.outages.list();
+    expect(await sample('agentd_store_duration_seconds_count{operation="outages.list"}')).toBe(1);
+  });
+
   it('times each operation, counts outages, and is otherwise the same store', async () => {
     class Sessions {
       #found = 'found';

@@ -107,6 +107,12 @@ describe('a press in Slack', () => {
     });
   });
 
+  it('without a time is the same press each time', () => {
+    const press = read({ actions: [{ value: YES }] });
+    expect(press).toMatchObject({ confirm: { id: ID, approve: true }, message_id: `press:C1:U1:${YES}` });
+    expect(press).not.toHaveProperty('sent_at');
+  });
+
   it('of another company has the workspace in the user id', () => {
     expect(read({ user: { id: 'U1', team_id: 'T2' } })).toMatchObject({ user_id: 'T2:U1' });
     expect(read({ user: { id: 'U1', team_id: 'T2' }, enterprise: { id: 'E1' } })).toMatchObject({
@@ -154,6 +160,14 @@ describe('a press in Telegram', () => {
         locale: 'de',
       }),
     });
+  });
+
+  it.each(['cb.1', 'a/b=', 'x'.repeat(64)])('may have the id %s', (id) => {
+    expect(readTelegramPress(update({ id }))?.query_id).toBe(id);
+  });
+
+  it.each(['', 'a b', 'x\n', 'x'.repeat(65), 7])('is none with the id %j', (id) => {
+    expect(readTelegramPress(update({ id }))).toBeNull();
   });
 
   it('of another button is acknowledged only', () => {

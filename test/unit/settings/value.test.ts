@@ -11,6 +11,7 @@ const list: SettingRecord = { ...base, kind: 'list' };
 const url: SettingRecord = { ...base, kind: 'url' };
 const text: SettingRecord = { ...base, kind: 'string' };
 const choice: SettingRecord = { ...base, kind: 'choice', choices: ['INFO', 'WARN', 'FATAL'] };
+const durability: SettingRecord = { ...base, kind: 'choice', choices: ['everysec', 'always'] };
 
 describe('a value', () => {
   it.each<[SettingRecord, unknown, unknown]>([
@@ -33,6 +34,8 @@ describe('a value', () => {
     [choice, 'info', 'INFO'],
     [choice, 'Warning', 'WARN'],
     [choice, 'CRITICAL', 'FATAL'],
+    [durability, 'everysec', 'everysec'],
+    [durability, 'default', 'everysec'],
   ])('of %o may be %j', (record, raw, value) => {
     expect(readValue(record, raw)).toEqual({ ok: true, value });
   });
@@ -62,7 +65,7 @@ describe('a value', () => {
     [text, 12, 'is a number; put it in quotes'],
     [text, { a: 1 }, 'is no text'],
     [{ ...text, pattern: /^\/\w+$/g }, 'chat', 'does not have the right form'],
-    [choice, 'LOUD', 'is not among what there is'],
+    [choice, 'LOUD', 'is not one of the known values'],
   ])('of %o may not be %j', (record, raw, problem) => {
     expect(readValue(record, raw)).toEqual({ ok: false, problem });
   });

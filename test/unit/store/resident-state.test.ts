@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../../src/daemon/guard/verdict.ts';
+import { ErasedIds } from '../../../src/daemon/store/sqlite/erased-ids.ts';
 import { GUARD_USER_PACKING, SqliteGuard } from '../../../src/daemon/store/sqlite/guard.ts';
 import { GuardTurns } from '../../../src/daemon/store/sqlite/guard-turns.ts';
 import { KnownMessages } from '../../../src/daemon/store/sqlite/known-messages.ts';
@@ -63,7 +64,7 @@ function processOn(db: Database.Database, clock: { now(): number }): Process {
     db,
     commit,
     clock,
-    { counts: turns, pending: new PendingActions(db, clock) },
+    { counts: turns, pending: new PendingActions(db, clock), erased: new ErasedIds(db, clock) },
     null,
   );
   return { commit, guard, turns, sessions, limits: new SqliteLimits(db, commit, clock, SURPLUS) };

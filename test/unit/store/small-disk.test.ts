@@ -70,36 +70,40 @@ async function sweepAll(store: SqliteStore): Promise<void> {
 
 const reserveOf = (directory: string) => join(directory, 'agentd.reserve');
 
-it.skipIf(!canMount)('heals by itself when a full disk has expired rows on it', async () => {
-  const { directory, time, store, free } = fixture(64);
-  await sweepAll(store);
-  const { size, blocks, mode } = statSync(reserveOf(directory));
-  expect(size).toBe(RESERVE_BYTES);
-  expect(blocks * 512).toBeGreaterThanOrEqual(RESERVE_BYTES);
-  expect(mode & 0o777).toBe(0o600);
-  const before = free();
-
-  for (let round = 0; round < 2; round++) {
-    const kept = await fill(store, time.now);
-    expect(free()).toBeLessThan(MIB);
-    expect(() => store.expectRoom()).toThrow(StoreFull);
-    expect(store.condition()).toEqual({ writable: false, detail: 'The volume of STATE_DIR is full.' });
-    for (const session of kept) expect(await store.sessions.turns(session)).toHaveLength(1);
-
-    // Nothing has expired: there is nothing to win, and nothing is lost.
-    await sweepAll(store).catch((error: unknown) => expect(error).toBeInstanceOf(StoreUnavailable));
-    expect(await store.sessions.turns(kept[0] ?? '')).toHaveLength(1);
-
-    time.now += TTL_MS + 1;
+it.skipIf(!canMount)(
+  'heals by itself when a full disk has expired rows on it',
+  { timeout: 120_000 },
+  async () => {
+    const { directory, time, store, free } = fixture(64);
     await sweepAll(store);
-    await store.check();
-    expect(store.condition()).toEqual({ writable: true, detail: null });
-    expect(() => store.expectRoom()).not.toThrow();
-    expect(free()).toBeGreaterThan(before - 4 * MIB);
-    expect(statSync(reserveOf(directory)).size).toBe(RESERVE_BYTES);
-    expect(await keepOneTurn(store, time.now)).toBeTruthy();
-  }
-});
+    const { size, blocks, mode } = statSync(reserveOf(directory));
+    expect(size).toBe(RESERVE_BYTES);
+    expect(blocks * 512).toBeGreaterThanOrEqual(RESERVE_BYTES);
+    expect(mode & 0o777).toBe(0o600);
+    const before = free();
+
+    for (let round = 0; round < 2; round++) {
+      const kept = await fill(store, time.now);
+      expect(free()).toBeLessThan(MIB);
+      expect(() => store.expectRoom()).toThrow(StoreFull);
+      expect(store.condition()).toEqual({ writable: false, detail: 'The volume of STATE_DIR is full.' });
+      for (const session of kept) expect(await store.sessions.turns(session)).toHaveLength(1);
+
+      // Nothing has expired: there is nothing to win, and nothing is lost.
+      await sweepAll(store).catch((error: unknown) => expect(error).toBeInstanceOf(StoreUnavailable));
+      expect(await store.sessions.turns(kept[0] ?? '')).toHaveLength(1);
+
+      time.now += TTL_MS + 1;
+      await sweepAll(store);
+      await store.check();
+      expect(store.condition()).toEqual({ writable: true, detail: null });
+      expect(() => store.expectRoom()).not.toThrow();
+      expect(free()).toBeGreaterThan(before - 4 * MIB);
+      expect(statSync(reserveOf(directory)).size).toBe(RESERVE_BYTES);
+      expect(await keepOneTurn(store, time.now)).toBeTruthy();
+    }
+  },
+);
 
 it.skipIf(!canMount).each([0, 200])(
   'heals when others filled the disk to the last byte, without another byte from them; %i turns before',

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fillIn } from '../../../src/channel/index.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { Texts, wordOf } from '../../../src/daemon/texts/texts.ts';
+import { cpuTime } from '../../support/cpu-time.ts';
 
 const GERMAN = { confirm: ['ja', 'gerne'], confirm_gone: 'Das wartet nicht mehr.' };
 
@@ -77,6 +78,11 @@ describe('words', () => {
 
   it('have a form that all spellings share', () => {
     expect(wordOf('STRASSE!')).toBe(wordOf('straße'));
+  });
+
+  it.each(['!', ' ', '\n', '.', '_', '"'])('are told from the longest message of %j at once', (sign) => {
+    const text = `a${sign.repeat(15_998)}a`;
+    expect(cpuTime(() => texts.isWord('confirm', text))).toBeLessThan(200);
   });
 
   it('are known in every language', () => {

@@ -24,6 +24,13 @@ describe('patterns of a schema', () => {
     },
   );
 
+  it.each(['a+$', '[^b]+$', '^c|a+$', '.*c'])('%s, which may begin anywhere, cannot either', (pattern) => {
+    expect(checked({ pattern }, `${'a'.repeat(100_000)}b`)).toEqual({
+      ok: false,
+      message: 'An argument takes too long to check.',
+    });
+  });
+
   it('that take too long refuse the arguments', () => {
     expect(checked({ pattern: '^(a+)+$' }, `${'a'.repeat(40)}!`)).toEqual({
       ok: false,

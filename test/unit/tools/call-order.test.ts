@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import { executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
 import type {
   CallJournal,
@@ -11,7 +10,7 @@ import type {
 import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation-desk.ts';
 import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
-import { accessTo, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
+import { aToolRun, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
 // The order of the steps of a call: what the journal and the desk are asked, before and after the call is sent.
 
@@ -258,17 +257,7 @@ describe('a journal that fails', () => {
 describe('a confirmed call', () => {
   const confirmed = { action_id: 'action-9', tool: 'cancel', args: { id: 'A' } };
   const execute = ({ tool, journal, confirmation, trace, logged }: ReturnType<typeof scene>) => {
-    return executeConfirmed([tool], confirmed, {
-      tool: () => {},
-      audience: { memory_of: null, shared: false },
-      access: accessTo(undefined),
-      clock: systemClock,
-      trace,
-      signal: new AbortController().signal,
-      log: logged.log,
-      journal,
-      confirmation,
-    });
+    return executeConfirmed([tool], confirmed, aToolRun({ trace, log: logged.log, journal, confirmation }));
   };
 
   test('is made as it was kept, once, under the id of its action, and its outcome recorded', async () => {

@@ -36,6 +36,15 @@ const messageOf = (args: unknown, schema = ORDER) => {
   return checked.ok ? expect.fail('it should have been refused') : checked.message;
 };
 
+test.each([[{ id: 2 ** 53 }], [{ id: 1, list: [{ at: -(2 ** 60) }] }]])(
+  'an integer that is held only about is refused, since it would name something else: %j',
+  (args) => {
+    expect(messageOf(args, { type: 'object' })).toBe(
+      'An argument has a number with too many digits: it cannot be sent exactly. Say so to the person.',
+    );
+  },
+);
+
 test('what the schema allows is handed on as it is', () => {
   const args = {
     id: 'A-1',

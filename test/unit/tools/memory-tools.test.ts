@@ -35,7 +35,14 @@ beforeEach(() => {
   trace = new Trace(clock);
   const all = new LongTermMemory({ memories, clock, log: collectLog().log });
   const signal = new AbortController().signal;
-  memory = all.ofRun({ owner: OWNER, turn_id: 'turn-1', request_id: 'r', trace, signal });
+  memory = all.ofRun({
+    owner: OWNER,
+    turn_id: 'turn-1',
+    request_id: 'r',
+    trace,
+    signal,
+    isLost: async () => false,
+  });
 });
 
 function runOf(audience: ToolAudience): ToolRun {

@@ -106,10 +106,5 @@ function toolLine(tool: Tool, texts: Texts): HTMLElement {
     tool.status === 'started'
       ? h('span', { class: 'spinner', 'aria-hidden': 'true' })
       : icon(tool.status === 'failed' ? 'cross' : 'check');
-  return h(
-    'li',
-    { class: 'tool', 'data-status': tool.status },
-    sign,
-    fill(form, { tool: wordsForTool(texts, tool.name) }),
-  );
+  return h('li', { class: 'tool' }, sign, fill(form, { tool: wordsForTool(texts, tool.name) }));
 }

@@ -21,10 +21,10 @@ export const STORE_RECORDS = [
   {
     name: 'REDIS_DURABILITY',
     kind: 'choice',
-    choices: ['default', 'always'],
-    default: 'default',
+    choices: ['everysec', 'always'],
+    default: 'everysec',
     sentence:
-      'always: what the daemon acknowledges was taken by a replica of Redis, or is on its disk; default: as the server persists by itself, so a crash may lose the last second.',
+      'always: what the daemon acknowledges was taken by a replica of Redis, or is on its disk; everysec: as the server persists by itself, so a crash may lose the last second.',
   },
   {
     name: 'SESSION_TTL_SECONDS',

@@ -21,6 +21,11 @@ export function asPort<Port extends object>(steps: Steps<Port>, begin: () => voi
   return Object.fromEntries(port) as Port;
 }
 
+/** Several times faster than `structuredClone`, which copies what is no plain data. */
 function copyOf(value: unknown): unknown {
-  return typeof value === 'object' ? structuredClone(value) : value;
+  if (typeof value === 'function') throw new TypeError('A port of the store takes and returns data only.');
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf);
+  if (Object.getPrototypeOf(value) !== Object.prototype) return structuredClone(value);
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, copyOf(part)]));
 }

@@ -47,9 +47,12 @@ export function personSteps({ state, claims, clock }: MemoryContext): Steps<Pers
     const actions = take(state.actions, ({ action }) => match.action(action)).map(({ action }) => action);
     const inbox = take(state.inbox, ({ message }) => match.inbox(message)).map(({ message }) => message);
     if (erases) {
-      for (const { id } of inbox) {
+      for (const message of inbox) {
+        const { id } = message;
         claims.inbox.end(id);
         state.erased.set(id, clock.now() + ERASED_MS);
+        const tag = match.runsIn(message);
+        if (tag !== null) claims.sessions.end(tag);
       }
       state.memories.delete('person' in of ? of.person : `${of.platform}:${of.user_id}`);
     }

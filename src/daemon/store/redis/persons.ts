@@ -79,8 +79,10 @@ export class RedisPersons implements PersonStore {
     await this.#eraseLinks(found.links);
     for (const { action_id } of found.actions)
       await this.#redis.run('erase-action', [this.#key('action', action_id, 'record')], action_id);
-    for (const { id } of found.inbox)
-      await this.#redis.run('erase-message', [this.#key('inbox', null, 'names')], id);
+    for (const message of found.inbox) {
+      const runs_in = found.match.runsIn(message) ?? '';
+      await this.#redis.run('erase-message', [this.#key('inbox', null, 'names')], message.id, runs_in);
+    }
     for (const stream_id of found.streams) await this.#eraseStream(stream_id);
     await this.#delete(found.keys);
     for (const ring of RINGS) {

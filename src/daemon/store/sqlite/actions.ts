@@ -61,7 +61,7 @@ export class SqliteActions implements ActionStore {
     this.#commit = commit;
     this.#parts = parts;
     this.#pendingIn = db.prepare<{ session_tag: string; now: number }, Action>(
-      `SELECT ${ACTION_COLUMNS} FROM actions WHERE state = 'pending' AND expires_at > @now AND session_tag = @session_tag
+      `SELECT ${ACTION_COLUMNS} FROM actions WHERE state = 'pending' AND expires_at > @now AND session_tag = +@session_tag
          AND ${IN_LIVE_SESSION} ORDER BY id`,
     );
     this.#find = db.prepare<[string], Action>(`SELECT ${ACTION_COLUMNS} FROM actions WHERE action_id = ?`);
@@ -96,7 +96,7 @@ export class SqliteActions implements ActionStore {
          (@state = 'done' AND state IN ('started', 'unknown', 'failed')))`,
     );
     this.#ofTurn = db.prepare<[string], Action>(
-      `SELECT ${ACTION_COLUMNS} FROM actions WHERE turn_key = ? AND state <> 'pending' ORDER BY id`,
+      `SELECT ${ACTION_COLUMNS} FROM actions WHERE turn_key = +? AND state <> 'pending' ORDER BY id`,
     );
     this.#list = db.prepare<ListFilter, Action>(
       `SELECT ${ACTION_COLUMNS} FROM actions

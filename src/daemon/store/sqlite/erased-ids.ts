@@ -10,13 +10,15 @@ import { ERASED_MS } from '../persons.ts';
 export class ErasedIds {
   readonly #clock: Clock;
   readonly #note;
-  readonly #has;
+  readonly #endsAt;
   readonly #over;
 
   constructor(db: Database.Database, clock: Clock) {
     this.#clock = clock;
     this.#note = db.prepare<[Buffer, number]>('INSERT OR REPLACE INTO erased (id, ends_at) VALUES (?, ?)');
-    this.#has = db.prepare<[Buffer, number], 1>('SELECT 1 FROM erased WHERE id = ? AND ends_at > ?').pluck();
+    this.#endsAt = db
+      .prepare<[Buffer, number], number>('SELECT ends_at FROM erased WHERE id = ? AND ends_at > ?')
+      .pluck();
     this.#over = db.prepare<[number, number]>(
       'DELETE FROM erased WHERE id IN (SELECT id FROM erased WHERE ends_at <= ? LIMIT ?)',
     );
@@ -28,7 +30,18 @@ export class ErasedIds {
   }
 
   has(id: string): boolean {
-    return this.#has.get(hashOf(id), this.#clock.now()) === 1;
+    return this.#at(id) !== null;
+  }
+
+  /** Whether it was erased at this time or later, ms since the epoch. */
+  hasSince(id: string, since: number): boolean {
+    const at = this.#at(id);
+    return at !== null && at >= since;
+  }
+
+  #at(id: string): number | null {
+    const ends_at = this.#endsAt.get(hashOf(id), this.#clock.now());
+    return ends_at === undefined ? null : ends_at - ERASED_MS;
   }
 
   /** Within a commit: deletes at most `bite` of those whose time has passed. @returns how many. */

@@ -51,11 +51,11 @@ export class SqliteMemories implements MemoryStore {
       .pluck();
     this.#setAlias = db.prepare<[string, number]>('UPDATE memory_owners SET alias = ? WHERE owner_no = ?');
     this.#all = db.prepare<[number], MemoryRow>(
-      `SELECT ${COLUMNS} FROM memories WHERE owner_no = ? ORDER BY created_at DESC, memory_no DESC`,
+      `SELECT ${COLUMNS} FROM memories WHERE owner_no = +? ORDER BY created_at DESC, memory_no DESC`,
     );
     // Without the texts, of which only a few are wanted.
     this.#ranked = db.prepare<[number], Pick<MemoryRow, 'memory_no' | 'tainted' | 'created_at'>>(
-      `SELECT memory_no, tainted, created_at FROM memories WHERE owner_no = ?
+      `SELECT memory_no, tainted, created_at FROM memories WHERE owner_no = +?
        ORDER BY created_at DESC, memory_no DESC`,
     );
     this.#one = db.prepare<[number, number], MemoryRow>(
@@ -66,7 +66,7 @@ export class SqliteMemories implements MemoryStore {
     );
     this.#leastUsed = db.prepare<[number, number]>(
       `DELETE FROM memories WHERE memory_no IN
-         (SELECT memory_no FROM memories WHERE owner_no = ? ORDER BY used_at DESC, memory_no DESC LIMIT -1 OFFSET ?)`,
+         (SELECT memory_no FROM memories WHERE owner_no = +? ORDER BY used_at DESC, memory_no DESC LIMIT -1 OFFSET ?)`,
     );
     this.#insert = db
       .prepare<[string, number, string, string, number, number, number], number>(

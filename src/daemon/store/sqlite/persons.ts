@@ -172,7 +172,7 @@ export class SqlitePersons implements PersonStore {
     return { match, sessions, rows, seen, guard_keys, limit_keys, records };
   }
 
-  #deleteAll({ match, sessions, rows, seen, guard_keys, limit_keys }: Found): void {
+  #deleteAll({ match, sessions, rows, seen, guard_keys, limit_keys, records }: Found): void {
     // Sessions first: from the same commit on, a run that is under way can add nothing to them.
     for (const { id, shared, session, turns } of sessions) {
       if (shared) this.#turns.deleteFrom(id, turns, match.untied(session));
@@ -181,7 +181,11 @@ export class SqlitePersons implements PersonStore {
         for (const name of [session.session_id, tagOf(session)]) this.#erased.note(name);
       }
     }
-    for (const id of rows.inbox) this.#erased.note(String(id));
+    for (const message of records.inbox) {
+      this.#erased.note(message.id);
+      const tag = match.runsIn(message);
+      if (tag !== null) this.#erased.note(tag);
+    }
     for (const [table, keys] of Object.entries(rows) as [Table, (string | number)[]][])
       for (const key of keys) this.#delete[table].run(key);
     for (const { platform, message_id } of seen) this.#deleteSeen.run(platform, message_id);

@@ -5,6 +5,7 @@ import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
 import { AnonymousBytes, SESSION_BYTES, TURN_BYTES } from './anonymous-bytes.ts';
 import { Claims } from './claims.ts';
+import type { ErasedIds } from './erased-ids.ts';
 import type { GuardTurns } from './guard-turns.ts';
 import type { PendingActions } from './pending-actions.ts';
 import { rowOf, SESSION_COLUMNS, type SessionRow, sessionOf } from './session-row.ts';
@@ -24,19 +25,22 @@ const CHAINED = 'id, coalesce(former_id, session_id) AS tag, last_turn';
 /** By the id that it has, or the one that it had before sign-in. */
 const NAMED = '(session_id = @name OR former_id = @name)';
 
-/** What ends with a session. */
 export interface SessionParts {
+  /** What ends with a session. */
   counts: GuardTurns;
   pending: PendingActions;
+  erased: ErasedIds;
 }
 
 /** Sessions and their turns, with the claims of sessions in memory. */
 export class SqliteSessions implements SessionStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
-  readonly #claims: Claims;
+  /** With the time at which each was taken, ms since the epoch. */
+  readonly #claims: Claims<number>;
   readonly #counts: GuardTurns;
   readonly #pending: PendingActions;
+  readonly #erased: ErasedIds;
   /** Null: this process bounds nothing. */
   readonly #anonymous: AnonymousBytes | null;
   readonly #chain: TurnChain;
@@ -62,7 +66,7 @@ export class SqliteSessions implements SessionStore {
     db: Database.Database,
     commit: GroupCommit,
     clock: Clock,
-    { counts, pending }: SessionParts,
+    { counts, pending, erased }: SessionParts,
     anonymousMax: number | null,
   ) {
     this.#clock = clock;
@@ -70,6 +74,7 @@ export class SqliteSessions implements SessionStore {
     this.#claims = new Claims(commit, clock);
     this.#counts = counts;
     this.#pending = pending;
+    this.#erased = erased;
     this.#chain = new TurnChain(db);
     this.#anonymous =
       anonymousMax === null ? null : new AnonymousBytes(db, anonymousMax, { evict: (id) => this.#evict(id) });
@@ -152,12 +157,12 @@ export class SqliteSessions implements SessionStore {
   }
 
   async claim(session_tag: string): Promise<SessionClaim | null> {
-    const owner = this.#claims.take(session_tag, null);
+    const owner = this.#claims.take(session_tag, this.#clock.now());
     return owner === null ? null : { session_tag, owner };
   }
 
-  async renew({ session_tag, owner }: SessionClaim): Promise<boolean> {
-    return this.#claims.renew(session_tag, owner);
+  renew(claim: SessionClaim): Promise<boolean> {
+    return read(() => this.holds(claim) && this.#claims.renew(claim.session_tag, claim.owner));
   }
 
   async release({ session_tag, owner }: SessionClaim): Promise<void> {
@@ -175,9 +180,13 @@ export class SqliteSessions implements SessionStore {
     });
   }
 
-  /** Within a commit: whether the claim is still its owner's. */
+  /**
+   * Whether the claim is still its owner's. It ends with the erasure of its session, which an administrator's process
+   * cannot tell this one.
+   */
   holds({ session_tag, owner }: SessionClaim): boolean {
-    return this.#claims.holds(session_tag, owner);
+    if (!this.#claims.holds(session_tag, owner)) return false;
+    return !this.#erased.hasSince(session_tag, this.#claims.detailOf(session_tag) ?? 0);
   }
 
   /** Within a commit: ends a claim that is held. */

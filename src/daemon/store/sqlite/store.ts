@@ -174,7 +174,7 @@ function assemble(
   const anonymousMax = options.role === 'daemon' ? (options.anonymousMax ?? null) : null;
   const counts = new GuardTurns(db, commit, GUARD_LISTED_MAX);
   const pending = new PendingActions(db, clock);
-  const sessions = new SqliteSessions(db, commit, clock, { counts, pending }, anonymousMax);
+  const sessions = new SqliteSessions(db, commit, clock, { counts, pending, erased }, anonymousMax);
   const limits = new SqliteLimits(db, commit, clock);
   const budgets = new SqliteBudgets(db, commit, clock);
   const summaries = new SqliteSummaries(db, commit, clock, sessions);
@@ -213,7 +213,6 @@ function assemble(
     idempotency,
     streams,
     pending,
-    erased,
   });
   const audit = new SqliteAudit(db, commit, clock);
   const tokens = new StoredTokens(db, commit, clock);

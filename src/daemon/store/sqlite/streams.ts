@@ -110,7 +110,7 @@ export class SqliteStreams implements StreamStore, Resident {
     this.#read = db.prepare<{ stream_id: string; after: number; now: number }, StreamEvent>(
       `SELECT stream_events.id AS id, name AS event, data
        FROM streams JOIN stream_events ON stream = streams.id
-       WHERE stream_id = @stream_id AND stream_events.id > @after AND ${alive} ORDER BY stream_events.id`,
+       WHERE stream_id = +@stream_id AND stream_events.id > @after AND ${alive} ORDER BY stream_events.id`,
     );
     this.#unended = db.prepare<[], { stream_id: string; last_event: number }>(
       `SELECT stream_id, ${LAST_EVENT} FROM streams WHERE state = 'running'`,

@@ -1,7 +1,6 @@
 import type { SessionClaim } from '../claims.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../turns.ts';
 import type { SqliteActions } from './actions.ts';
-import type { ErasedIds } from './erased-ids.ts';
 import type { SqliteIdempotency } from './idempotency.ts';
 import type { SqliteInbox } from './inbox.ts';
 import type { PendingActions } from './pending-actions.ts';
@@ -19,7 +18,6 @@ export interface TurnParts {
   idempotency: SqliteIdempotency;
   streams: SqliteStreams;
   pending: PendingActions;
-  erased: ErasedIds;
 }
 
 /** Begins turns, and stores everything that one changes as one write of the group commit. */
@@ -53,19 +51,12 @@ export class SqliteTurns {
   /** `Store.commitTurn`. */
   async commit(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome> {
     const outcome = await this.#commit.write(() => {
-      if (!this.#holdsAll(claim, changes) || this.#isErased(claim, changes)) return 'lost';
+      if (!this.#holdsAll(claim, changes)) return 'lost';
       return this.#store(claim, changes);
     });
     const { events } = changes;
     if (events && outcome !== 'lost') this.#parts.streams.notify(events.claim.stream_id, events.events);
     return outcome;
-  }
-
-  /** The session was erased since the run began: an administrator's process cannot end the claim. */
-  #isErased({ session_tag }: SessionClaim, { session, turn }: TurnChanges): boolean {
-    const { sessions, erased } = this.#parts;
-    if (session || !turn || !erased.has(session_tag)) return false;
-    return sessions.liveId(session_tag) === null;
   }
 
   #holdsAll(claim: SessionClaim, { reply, failed, answer, events }: TurnChanges): boolean {

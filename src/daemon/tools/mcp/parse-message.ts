@@ -1,4 +1,5 @@
 import { type JSONRPCMessage, validateJSONRPCMessage } from '@ai-sdk/mcp';
+import { mayBeInexact, parseExactly } from '../../exact-json.ts';
 import { McpFailure } from './mcp-failure.ts';
 
 /** The largest message that a server may send, in bytes: an answer, or one page of its tools. */
@@ -14,11 +15,23 @@ export function parseMessage(text: string): JSONRPCMessage {
   if (nestsDeeper(text, MAX_DEPTH))
     throw new McpFailure('mcp_too_large', 'The server answered with data that is nested too deeply.');
   try {
-    return validateJSONRPCMessage(JSON.parse(text));
+    return validateJSONRPCMessage(withExactResult(JSON.parse(text), text));
   } catch {
     // The error quotes the message, at any length.
     throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   }
+}
+
+/** The result of a tool may name records by numbers that a number cannot hold. Schemas stay as they are. */
+function withExactResult(message: unknown, text: string): unknown {
+  const result = resultOf(message);
+  if (result === null || !('structuredContent' in result) || !mayBeInexact(text)) return message;
+  return { ...(message as object), result: resultOf(parseExactly(text)) };
+}
+
+function resultOf(message: unknown): object | null {
+  const { result } = (message ?? {}) as { result?: unknown };
+  return typeof result === 'object' ? result : null;
 }
 
 /** Whether the brackets of a JSON text are nested deeper than this. Reads it once, without parsing it. */

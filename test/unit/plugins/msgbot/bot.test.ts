@@ -9,7 +9,11 @@ beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
 afterEach(() => void vi.useRealTimers());
 
 /** A bot whose platform tells its name from the call on that `isThere` says. */
-function botAt(isThere: (call: number) => boolean, early?: unknown) {
+function botAt(
+  isThere: (call: number) => boolean,
+  early?: unknown,
+  { token = '5550100:token', me = { username: 'agentd_bot' } }: { token?: string; me?: object } = {},
+) {
   const { log, lines } = collectLog();
   const asked: number[] = [];
   const api = {
@@ -17,10 +21,10 @@ function botAt(isThere: (call: number) => boolean, early?: unknown) {
       asked.push(Date.now());
       if (!isThere(asked.length) && early !== undefined) return early;
       if (!isThere(asked.length)) throw new PlatformFailure(502, 'Bad Gateway');
-      return { username: 'agentd_bot' };
+      return me;
     },
   };
-  const bot = new Bot('5550100:token', api as unknown as PlatformApi, {
+  const bot = new Bot(token, api as unknown as PlatformApi, {
     log,
     now: Date.now,
     simulated: false,
@@ -53,6 +57,19 @@ describe('the name of the bot', () => {
       expect(asked).toHaveLength(2);
     },
   );
+
+  it.each([
+    ['5550100:token', { username: 'agentd_bot' }, 5550100],
+    ['5550100:token', { username: 'agentd_bot', id: 42 }, 42],
+    ['a-token', { username: 'agentd_bot', id: 42 }, 42],
+    ['a-token', { username: 'agentd_bot', id: 'x' }, null],
+  ])('comes with its id: token %s, answer %j', async (token, me, id) => {
+    const { bot } = botAt(() => true, undefined, { token, me });
+    expect(bot.id).toBe(token === 'a-token' ? null : 5550100);
+    bot.start();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(bot).toMatchObject({ id, username: 'agentd_bot' });
+  });
 
   it('is requested at once if a message waits for it, but at most once a second', async () => {
     let isThere = false;

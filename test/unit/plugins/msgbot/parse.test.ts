@@ -135,6 +135,14 @@ describe('parse', () => {
   });
 });
 
+it('is unclear if a reply may be to the bot and the id of the bot is not known', () => {
+  const kindOf = (name: string) => parse(sample(name), { id: null, username: null }).kind;
+  expect(kindOf('supergroup-reply-to-bot')).toBe('unclear');
+  expect(kindOf('group-new-members')).toBe('nothing');
+  const named = parse(sample('supergroup-reply-to-bot'), { id: null, username: 'agentd_bot' });
+  expect(named.kind).toBe('nothing');
+});
+
 /** A private message with other members; `from` and `chat` are merged. */
 function privately(
   text: string,

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { lossOf } from '../../../src/daemon/message/loss-of.ts';
+import { emptyState } from '../../../src/daemon/store/memory/state.ts';
+import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { ada, aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+it('says that a run is lost once its person is erased', async () => {
+  const clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
+  const store = openMemoryStore(emptyState(), { clock });
+  const session = aSession(clock.now(), { owner: ada });
+  await saveSession(store, session);
+  const claim = await store.sessions.claim(session.session_id);
+  if (claim === null) throw new Error('somebody else holds it');
+  const isLost = lossOf({ claim } as Parameters<typeof lossOf>[0], { store });
+  expect(await isLost()).toBe(false);
+  await store.persons?.erase({ person: ada, link_keys: [] });
+  expect(await isLost()).toBe(true);
+});

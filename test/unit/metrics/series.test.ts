@@ -1,0 +1,61 @@
+import { Counter as ReferenceCounter, Histogram as ReferenceHistogram, Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { Counter } from '../../../src/daemon/metrics/counter.ts';
+import { Histogram } from '../../../src/daemon/metrics/histogram.ts';
+import type { MetricRecord } from '../../../src/daemon/metrics/metric-list.ts';
+
+const record: MetricRecord = {
+  name: 'of_a_test',
+  kind: 'histogram',
+  labels: ['route', 'method'],
+  buckets: [0.01, 0.5, 1],
+  sentence: 'Of a test, in "quotes".',
+};
+const { name, sentence: help, labels: labelNames, buckets } = record;
+/** Label values that a separator between them would confuse, and one that must be escaped. */
+const LABELS = [
+  { route: '/a', method: 'GET' },
+  { route: '/a,method:GET', method: '' },
+  { route: '', method: '/a' },
+  { route: '"\n\\', method: 'POST' },
+];
+
+describe('a histogram', () => {
+  it('is written as that of prom-client', async () => {
+    const [registry, expected] = [new Registry(), new Registry()];
+    const ours = new Histogram(record, registry);
+    const reference = new ReferenceHistogram({
+      ...{ name, help, registers: [expected] },
+      labelNames: [...labelNames],
+      buckets: [...(buckets ?? [])],
+    });
+    expect(await registry.metrics()).toBe(await expected.metrics());
+    // On a bound, between two, above the last, and before the clock was set back.
+    const seconds = [0.01, 0.0100001, 0.5, 0.75, 1, 1.5, 3600, 0, -1];
+    for (const [index, value] of seconds.entries()) {
+      const labels = LABELS[index % LABELS.length] ?? {};
+      ours.of(labels).observe(value);
+      reference.observe(labels, value);
+    }
+    expect(await registry.metrics()).toBe(await expected.metrics());
+  });
+});
+
+describe('a counter', () => {
+  it('is written as that of prom-client, however often it is read', async () => {
+    const [registry, expected] = [new Registry(), new Registry()];
+    const ours = new Counter({ ...record, kind: 'counter' }, registry);
+    const reference = new ReferenceCounter({
+      ...{ name, help, registers: [expected] },
+      labelNames: [...labelNames],
+    });
+    for (let reading = 0; reading < 3; reading++) {
+      for (const [index, labels] of LABELS.entries()) {
+        ours.of(labels).add(index);
+        reference.inc(labels, index);
+      }
+      expect(await registry.metrics()).toBe(await expected.metrics());
+    }
+    expect(await registry.metrics()).toBe(await expected.metrics());
+  });
+});
