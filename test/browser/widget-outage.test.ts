@@ -31,9 +31,9 @@ async function enter(): Promise<Visitor> {
 const STEP_MS = 5000;
 
 /** Lets time pass for the page, as many times as it takes. */
-async function later(visitor: Visitor, until: () => Promise<boolean> | boolean): Promise<void> {
+async function later(visitor: Visitor, condition: () => Promise<boolean> | boolean): Promise<void> {
   await until(async () => {
-    if (await until()) return true;
+    if (await condition()) return true;
     await visitor.page.clock.fastForward(STEP_MS);
     return false;
   });

@@ -24,7 +24,7 @@ const PERSONS = { A: ['ada', 'grace'], B: ['bob', 'edsger'], C: [] } as const;
 type Member = keyof typeof PERSONS;
 const LINKED = ['A', 'B'] as const;
 
-const MESSAGES = effort(240, 1000);
+const MESSAGES = effort(400, 1000);
 const ROUND = 20;
 
 interface Message {
