@@ -25,6 +25,7 @@ export default defineConfig({
     // Only for tests that hang: how long a sound test takes is up to the machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     reporters: ['default', './test/support/closing-line.ts'],

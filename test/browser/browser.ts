@@ -47,7 +47,7 @@ export async function launch(options: ContextOptions = {}): Promise<Browser> {
     ],
     ...options,
   });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(60_000);
   return {
     context,
     async leave() {

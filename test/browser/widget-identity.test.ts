@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { until } from '../support/until.ts';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { FakeChat, problem } from './fake-chat.ts';
 import { tokenFor } from './site-token.ts';
@@ -33,7 +34,7 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
     await visitor.say('One');
     await shows(visitor, 'Fine.');
     await visitor.say('Two');
-    await vi.waitUntil(() => chat.received.length === 2);
+    await until(() => chat.received.length === 2);
     expect(chat.tokenAsked).toBe(1);
     expect(chat.received.map(({ body }) => body.jwt_token)).toEqual([chat.token, chat.token]);
     await visitor.page.close();
@@ -44,7 +45,7 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
     await shows(later, 'Fine.');
     chat.token = tokenFor('ada', 3600);
     await later.say('Four');
-    await vi.waitUntil(() => chat.received.length === 4);
+    await until(() => chat.received.length === 4);
     expect(chat.received.at(-1)?.body.jwt_token).toBe(chat.token);
   });
 
@@ -84,7 +85,7 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
     await visitor.say('One');
     await shows(visitor, 'Fine.');
     await visitor.say('Two');
-    await vi.waitUntil(() => chat.received.length === 2);
+    await until(() => chat.received.length === 2);
     expect(chat.received[1]?.body.jwt_token).toBe(chat.received[0]?.body.jwt_token);
     expect(chat.received[1]?.body.jwt_token).not.toBeNull();
   });
@@ -162,14 +163,14 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
     const visitor = await enter();
     await signInAfterFirst(visitor);
     await visitor.say('As Ada');
-    await vi.waitUntil(() => chat.received.length === 2);
+    await until(() => chat.received.length === 2);
     await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
     await visitor.say('Again');
-    await vi.waitUntil(() => chat.received.length === 3);
+    await until(() => chat.received.length === 3);
     await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
     await visitor.page.reload();
     await visitor.say('And again');
-    await vi.waitUntil(() => chat.received.length === 4);
+    await until(() => chat.received.length === 4);
     expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0', 'sse_after_0']);
     // The visitor's own conversation goes on: nothing of it went away.
     await visitor.chat.getByText('As nobody').waitFor();
@@ -189,7 +190,7 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
     expect(await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }))).toContain('sse_after_0');
     resolve();
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
-    await vi.waitUntil(() => chat.received.length === 3);
+    await until(() => chat.received.length === 3);
     expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0']);
   });
 
@@ -200,7 +201,7 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
     const first = await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }));
     await signInAfterFirst(visitor);
     await visitor.say('As Ada');
-    await vi.waitUntil(() => chat.received.length === 3);
+    await until(() => chat.received.length === 3);
     await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
     const second = await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }));
     // The first page as the browser kept it, and the storage as the second page left it.
@@ -211,7 +212,7 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
     await visitor.page.evaluate(() =>
       window.dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })),
     );
-    await vi.waitUntil(async () => (await visitor.chat.getByText('As Ada').count()) === 0);
+    await until(async () => (await visitor.chat.getByText('As Ada').count()) === 0);
     await visitor.page.evaluate((kept) => {
       for (const [name, value] of Object.entries(JSON.parse(kept)))
         sessionStorage.setItem(name, String(value));
@@ -219,7 +220,7 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
     }, second);
     await visitor.chat.getByText('As Ada').waitFor();
     await visitor.say('Again');
-    await vi.waitUntil(() => chat.received.length === 4);
+    await until(() => chat.received.length === 4);
     expect(sessions().at(-1)).toBe('sse_after_0');
   });
 });

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { until } from '../support/until.ts';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { FakeChat, problem } from './fake-chat.ts';
 import { type Visitor, visit } from './visitor.ts';
@@ -30,15 +31,12 @@ async function enter(): Promise<Visitor> {
 const STEP_MS = 5000;
 
 /** Lets time pass for the page, as many times as it takes. */
-async function later(visitor: Visitor, until: () => Promise<boolean> | boolean): Promise<void> {
-  await vi.waitUntil(
-    async () => {
-      if (await until()) return true;
-      await visitor.page.clock.fastForward(STEP_MS);
-      return false;
-    },
-    { timeout: 20_000 },
-  );
+async function later(visitor: Visitor, condition: () => Promise<boolean> | boolean): Promise<void> {
+  await until(async () => {
+    if (await condition()) return true;
+    await visitor.page.clock.fastForward(STEP_MS);
+    return false;
+  });
 }
 
 const status = async (visitor: Visitor) => (await visitor.status.textContent()) ?? '';
@@ -112,7 +110,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     // The box below has a button of its own for the last message.
     expect(await visitor.chat.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     await visitor.say('Two');
-    await vi.waitUntil(async () => (await undelivered(visitor).count()) === 2);
+    await until(async () => (await undelivered(visitor).count()) === 2);
     await visitor.chat.getByRole('button', { name: 'Send again' }).waitFor();
     chat.away = false;
     await later(visitor, () => chat.received.length > 0);
@@ -122,7 +120,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => undelivered(visitor).count()).toBe(1);
 
     await visitor.chat.getByRole('button', { name: 'Send again' }).click();
-    await vi.waitUntil(() => chat.received.length === 2);
+    await until(() => chat.received.length === 2);
     await expect.poll(() => texts(visitor)).toEqual(['Two', 'Fine.', 'One', 'Fine.']);
     await expect.poll(() => undelivered(visitor).count()).toBe(0);
     const [two, one] = chat.received;
@@ -166,8 +164,8 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await visitor.say('Two');
     await shows(visitor, 'Fine.');
     await visitor.chat.getByRole('button', { name: 'Send again' }).click();
-    await vi.waitUntil(() => chat.received.length === 2);
-    await vi.waitUntil(async () => (await undelivered(visitor).count()) === 0);
+    await until(() => chat.received.length === 2);
+    await until(async () => (await undelivered(visitor).count()) === 0);
   });
 });
 

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { until } from '../support/until.ts';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { FakeChat, problem } from './fake-chat.ts';
 import { tokenFor } from './site-token.ts';
@@ -112,7 +113,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     const run = chat.lastRun;
     run.drop();
     await visitor.chat.locator('.status', { hasText: 'Connection lost' }).waitFor();
-    await vi.waitUntil(() => run.readers.size === 1);
+    await until(() => run.readers.size === 1);
     resolve();
     await shows(visitor, /^One, two, three\.$/);
     expect(runs()).toEqual([1]);
@@ -128,7 +129,7 @@ describe.skipIf(withoutBrowser)('where streams do not get through', () => {
     await shows(visitor, 'Fine.');
     await visitor.say('Hello again');
     await shows(visitor, 'Fine.');
-    await vi.waitUntil(() => chat.received.length === 2);
+    await until(() => chat.received.length === 2);
     expect(chat.received.map(({ path }) => path)).toEqual(['/webchat/message', '/webchat/message']);
   });
 
@@ -158,7 +159,7 @@ describe.skipIf(withoutBrowser)('where streams do not get through', () => {
     await visitor.say('Hello');
     await shows(visitor, 'Half');
     chat.lastRun.drop();
-    await vi.waitUntil(() => chat.received.length > 1, { timeout: 40_000 });
+    await until(() => chat.received.length > 1);
     resolve();
     await visitor.answer.filter({ hasText: /^Half and whole\.$/ }).waitFor({ timeout: 20_000 });
     expect(runs()).toEqual([1]);
@@ -194,7 +195,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     await visitor.say('Hello');
     await visitor.trouble.getByText('many messages in a short time').waitFor();
     const button = visitor.trouble.getByRole('button');
-    await vi.waitUntil(async () => /^Try again in [12] s$/.test((await button.textContent()) ?? ''));
+    await until(async () => /^Try again in [12] s$/.test((await button.textContent()) ?? ''));
     expect(await button.getAttribute('aria-disabled')).toBe('true');
     await button.dispatchEvent('click');
     chat.refuse = () => null;

@@ -1,13 +1,26 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeStore } from './store-contract.ts';
 
+/** A database that has been migrated: each test has a copy, since the migrations take longer than most tests. */
+const migrated = mkdtempSync(join(tmpdir(), 'agentd-migrated-'));
+beforeAll(async () => {
+  await openSqliteStore(join(migrated, 'agentd.db'), {
+    role: 'daemon',
+    clock: { now: () => Date.now() },
+    traceRetentionMs: 1,
+  }).close();
+});
+afterAll(() => rmSync(migrated, { recursive: true }));
+
 describeStore('sqlite', async (wanted) => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-store-'));
   const path = join(directory, 'agentd.db');
+  copyFileSync(join(migrated, 'agentd.db'), path);
   let time = Date.UTC(2030, 0, 1);
   const clock = { now: () => time };
   const instances: Store[] = [openSqliteStore(path, { role: 'daemon', clock, ...wanted })];

@@ -159,4 +159,4 @@ it('answers probes with the usual headers and errors, on its own port only, and 
   expect([second.code, second.stdout]).toEqual([69, '']);
   expect(second.stderr).toContain(`the address is in use (${new URL(admin).host})`);
   expect(await daemon.stop()).toBe(0);
-}, 30_000);
+});

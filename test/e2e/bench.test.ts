@@ -1,10 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { median, percentile } from '../bench/rounds.ts';
-
-/** Every process of a round is waited for, on a machine that may be busy with other tests. */
-vi.setConfig({ testTimeout: 120_000 });
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -80,7 +80,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
       );
       writeFileSync(config, settings.replace(/^# SHUTDOWN_DELAY_SECONDS.*$/m, ''));
     }
-  }, 120_000);
+  });
   afterAll(async () => {
     for (const unit of units.values()) await unit.stop();
     rmSync(root, { recursive: true });

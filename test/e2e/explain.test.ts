@@ -76,7 +76,7 @@ async function explain(where: Shop, id: string, ...options: string[]): Promise<s
 
 /** The same for a request that was refused before it became a message: its trace is written after the answer. */
 async function explainRefused(where: Shop, id: string): Promise<string> {
-  await expect.poll(async () => (await where.run('explain', id)).code, { timeout: 10_000 }).toBe(0);
+  await expect.poll(async () => (await where.run('explain', id)).code).toBe(0);
   return explain(where, id);
 }
 

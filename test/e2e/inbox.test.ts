@@ -47,7 +47,7 @@ async function tell({ url }: Agentd, ...messages: { id: string; text: string }[]
 }
 
 /** Each poll runs a command, and the machine may be busy. */
-const LOOKING = { timeout: 20_000, interval: 200 };
+const LOOKING = { interval: 200 };
 
 const failedWith = (to: Agentd, words: string) =>
   to.logged(({ failure }) => String(failure).startsWith(words));

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
@@ -10,8 +10,6 @@ import { command } from '../support/command.ts';
 import { startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 // A reply that the platform refuses because the channel's own token is wrong waits until the token was replaced.
 
@@ -49,7 +47,7 @@ it.each<[string, ChannelPlugin, setting: string, wrong: string, reason: string]>
     expect(health.adapters[plugin.name]).toMatchObject({ status: 'degraded' });
     expect(await inbox('list', '--failed')).toEqual([]);
     const waiting = { state: 'replied', failure: expect.stringContaining(reason), attempts: 1 };
-    await expect.poll(() => inbox('list'), { timeout: 20_000, interval: 200 }).toMatchObject([waiting]);
+    await expect.poll(() => inbox('list'), { interval: 200 }).toMatchObject([waiting]);
     await before.stop();
 
     await start();
@@ -58,6 +56,6 @@ it.each<[string, ChannelPlugin, setting: string, wrong: string, reason: string]>
       { text: 'Here you are.' },
     ]);
     expect(dictation.runs).toEqual(['hello']);
-    await expect.poll(() => inbox('list'), { timeout: 20_000, interval: 200 }).toEqual([]);
+    await expect.poll(() => inbox('list'), { interval: 200 }).toEqual([]);
   },
 );

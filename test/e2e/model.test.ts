@@ -59,7 +59,7 @@ describe('the model', () => {
     await say('One');
     await say('Two');
     const summary = 'The beginning of this conversation, summed up.';
-    await expect.poll(async () => explain('talk'), { timeout: 10_000 }).toContain(' summarize ');
+    await expect.poll(async () => explain('talk')).toContain(' summarize ');
     await say('Three');
     const asked = model.requests.find(({ messages }) => messages.at(-1)?.content === 'Three');
     expect(asked?.messages[0]?.content).toContain(summary);

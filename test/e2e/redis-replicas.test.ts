@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
@@ -11,12 +11,10 @@ import { post } from '../support/webchat.ts';
 
 // agentd-scaling(7): several daemons on one Redis, and what becomes of the work of one that dies or sleeps.
 
-vi.setConfig({ testTimeout: 90_000 });
-
 const THREADS = 6;
 const EACH = 5;
 /** As long as a busy machine may need beyond the 15 seconds after which a daemon counts as dead. */
-const TAKEN_OVER = { timeout: 45_000, interval: 100 };
+const TAKEN_OVER = { interval: 100 };
 
 describe.skipIf(!hasRedis)('daemons on one Redis', () => {
   let redis: RedisServer;

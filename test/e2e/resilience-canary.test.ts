@@ -2,16 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { type Canary, findCanaries, tokenCanaries } from '../support/canary.ts';
 import { type Agentd, agentd, baseEnv, startAgentd } from '../support/daemon.ts';
 import { FakeApi, signToken } from '../support/fake-api.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { inParallel } from '../support/pool.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
-
-// Some of these take seconds on a machine of their own; others may be at work beside them.
-vi.setConfig({ testTimeout: 90_000 });
 
 const random = () => randomBytes(18).toString('base64');
 /** With characters that JSON, URLs and forms write in another way. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, SECRET, startAgentd } from '../support/daemon.ts';
 import { FakeApi } from '../support/fake-api.ts';
@@ -11,9 +11,6 @@ import { showSession } from '../support/session-view.ts';
 import { canMount, smallDisk } from '../support/small-disk.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
-
-// Some of these take seconds on a machine of their own; others may be at work beside them.
-vi.setConfig({ testTimeout: 90_000 });
 
 const canLimit = spawnSync('prlimit', ['--version']).status === 0;
 

@@ -339,4 +339,4 @@ it(`answers ${REQUESTS} generated requests with documented answers only, in memo
   expect(daemon.log().filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
   const after = await post(daemon.url, { user_id: 'ada', message: 'hello' });
   expect(after.status).toBe(200);
-}, 90_000);
+});

@@ -2,15 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { SECRET, startAgentd } from '../support/daemon.ts';
 import { FakeApi, type SeenRequest, signToken } from '../support/fake-api.ts';
 import { inParallel } from '../support/pool.ts';
 import { type SeededRandom, seededRandom } from '../support/random.ts';
 import { type Answer, post } from '../support/webchat.ts';
-
-// Some of these take seconds on a machine of their own; others may be at work beside them.
-vi.setConfig({ testTimeout: 90_000 });
 
 /**
  * One user's bearer must never serve another's message. Every message asks for an e-mail address of its own,

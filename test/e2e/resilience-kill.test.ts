@@ -3,16 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { type Agentd, SECRET, startAgentd } from '../support/daemon.ts';
 import { FakeApi, signToken } from '../support/fake-api.ts';
 import { inParallel } from '../support/pool.ts';
 import { seededRandom } from '../support/random.ts';
 import { showSession } from '../support/session-view.ts';
 import { type Answer, post } from '../support/webchat.ts';
-
-// Some of these take seconds on a machine of their own; others may be at work beside them.
-vi.setConfig({ testTimeout: 90_000 });
 
 const ROUNDS = 8;
 

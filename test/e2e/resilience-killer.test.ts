@@ -2,13 +2,11 @@ import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const INNOCENT = Array.from({ length: 8 }, (_, index) => `innocent ${index}`);
 /** Deaths that a message may cause: INBOX_MAX_ATTEMPTS. */
@@ -78,6 +76,6 @@ it('a message that kills the process fails alone; the eight that ran beside it a
     return JSON.parse(stdout) as object[];
   };
   await expect
-    .poll(failed, { timeout: 20_000, interval: 200 })
+    .poll(failed, { interval: 200 })
     .toMatchObject([{ message_id: 'm4', state: 'failed', failure: 'interrupted', attempts: DEATHS_MAX }]);
 });

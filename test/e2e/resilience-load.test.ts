@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
@@ -12,9 +12,6 @@ import { RawConnection, rawPost } from '../support/raw-http.ts';
 import { type ShownSession, showSession } from '../support/session-view.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
-
-// Some of these take seconds on a machine of their own; others may be at work beside them.
-vi.setConfig({ testTimeout: 90_000 });
 
 const RUNTIME = resolve(import.meta.dirname, 'runtimes/gated.mjs');
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { effort } from '../support/effort.ts';
@@ -11,12 +11,9 @@ import { PLATFORMS } from '../support/platforms.ts';
 import { seededRandom } from '../support/random.ts';
 import { Runs } from '../support/runs.ts';
 
-// These take seconds on a machine of their own; others may be at work beside them.
-vi.setConfig({ testTimeout: 120_000 });
-
-const SESSIONS = effort(20, 50);
+const SESSIONS = effort(12, 50);
 const MESSAGES = 10 * SESSIONS;
-const KILLS = effort(4, 10);
+const KILLS = effort(3, 10);
 /**
  * How often a call is tried before it no longer fails: each attempt, also one that a kill broke off, doubles the
  * wait for the next, and the test is to end.

@@ -135,8 +135,8 @@ describe('time', () => {
     await readAll(daemon.url, ended);
     const status = async (id: string) =>
       (await fetch(`${daemon.url}/sse/stream/${id}`, { method: 'HEAD' })).status;
-    await expect.poll(() => status(waiting), { timeout: 5000 }).toBe(404);
-    await expect.poll(() => status(ended), { timeout: 5000 }).toBe(404);
+    await expect.poll(() => status(waiting)).toBe(404);
+    await expect.poll(() => status(ended)).toBe(404);
     expect(dictation.runs).toEqual([]);
   });
 });

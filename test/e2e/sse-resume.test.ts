@@ -22,7 +22,7 @@ afterAll(async () => {
 
 describe('a reader that comes back', () => {
   it('gets exactly what it has missed, wherever its connection was cut', async () => {
-    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 5' });
+    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 2' });
     const { text, events } = await readAll(daemon.url, stream_id);
     const bytes = Buffer.from(text);
     for (let cut = 0; cut <= bytes.length; cut++) {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { SimulatedEvent, SimulatedRequest } from '../../src/channel/index.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
@@ -10,8 +10,6 @@ import { lapsed, token } from '../support/tokens.ts';
 
 // agentd-service(7), "POST /webhook/teamchat/commands", and agentd-identity(7), "Persons" and "Links", in a shop whose
 // API knows Ada and Grace.
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const WHO = 'Who am I?';
 

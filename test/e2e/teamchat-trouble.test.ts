@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from '../../plugins/teamchat/parse.ts';
 import { sample, sampleNames } from '../fixtures/teamchat/sample.ts';
 import { agentd, readAll, startAgentd } from '../support/daemon.ts';
@@ -8,8 +8,6 @@ import { CHANNEL, Workspace, words } from '../support/teamchat.ts';
 import { token } from '../support/tokens.ts';
 
 // agentd-message(7), "Loop guard" and "The inbox", on teamchat, where each test needs a daemon of its own.
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
 let work: Workspace;
 beforeEach(async () => {

@@ -1,15 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sample } from '../fixtures/teamchat/sample.ts';
 import { CHANNEL, COMMANDS, EVENTS, problemOf, type Sent, Workspace, words } from '../support/teamchat.ts';
 import { token } from '../support/tokens.ts';
 
 // agentd-teamchat(7), through one daemon. Each test has people of its own. What needs a daemon of its own:
 // teamchat-trouble.test.ts; linking: teamchat-linking.test.ts.
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let work: Workspace;
 beforeAll(async () => {

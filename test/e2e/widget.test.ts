@@ -5,11 +5,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from '../browser/browser.ts';
 import { type Visitor, visit } from '../browser/visitor.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
+import { until } from '../support/until.ts';
 
 /** A website of another origin than the daemon's, with the one script tag that the manual shows. */
 const site = createServer((_request, response) => {
@@ -102,7 +103,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     await shows(visitor, /^Half\s*$/);
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
     // What is said before is said to the daemon that is dead.
-    await vi.waitUntil(() => dictation.runs.filter((text) => text === 'killed').length === 2);
+    await until(() => dictation.runs.filter((text) => text === 'killed').length === 2);
     dictation.say('killed', 'Whole.');
     dictation.end('killed');
     await shows(visitor, 'Whole.');

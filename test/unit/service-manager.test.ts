@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ServiceManager, serviceManager } from '../../src/daemon/service-manager.ts';
+import { until } from '../support/until.ts';
 
 const SOCKET = '/run/systemd/notify';
 
@@ -116,7 +117,7 @@ describe('the service manager', () => {
   it('that cannot be told leaves a line in the log', async () => {
     vi.useRealTimers();
     serviceManager(log, { NOTIFY_SOCKET: '/nowhere/socket', PATH: '/nowhere' }).ready('Serving');
-    await vi.waitUntil(() => logged.length > 0);
+    await until(() => logged.length > 0);
     expect(JSON.parse(logged[0] ?? '')).toMatchObject({
       level: 50,
       msg: 'systemd was not told READY=1',

@@ -11,14 +11,17 @@ export function nearest(word: string, candidates: Iterable<string>, limit: numbe
   for (const name of candidates) {
     // Words that differ more in length than the limit cannot be near.
     if (Math.abs(name.length - word.length) > limit) continue;
-    const distance = editDistance(word, name);
+    const distance = editDistance(word, name, limit);
     if (distance <= limit && (best === undefined || distance < best.distance)) best = { name, distance };
   }
   return best;
 }
 
-/** Optimal string alignment: Levenshtein's distance with neighbours swapped as one slip. */
-function editDistance(a: string, b: string): number {
+/**
+ * Optimal string alignment: Levenshtein's distance with neighbours swapped as one slip.
+ * @returns infinity if it is more than the limit: nearly every pair of words differs that much after a few letters.
+ */
+function editDistance(a: string, b: string, limit: number): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
@@ -34,6 +37,8 @@ function editDistance(a: string, b: string): number {
       if (swapped) cost = Math.min(cost, at(beforeLast, column - 2) + 1);
       current.push(cost);
     }
+    // No later row falls below the last two.
+    if (Math.min(...last, ...current) > limit) return Number.POSITIVE_INFINITY;
     beforeLast = last;
     last = current;
   }

@@ -269,7 +269,7 @@ describe('an action that is withdrawn while its confirmation waits for a run', (
     await world.post('', 'ada', { confirm: { id, approve: true } });
     await world.worker.start();
     // Until the step before has found that the action waits.
-    await vi.waitFor(() => expect(world.services.runs.waiting).toBe(1));
+    await vi.waitFor(() => expect(world.services.runs.waiting).toBe(1), { timeout: 60_000 });
     expect(await world.store.actions.pendingIn('telex:room')).toHaveLength(1);
     await unlink(world.services, TELEX, 'ada');
     release();

@@ -1,5 +1,5 @@
 import { APICallError } from 'ai';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
@@ -13,9 +13,6 @@ import { PLATFORMS } from '../../support/platforms.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { VirtualPlatform } from '../../support/virtual-platform.ts';
 import { fastStateDirectory } from '../store/state-directory.ts';
-
-// Seconds on a machine of their own; others may be at work beside them.
-vi.setConfig({ testTimeout: 120_000 });
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import msgbot from '../../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { AgentFailure, type AgentRuntime } from '../../../src/daemon/agent/agent.ts';
@@ -8,9 +8,6 @@ import { InboxProcess } from '../../support/inbox-process.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { VirtualPlatform } from '../../support/virtual-platform.ts';
 import { fastStateDirectory } from '../store/state-directory.ts';
-
-// Seconds on a machine of their own; others may be at work beside them.
-vi.setConfig({ testTimeout: 120_000 });
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;

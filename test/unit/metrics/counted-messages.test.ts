@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import msgbot from '../../../plugins/msgbot/index.ts';
 import { Metrics } from '../../../src/daemon/metrics/metrics.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
@@ -8,8 +8,6 @@ import { VirtualPlatform } from '../../support/virtual-platform.ts';
 import { fastStateDirectory } from '../store/state-directory.ts';
 
 // agentd-metrics(7): each message of a platform counts once, whatever becomes of it, and so does each text to it.
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let metrics: Metrics;
 beforeEach(() => {

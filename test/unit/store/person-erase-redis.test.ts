@@ -71,7 +71,7 @@ describe.skipIf(!hasRedis)('an erasure on a real server', () => {
     await administrator.persons?.erase(asUser);
     expect(await inKeys(ada.canary)).toEqual([]);
     // The server deletes the files that it has replaced in another thread.
-    await expect.poll(() => inFiles(ada.canary), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => inFiles(ada.canary)).toEqual([]);
 
     expect(session_id).toBe(`s-${bob.canary}`);
     expect((await administrator.persons?.show({ person: bob.person, link_keys: [] }))?.others).toEqual(

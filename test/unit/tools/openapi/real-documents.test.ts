@@ -82,7 +82,6 @@ test.each(DOCUMENTS)(
     expect(faults).toEqual([]);
     expect(requests).toBeGreaterThanOrEqual(read.tools.length);
   },
-  120_000,
 );
 
 /** `nullable` without a type has no meaning (OpenAPI 3.0.3, "Schema Object"), and the other implementation rejects it. */
