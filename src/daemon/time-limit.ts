@@ -50,14 +50,11 @@ export class TimeLimit {
   }
 
   /** The work, or a rejection as soon as the limit ends it: work that ignores `signal` holds nobody up. */
-  async within<T>(work: Promise<T>): Promise<T> {
-    const { promise: ended, reject } = Promise.withResolvers<never>();
-    const forget = this.onEnd(reject);
-    try {
-      return await Promise.race([work, ended]);
-    } finally {
-      forget();
-    }
+  within<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const forget = this.onEnd(reject);
+      work.then(resolve, reject).finally(forget);
+    });
   }
 
   /** To be called when the work is over. */

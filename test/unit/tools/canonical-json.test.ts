@@ -13,6 +13,9 @@ test.each([
   [Object.assign(Object.create(null), { b: 1, a: 2 }), '{"a":2,"b":1}'],
   [new Date(0), '"1970-01-01T00:00:00.000Z"'],
   [{ a: { toJSON: () => ({ c: 1, b: 2 }) } }, '{"a":{"b":2,"c":1}}'],
+  [{ a: { toJSON: (name: string) => ({ name, toJSON: () => 'again' }) } }, '{"a":{"name":"a"}}'],
+  [[() => 1, undefined], '[null,null]'],
+  [{ toJSON: 1, a: 2 }, '{"a":2,"toJSON":1}'],
   ['text', '"text"'],
   [null, 'null'],
 ])('the JSON of %j has the names of its objects in order', (value, text) => {
