@@ -1,8 +1,8 @@
 /**
  * The manual pages that are made from the records of the program: commands, error codes, exit codes, settings.
- * `npm run man` writes them into the folder above; test/rules holds them fresh.
+ * `npm run man` writes them into the folder above, and their list into package.json; test/rules holds them fresh.
  */
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from '../../src/cli/command.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
 import { EXIT, EXIT_MEANINGS } from '../../src/cli/exit-codes.ts';
@@ -326,9 +326,11 @@ const MONITORING = [
   ].join('\n'),
 ].join('\n\n');
 
-/** All pages, by their files. */
+/** All pages, by their files, and those of commands that have no file yet. */
 function allPages(): [name: string, section: string][] {
-  return readdirSync(new URL('../', import.meta.url)).flatMap((file) => {
+  const files = readdirSync(new URL('../', import.meta.url));
+  const all = new Set([...files, ...COMMANDS.map(({ name }) => pageOf(name))]);
+  return [...all].flatMap((file) => {
     const [, name = '', section = ''] = /^([a-z-]+)\.(\d)\.md$/.exec(file) ?? [];
     return name === '' ? [] : [[name, section]];
   });
@@ -338,4 +340,16 @@ if (import.meta.main) {
   const manual = [...(await pages())].map(([file, content]) => [`man/${file}`, content] as const);
   for (const [file, content] of [...manual, ...(await settingsFiles())])
     writeFileSync(new URL(`../../${file}`, import.meta.url), content);
+  listInPackage();
+}
+
+/** Names each page in package.json: npm installs those for man(1). */
+function listInPackage(): void {
+  const file = new URL('../../package.json', import.meta.url);
+  const manifest = JSON.parse(readFileSync(file, 'utf8')) as { man: string[] };
+  manifest.man = readdirSync(new URL('../', import.meta.url))
+    .filter((name) => name.endsWith('.md'))
+    .sort()
+    .map((name) => `./dist/man/${name.replace(/\.md$/, '')}`);
+  writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
 }

@@ -107,7 +107,7 @@ const textsBody = (own: readonly ChannelText[]) =>
       'The key `texts` of the configuration file replaces texts that people see and that the agent did not write: by language (`de`, `pt-BR`), then by name. A text is Markdown; a button is plain text of at most 20 characters. A replacement contains every placeholder of the default, and no other. An unknown name, a wrong placeholder, and a word that both confirms and declines are problems of the configuration. Quote words such as `yes` and `no`, which YAML may read as truth values. The package has German and Spanish texts to copy, in `config/texts.de.yaml` and `config/texts.es.yaml`.',
     ),
     prose(
-      'The language is the claim `locale` of the person\u2019s token, else the one that the platform or the browser tells, else DEFAULT_LOCALE. A tag finds its own texts, then those of its language (`de` for `de-AT`), then those of DEFAULT_LOCALE, then the English defaults. A language for which there are no texts is passed over.',
+      'The language is the claim `locale` of the person\u2019s token, else the language that the platform or the browser sends, else DEFAULT_LOCALE. A tag finds its own texts, then those of its language (`de` for `de-AT`), then those of DEFAULT_LOCALE, then the English defaults. A language without texts is skipped.',
     ),
     prose(
       'Answers are compared with the words of the person\u2019s language: trimmed, without regard to case, without final punctuation. The first word of a list is the one that the question names.',

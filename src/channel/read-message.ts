@@ -57,6 +57,7 @@ export function readMessage(
   if (errors.length > 0)
     throw problem('invalid_request', 'The request has fields that are not valid.', errors);
   const token = readToken(request, sources);
+  const locale = firstLanguage(request.headers['accept-language']);
   const metadata: MessageMetadata = { ...claims, ...otherClaims(other, noteDropped) };
   return {
     platform,
@@ -65,9 +66,15 @@ export function readMessage(
     thread_id,
     text,
     ...(confirm === undefined ? {} : { confirm }),
+    ...(locale === undefined ? {} : { locale }),
     metadata: token === undefined ? metadata : { ...metadata, jwt_token: token },
     ...(key === undefined ? {} : { message_id: key }),
   };
+}
+
+/** The first language of `Accept-Language`: browsers write the one that the visitor prefers first. */
+function firstLanguage(header = ''): string | undefined {
+  return /^\s*([a-z]{2,3}(?:-[a-z0-9]{1,8}){0,4})\s*(?:[,;]|$)/i.exec(header)?.[1];
 }
 
 /** The scheme is case-insensitive (RFC 6750). Another scheme and an empty token count as no token. */

@@ -2,12 +2,19 @@ import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { COMMANDS } from './command-index.ts';
 import { wrapText } from './wrap-text.ts';
 
+/** What somebody complains about, and the commands that show why. */
+export interface Complaint {
+  words: string;
+  commands: readonly string[];
+}
+
 /** A subject of `agentd help TOPIC`: what to know first, the commands for it, and where to read on. */
 export interface HelpTopic {
   /** As typed. */
   name: string;
   summary: string;
   paragraphs: readonly string[];
+  complaints?: readonly Complaint[];
   /** Names or groups of commands. */
   commands: readonly string[];
   /** Manual pages, as in `agentd-deploy(7)`. */
@@ -85,6 +92,43 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     pages: ['agentd-agent(7)', 'agentd-api(7)'],
   },
   {
+    name: 'support',
+    summary: 'Find out why a conversation went as it did.',
+    paragraphs: [
+      'Find the conversation by the user: `agentd sessions list --user ID`, where ID is the phone number with its plus sign, the id of the user on the platform, or the `user_id` of your site. `agentd explain` with the id of the session says for whom the agent acted, what happened and what to do.',
+      'For one message, give `agentd explain` the request id. The answer to a web client has it in the header X-Request-Id, and an error in `request_id`; `agentd logs` shows it, too.',
+    ],
+    complaints: [
+      {
+        words: '"The bot showed me somebody else\'s data."',
+        commands: ['agentd explain SESSION', 'agentd link list', 'agentd link remove CHANNEL USER'],
+      },
+      {
+        words: '"I got no answer."',
+        commands: [
+          'agentd inbox list --failed',
+          'agentd inbox show ID',
+          'agentd guard list',
+          'agentd logs --level warn --since 1d',
+        ],
+      },
+      {
+        words: '"It did it twice."',
+        commands: ['agentd actions list WHO', 'agentd actions list --session SESSION'],
+      },
+      {
+        words: '"It says that I must sign in, but I am signed in."',
+        commands: ['agentd explain SESSION', 'agentd token verify -'],
+      },
+      {
+        words: '"I wrote from my phone and got a general answer."',
+        commands: ['agentd link list', 'agentd link phone NUMBER -'],
+      },
+    ],
+    commands: ['sessions', 'explain', 'inbox', 'actions', 'link', 'token verify', 'guard', 'logs', 'audit'],
+    pages: ['agentd-explain(1)', 'agentd-inbox(1)', 'agentd-identity(7)', 'agentd-errors(7)'],
+  },
+  {
     name: 'people',
     summary: 'The data that is stored of a person: show it, erase it, see who looked.',
     paragraphs: [
@@ -102,7 +146,7 @@ export function findTopic(name: string): HelpTopic | undefined {
 
 const WIDTH = 78;
 
-export function topicHelp({ summary, paragraphs, commands, pages }: HelpTopic): string {
+export function topicHelp({ summary, paragraphs, complaints = [], commands, pages }: HelpTopic): string {
   const entries = COMMANDS.filter(({ name }) =>
     commands.some((wanted) => name === wanted || name.startsWith(`${wanted} `)),
   );
@@ -110,6 +154,9 @@ export function topicHelp({ summary, paragraphs, commands, pages }: HelpTopic): 
   return [
     `${summary}\n`,
     ...paragraphs.map((text) => `${wrapText(text, WIDTH).join('\n')}\n`),
+    ...complaints.map(
+      ({ words, commands: lines }) => `${[words, ...lines.map((line) => `  ${line}`)].join('\n')}\n`,
+    ),
     `Commands:\n${entries.map(({ name, summary }) => `  ${name.padEnd(widest)}  ${summary}\n`).join('')}`,
     `Manual:\n${pages.map((page) => `  man ${page.replace(/\(\d\)$/, '')}\n`).join('')}`,
   ].join('\n');

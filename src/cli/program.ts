@@ -1,5 +1,5 @@
 import { type Command as Commander, CommanderError } from 'commander';
-import { printable } from '../daemon/printable.ts';
+import { printable, printableLines } from '../daemon/printable.ts';
 import { nearest } from '../daemon/settings/nearest.ts';
 import { type CliError, usageError } from './cli-error.ts';
 import type { Command } from './command.ts';
@@ -102,7 +102,7 @@ function buildProgram(streams: Streams, result: Result): Commander {
         .configureHelp({ showGlobalOptions: true, subcommandTerm: fullName })
         .configureOutput({
           writeOut: (text) => streams.stdout.write(text),
-          writeErr: (text) => streams.stderr.write(text),
+          writeErr: (text) => streams.stderr.write(printableLines(text)),
           outputError: (text, write) => write(text.replace(/^error:/, 'agentd:')),
         }),
   );

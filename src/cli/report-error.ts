@@ -1,3 +1,4 @@
+import { printableLines } from '../daemon/printable.ts';
 import { maskTokens } from '../daemon/secret.ts';
 import { CliError } from './cli-error.ts';
 import { EXIT } from './exit-codes.ts';
@@ -47,7 +48,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreLocked: {
     advice:
-      'Another daemon uses the same STATE_DIR. Stop that daemon, or set STATE_DIR to another directory.',
+      'Stop the daemon that uses this STATE_DIR, then repeat the command. A second daemon needs a STATE_DIR of its own.',
     exitCode: EXIT.unavailable,
   },
   DevAlreadyRunning: {
@@ -140,7 +141,8 @@ export function reportError(error: unknown, stderr: Sink): number {
   const lines = [`agentd: ${message}${message.includes('\n') ? '\n' : ''}`];
   if (stack !== undefined) lines.push(stack);
   if (advice !== undefined) lines.push(advice);
-  stderr.write(`${lines.join('\n')}\n`);
+  // It may quote an argument, or what a server has said.
+  stderr.write(`${printableLines(lines.join('\n'))}\n`);
   return exitCode;
 }
 

@@ -17,6 +17,9 @@ export interface SealingKey {
   texts: number;
 }
 
+/** The setting whose keys agentd does not change. */
+export const KEY_SETTING = 'TOKEN_ENCRYPTION_KEY';
+
 export const KEY_COLUMNS: readonly Column<SealingKey>[] = [
   { title: 'KEY', json: 'key', text: ({ key }) => key ?? '(none)' },
   { title: 'ROLE', json: 'role' },
@@ -33,7 +36,7 @@ export async function sealingKeys(
   const file = await readKeyFile(STATE_DIR);
   const isOff = isSealingOff(set);
   const known = [
-    ...marksOf(isOff ? undefined : set).map((mark) => ({ mark, source: 'TOKEN_ENCRYPTION_KEY' })),
+    ...marksOf(isOff ? undefined : set).map((mark) => ({ mark, source: KEY_SETTING })),
     ...marksOf(file?.keys).map((mark) => ({ mark, source: file?.path ?? null })),
   ];
   const sealsNone = isOff || (set === undefined && sessionBackend(settings) !== 'sqlite');
@@ -50,6 +53,13 @@ export async function sealingKeys(
     else keys.push({ key: keyIdOf(mark), role: 'unknown', source: null, texts });
   }
   return keys;
+}
+
+/** How to remove a key: agentd writes into its own key file only. @param source as in `SealingKey` */
+export function howToRemove({ key, source }: SealingKey): string {
+  return source === KEY_SETTING
+    ? `Take it out of ${KEY_SETTING}, and restart the daemon.`
+    : `Remove it with \`agentd keys remove ${key}\`.`;
 }
 
 /** Keys that open, and that nothing in the store needs any more. */

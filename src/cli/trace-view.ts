@@ -25,6 +25,7 @@ export function traceView(trace: TraceRecord) {
     started_at: isoTime(trace.started_at),
     finished_at: isoTime(trace.finished_at),
     took_ms: trace.finished_at - trace.started_at,
+    acted_for: actedFor(trace) ?? null,
     lines: trace.lines.map((line) => ({ ...line, at: isoTime(line.at) })),
     findings: findingsOf(trace),
   };
@@ -73,7 +74,23 @@ export function traceInWords(
     ],
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
   const lines = out.table(LINE_COLUMNS, trace.lines, width);
-  return `${head.join('\n')}\n\n${lines}\n${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
+  return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
+}
+
+/** The `sub` of the person; null: nobody who is signed in; undefined: the message ended before this was known. */
+function actedFor({ lines }: TraceRecord): string | null | undefined {
+  const line = lines.find(({ step, detail }) => step === 'resolve-principal' && detail !== undefined);
+  if (line === undefined) return undefined;
+  const { sub } = line.detail ?? {};
+  return sub === undefined ? null : String(sub);
+}
+
+/** A message can be answered without a mistake, and for the wrong person. */
+function principalInWords(trace: TraceRecord): string {
+  const sub = actedFor(trace);
+  if (sub === undefined) return '';
+  if (sub === null) return 'The agent acted for nobody: the tools used the default credentials.\n';
+  return `The agent acted for the person ${wordOf(sub)}.\n`;
 }
 
 function detailInWords({ detail = {} }: TraceLine): string {

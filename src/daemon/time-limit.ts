@@ -5,9 +5,11 @@ import { onAbort } from './on-abort.ts';
 export class TimeLimit {
   /** When the time has passed, ms since the epoch. */
   readonly deadline: number;
-  readonly #end = new AbortController();
+  /** Made when it is asked for: a signal and its listeners cost a good part of a request. */
+  #controller: AbortController | null = null;
   readonly #release: readonly (() => void)[];
-  readonly #waiting = new Set<(reason: unknown) => void>();
+  readonly #listeners = new Set<(reason: unknown) => void>();
+  #ended: { reason: unknown } | null = null;
   #passed = false;
 
   /** @param others also end the work, with their own reason. */
@@ -15,17 +17,21 @@ export class TimeLimit {
     this.deadline = clock.now() + ms;
     const cancel = clock.after(ms, () => {
       this.#passed = true;
-      this.#abort(new DOMException(`it took longer than ${ms / 1000} seconds`, 'TimeoutError'));
+      this.#end(new DOMException(`it took longer than ${ms / 1000} seconds`, 'TimeoutError'));
     });
-    const noMore = others.map((other) => onAbort(other, () => this.#abort(other.reason)));
+    const noMore = others.map((other) => onAbort(other, () => this.#end(other.reason)));
     this.#release = [cancel, ...noMore];
     const aborted = others.find((other) => other.aborted);
-    if (aborted) this.#abort(aborted.reason);
+    if (aborted) this.#end(aborted.reason);
   }
 
   /** Aborts when the time has passed, or with the first of the other signals. */
   get signal(): AbortSignal {
-    return this.#end.signal;
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#ended) this.#controller.abort(this.#ended.reason);
+    }
+    return this.#controller.signal;
   }
 
   /** The time has passed. */
@@ -33,15 +39,24 @@ export class TimeLimit {
     return this.#passed;
   }
 
+  /**
+   * Calls back when the limit ends the work, at once if it has ended it before. Costs less than a listener of `signal`.
+   * @returns takes the listener away.
+   */
+  onEnd(listener: (reason: unknown) => void): () => void {
+    if (this.#ended) listener(this.#ended.reason);
+    else this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** The work, or a rejection as soon as the limit ends it: work that ignores `signal` holds nobody up. */
   async within<T>(work: Promise<T>): Promise<T> {
     const { promise: ended, reject } = Promise.withResolvers<never>();
-    if (this.signal.aborted) reject(this.signal.reason);
-    this.#waiting.add(reject);
+    const forget = this.onEnd(reject);
     try {
       return await Promise.race([work, ended]);
     } finally {
-      this.#waiting.delete(reject);
+      forget();
     }
   }
 
@@ -50,9 +65,10 @@ export class TimeLimit {
     for (const release of this.#release) release();
   }
 
-  #abort(reason: unknown): void {
-    if (this.signal.aborted) return;
-    this.#end.abort(reason);
-    for (const reject of this.#waiting) reject(reason);
+  #end(reason: unknown): void {
+    if (this.#ended) return;
+    this.#ended = { reason };
+    this.#controller?.abort(reason);
+    for (const listener of this.#listeners) listener(reason);
   }
 }

@@ -83,7 +83,11 @@ describe('agentd doctor', () => {
     const { code, findings } = await doctor();
     await daemon.stop();
     expect(findings.filter(({ outcome }) => outcome !== 'ok')).toEqual([
-      { check: 'channel webchat', outcome: 'skipped', detail: expect.stringContaining('no platform to ask') },
+      {
+        check: 'channel webchat',
+        outcome: 'skipped',
+        detail: expect.stringContaining('there is nothing to ask'),
+      },
     ]);
     expect(code).toBe(0);
     expect(findings.map(({ check, detail }) => `${check}: ${detail}`)).toEqual([
@@ -115,7 +119,7 @@ describe('agentd doctor', () => {
     expect(stdout).toMatch(/^skipped +store +There is no store at .* yet/m);
     expect(stdout).toMatch(/^skipped +sealing +there is no key yet: the first start creates a key/m);
     expect(stdout).toMatch(/^skipped +business API +API_BASE_URL is not set/m);
-    expect(stdout).toMatch(/^skipped +model +the runtime builtin uses no model server/m);
+    expect(stdout).toMatch(/^skipped +model +there is no model server to ask: the runtime is builtin/m);
     expect(stdout).toMatch(/^skipped +clock +/m);
   });
 
@@ -208,7 +212,7 @@ describe('agentd doctor', () => {
     const { code, of } = await doctor({ NODE_ENV: 'development', MSGBOT_API_URL });
     expect(code).toBe(0);
     expect(of('channel msgbot')).toMatchObject([
-      { outcome: 'skipped', detail: expect.stringContaining('`agentd simulate` does while it runs') },
+      { outcome: 'skipped', detail: expect.stringContaining('only while `agentd simulate` runs') },
     ]);
     expect(of('channel teamchat')).toMatchObject([{ outcome: 'ok' }]);
     const refused = await doctor({ NODE_ENV: 'development', TEAMCHAT_BOT_TOKEN: 'xoxb-another-token' });

@@ -203,18 +203,20 @@ test('what is set explicitly wins', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-own-'));
   writeFileSync(
     join(cwd, '.env'),
-    'APP_NAME=Concierge\nWEBCHAT_WEBHOOK_PATH=/talk\nJWT_ISSUER=https://site\n',
+    `APP_NAME=Concierge\nWEBCHAT_WEBHOOK_PATH=/talk\nJWT_ISSUER=https://site\nJWT_SECRET_KEY=${'own-secret-'.repeat(4)}\n`,
   );
   const daemon = await startAgentd({
     directory: cwd,
     args: ['--dev'],
-    env: { ...NOTHING, STATE_DIR: join(cwd, 'elsewhere') },
+    env: { ...NOTHING, LOOP_GUARD_ENABLED: '', STATE_DIR: join(cwd, 'elsewhere') },
   });
   const hello = await post(daemon.url, { user_id: 'u', message: 'hello' }, { path: '/talk' });
   expect(hello.body.response).toContain('I am the assistant of Concierge');
   const { response } = await paste(lineAfter(daemon.stdout(), 'Ask as Ada Lovelace:'));
   expect(response).toContain('You are **Ada Lovelace**');
   expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);
+  // With a key of its own it is a rehearsal: the guard is not relaxed.
+  expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 3rd equal message within 60 s is blocked, for 30 s$/m);
   await daemon.stop();
   rmSync(cwd, { recursive: true });
 });

@@ -232,7 +232,7 @@ describe('serve', () => {
     const first = await startAgentd({ directory: cwd });
     const second = await agentd(['serve'], { cwd });
     expect([second.code, second.stdout]).toEqual([69, '']);
-    expect(second.stderr).toContain('Another daemon uses the same STATE_DIR');
+    expect(second.stderr).toContain('Stop the daemon that uses this STATE_DIR, then repeat the command.');
     expect((await post(first.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
     // A daemon that is killed leaves no lock behind.
     await first.stop('SIGKILL');

@@ -34,6 +34,8 @@ beforeAll(async () => {
       env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted', AGENT_TIMEOUT_SECONDS: '1' },
     }),
   ]);
+  // The first message loads the packages of the model, which may take longer than the second that a run has here.
+  await chat.say(HELLO);
 });
 afterAll(async () => {
   await Promise.all([shop.stop(), chat.stop()]);
@@ -89,7 +91,7 @@ describe('POST /webchat/message', () => {
       page_url: 'https://www.example.com/cart',
       user_agent: 'Agent/1',
     };
-    await chat.say({ ...HELLO, message: 'How are you?', metadata });
+    expect((await chat.say({ ...HELLO, message: 'How are you?', metadata })).status).toBe(200);
     const prompt = JSON.stringify(model.requests.at(-1)?.messages);
     for (const value of [metadata.page_url, metadata.user_agent]) expect(prompt).toContain(value);
     expect(prompt).toMatch(/unverified|not verified/i);

@@ -3,7 +3,7 @@ import { pageOf, pages } from '../../man/build/generate.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { capture } from '../unit/cli/captured-output.ts';
-import { sourcesBelow } from './source-files.ts';
+import { read, sourcesBelow } from './source-files.ts';
 
 const generated = await pages();
 
@@ -61,6 +61,12 @@ describe.each(Object.entries(GROUPS))('the group %s', (name, { summary, example 
 });
 
 describe('the index of commands', () => {
+  it('is in the README: each command, or the first word of its group', () => {
+    const [, table = ''] = /^## Commands\n(.*?)^## /ms.exec(read('README.md')) ?? [];
+    const words = new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? ''));
+    expect([...words].filter((word) => !new RegExp(`\`(?:agentd )?${word}\\b`).test(table))).toEqual([]);
+  });
+
   it('has an entry for every command file, and a file for every entry', () => {
     const files = COMMANDS.map(({ name }) => `src/cli/commands/${name.replaceAll(' ', '-')}.ts`);
     expect(files.sort()).toEqual(sourcesBelow('src/cli/commands'));

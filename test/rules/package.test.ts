@@ -32,6 +32,11 @@ describe('package.json', () => {
     expect(manifest.man).toEqual(pages.map((file) => `./dist/${file.replace(/\.md$/, '')}`));
   });
 
+  it('starts the daemon in the place of the shell, so that SIGTERM reaches it, also in a new channel', () => {
+    const template = JSON.parse(read('plugins/template/package.json')) as typeof manifest;
+    for (const { scripts } of [manifest, template]) expect(scripts.start).toMatch(/^exec .*serve --dev$/);
+  });
+
   it('has keywords by which a registry finds it', () => {
     expect(manifest.keywords?.length).toBeGreaterThanOrEqual(5);
     expect(manifest.keywords).toEqual([...new Set(manifest.keywords)].toSorted());

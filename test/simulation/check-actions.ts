@@ -43,8 +43,10 @@ function checkJournal({ api, state, record, report, struck }: World): void {
     if (at === 'failed' && isDone) report(`the journal says that ${what} failed, and it was done`);
     if (at === 'done' && !isDone) report(`the journal says that ${what} was done, and it was not`);
     if (at === 'started' && struck.length === 0) report(`the journal does not say what came of ${what}`);
-    // The run knew its outcome, and could not record it.
-    const isUnrecorded = struck.filter((trouble) => /actions\.finish|store-outage/.test(trouble)).length > 1;
+    // The run knew its outcome, or that it was not sent, and could not record it.
+    const isUnrecorded =
+      struck.some((trouble) => trouble.includes('store-outage')) ||
+      struck.filter((trouble) => /actions\.(start|finish)/.test(trouble)).length > 1;
     if ((at !== 'started' && at !== 'unknown') || isUnrecorded) continue;
     const answers = record.commits.filter(
       (commit) => commit.record.outcome === 'answered' && commit.turn_key === turn_key,

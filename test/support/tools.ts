@@ -57,7 +57,7 @@ export function accessTo(api_base_url: string | undefined, log = collectLog().lo
       API_BASE_URL: api_base_url,
       API_EMAIL: 'service@example.com',
       API_PASSWORD: new Secret('service-password'),
-      API_TIMEOUT_SECONDS: 5,
+      API_TIMEOUT_SECONDS: 60,
       JWT_VERIFY_EXP: true,
       JWT_CLOCK_SKEW_SECONDS: 0,
     },

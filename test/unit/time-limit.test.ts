@@ -29,6 +29,20 @@ it('a limit ends work with the first of the other signals, which has its own rea
   expect(() => new TimeLimit(new VirtualClock(0), 100, one.signal).signal.throwIfAborted()).toThrow('one');
 });
 
+it('a limit calls back once, at once if it has ended the work before, and not after the listener was taken away', () => {
+  const clock = new VirtualClock(0);
+  const limit = new TimeLimit(clock, 100);
+  const reasons: unknown[] = [];
+  limit.onEnd((reason) => reasons.push(reason));
+  limit.onEnd(() => expect.fail('it was taken away'))();
+  clock.moveTo(100);
+  clock.moveTo(300);
+  limit.onEnd((reason) => reasons.push(reason));
+  const timeout = expect.objectContaining({ name: 'TimeoutError' });
+  expect(reasons).toEqual([timeout, timeout]);
+  expect(limit.signal.reason).toBe(reasons[0]);
+});
+
 it('a limit that was lifted ends nothing', async () => {
   const clock = new VirtualClock(0);
   const stop = new AbortController();

@@ -54,7 +54,7 @@ export const TOOL_ADVICE: AdviceTable = {
 
   // Tools: whether a call may be made (agentd-agent(7), "Tools")
   sign_in_needed: {
-    happened: "The call was not made: it needs the person's token, and there is none that can be used.",
+    happened: "The call was not made: it needs the person's token, and there is no usable one.",
   },
   claim_missing: {
     happened: "The call was not made: the person's token lacks the claim that fills in a parameter.",
@@ -154,7 +154,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   mcp_flood: {
     happened: 'The MCP server sent too many messages that nobody asked for. The connection was closed.',
-    todo: 'Report it to those who run the server.',
+    todo: 'Report it to the operators of the server.',
   },
   not_mcp: {
     happened: 'The MCP server answered with something that is not MCP.',
@@ -162,7 +162,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   mcp_session_changed: {
     happened: 'The MCP server answered in another session than that of the request. The answer was not used.',
-    todo: 'Report it to those who run the server: the answer may have been meant for another person.',
+    todo: 'Report it to the operators of the server: the answer may have been meant for another person.',
   },
   mcp_session_gone: {
     happened: 'The MCP server ended its session twice in a row. Nothing was done.',

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { printable, withoutControls } from '../../daemon/printable.ts';
+import { printable, printableLines } from '../../daemon/printable.ts';
 import { StreamMask } from '../../daemon/secret.ts';
 import type { Sink } from '../output.ts';
 
@@ -79,9 +79,5 @@ export class Screen {
 
 /** Replaces what a terminal would obey, but line feeds and tabs. A carriage return could overwrite a line. */
 function escapeText(text: string): string {
-  return text
-    .replaceAll('\r', '')
-    .split(/([\n\t])/)
-    .map((part) => (part === '\n' || part === '\t' ? part : withoutControls(part)))
-    .join('');
+  return printableLines(text.replaceAll('\r', ''));
 }

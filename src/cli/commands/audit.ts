@@ -24,7 +24,7 @@ export const command: Command = {
   name: 'audit',
   summary: 'List what administrators did, newest first.',
   description:
-    "Every command that changes something or shows a person's data leaves a line: `link`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `memory forget`, `tools trust` and `call`, `keys rotate` and `remove`, `restore`. A line names the system's user, the time and the command. A person stands there as an HMAC, so the list names nobody; give the person to find their lines. Lines are kept for 400 days. With `restore` the log of the backup comes back as well.",
+    "Every command that changes something or shows a person's data adds a line: `link`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `memory forget`, `tools trust` and `call`, `keys rotate` and `remove`, `restore`. A line names the system's user, the time and the command. A person is shown as an HMAC, so the list names nobody; name a person to find their lines. Lines are kept for 400 days. With `restore` the log of the backup comes back as well.",
   args: [{ ...WHO_ARGUMENT, required: false }],
   options: [
     { flags: '--since <time>', sentence: 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time' },
@@ -32,10 +32,10 @@ export const command: Command = {
     ...WHO_OPTIONS,
   ],
   examples: [
-    { line: 'agentd audit --since 7d', does: 'Shows what was done in the last week.' },
+    { line: 'agentd audit --since 7d', does: 'Shows the lines of the last week.' },
     {
       line: 'agentd audit --sub user-4711 --json',
-      does: 'Prints what was done to one person as a JSON array.',
+      does: 'Prints the lines about one person as a JSON array.',
     },
   ],
   json: true,
@@ -44,7 +44,7 @@ export const command: Command = {
     const since =
       typeof options.since === 'string' ? { since: parseSince(options.since, systemClock.now()) } : {};
     const { who } = await readWho(args, options);
-    const { items, none } = await listFromStore(options, 'Nothing was done.', async ({ audit }) => {
+    const { items, none } = await listFromStore(options, 'No line found.', async ({ audit }) => {
       if (who === null) return audit.list({ ...since, limit: limit + 1 });
       const person = hmacOf(who, await audit.key());
       const lines = await audit.list({ ...since, limit: READ_MAX });

@@ -9,7 +9,7 @@ export const command: Command = {
   name: 'backup',
   summary: 'Copy the embedded store into a file, also while the daemon runs.',
   description:
-    'The file must not exist yet; it is made with mode 0600 and holds everything that was committed before. It contains what people wrote, so keep it like the store itself. Stored tokens are sealed in it with the key of TOKEN_ENCRYPTION_KEY or of STATE_DIR/encryption-key: keep that key too, in another place. `agentd restore` puts the file back. With Redis, use the tools of Redis.',
+    'The file must not exist yet; it is made with mode 0600 and holds everything that was committed before. It contains the messages of people, so protect it like the store itself. Stored tokens are sealed in it with the key of TOKEN_ENCRYPTION_KEY or of STATE_DIR/encryption-key: keep that key too, in another place. `agentd restore` puts the file back. With Redis, use the tools of Redis.',
   args: [{ name: 'file', sentence: 'the file to write', required: true }],
   examples: [
     {

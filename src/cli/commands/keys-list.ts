@@ -1,13 +1,13 @@
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { KEY_COLUMNS, sealingKeys, unusedKeys } from '../sealing-keys.ts';
+import { howToRemove, KEY_COLUMNS, sealingKeys, unusedKeys } from '../sealing-keys.ts';
 import { listFromStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'keys list',
   summary: 'List the keys that seal stored tokens, and how much each has sealed.',
   description:
-    'Shows each key by a short hash, never the key itself: the one that `seals`, those that only `open`, and where each is set. TEXTS is how many stored tokens and texts of actions the key has sealed: a key that opens and has sealed none is no longer used, and can be removed. A key whose role is `unknown` has sealed texts that no key here opens; they count as absent. Texts that are `unsealed` were stored while there was no key; the next start seals them. The whole store is read.',
+    'Shows each key by a short hash, never the key itself: the one that `seals`, those that only `open`, and where each is set. TEXTS is the number of stored tokens and texts of actions that the key has sealed: a key that opens and has sealed none is no longer used, and can be removed. A key whose role is `unknown` has sealed texts that no key here opens; they count as absent. Texts that are `unsealed` were stored while there was no key; the next start seals them. The whole store is read.',
   examples: [
     { line: 'agentd keys list', does: 'Shows whether the key from before a rotation is still used.' },
     {
@@ -24,8 +24,8 @@ export const command: Command = {
       'links',
     );
     out.list(KEY_COLUMNS, items, none);
-    for (const { key, source } of unusedKeys(items))
-      out.note(`Key ${key} in ${source} is no longer used. Remove it with \`agentd keys remove ${key}\`.`);
+    for (const unused of unusedKeys(items))
+      out.note(`Key ${unused.key} in ${unused.source} is no longer used. ${howToRemove(unused)}`);
     return EXIT.ok;
   },
 };

@@ -7,14 +7,14 @@ import { failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { noteAudit } from '../note-audit.ts';
-import { sealingKeys } from '../sealing-keys.ts';
+import { howToRemove, KEY_SETTING, sealingKeys } from '../sealing-keys.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'keys remove',
   summary: 'Remove an earlier key that has sealed nothing any more.',
   description:
-    'Removes a key from STATE_DIR/encryption-key, in one step, if it only opens and nothing in the store is sealed with it. KEY is the hash that `agentd keys list` shows. Keep a copy of the key with the backups from its time: what it has sealed in them opens with no other. If the key is in TOKEN_ENCRYPTION_KEY, take it out of that setting yourself. Exit code 1 if the key is used, or if the file has no such key.',
+    'Removes a key from STATE_DIR/encryption-key, in one step, if it only opens and nothing in the store is sealed with it. KEY is the hash that `agentd keys list` shows. Keep a copy of the key with the backups from its time: no other key opens the tokens in them. If the key is in TOKEN_ENCRYPTION_KEY, take it out of that setting yourself. Exit code 1 if the key is used, or if the file has no such key.',
   args: [{ name: 'key', sentence: 'the hash of the key', required: true }],
   examples: [{ line: 'agentd keys remove "$KEY"', does: 'Removes a key that is no longer used.' }],
   json: true,
@@ -24,6 +24,8 @@ export const command: Command = {
       async (store, settings) => {
         const path = keyFilePath(settings.STATE_DIR);
         const found = (await sealingKeys(settings, store)).find(({ key }) => key === id);
+        if (found?.source === KEY_SETTING)
+          throw failed(`key ${id} is in ${KEY_SETTING}, which agentd does not change`, howToRemove(found));
         if (found?.source !== path) throw failed(`there is no key ${printable(id)} in ${path}`, LIST);
         if (found.role === 'seals') throw failed(`key ${id} is the one that seals`, ROTATE);
         if (found.texts > 0)

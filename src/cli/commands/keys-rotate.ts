@@ -16,8 +16,7 @@ import { withStore } from '../with-store.ts';
 /** More keys than that make the key file too long to be read. */
 const KEYS_MAX = 64;
 
-const FOLLOW =
-  'Follow it with `agentd keys list`; remove the earlier key when it has sealed nothing any more.';
+const FOLLOW = 'Run `agentd keys list` until the earlier key is no longer used, then remove it.';
 
 export const command: Command = {
   name: 'keys rotate',
@@ -52,7 +51,7 @@ async function rotate(
     if (out.json) out.write(`${JSON.stringify({ key: id, file: null, ...steps }, null, 2)}\n`);
     else out.write(`TOKEN_ENCRYPTION_KEY=${value}\n`);
     out.note(
-      'Set this line where TOKEN_ENCRYPTION_KEY is set now, and restart the daemon. It holds the keys.',
+      'Set this line where TOKEN_ENCRYPTION_KEY is set now, or write what follows the first = into the file that TOKEN_ENCRYPTION_KEY_FILE names. Then restart the daemon. The line holds the keys.',
     );
     if (isShared && earlier.length > 0)
       out.note(

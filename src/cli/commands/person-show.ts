@@ -11,7 +11,7 @@ export const command: Command = {
   name: 'person show',
   summary: 'Show everything that is stored of a person, as JSON.',
   description:
-    "Prints one JSON document: `sessions` with the turns of the person, `links`, `memories`, `actions`, the messages of the `inbox`, and under `others` how many summaries, traces, streams, answers of idempotency keys, known message ids, and records of the loop guard, the rate limits and the token budgets there are. A session is `shared` if other people wrote in it too: their turns are not shown. A person is one that signed in: give the claims of the token. What somebody wrote on a platform without sign-in belongs to the platform's user: show that user as well, `links` names it. Tokens are never shown. The command leaves a line in the audit log. Works with the daemon up or down. With Redis the whole key space is read.",
+    "Prints one JSON document: `sessions` with the turns of the person, `links`, `memories`, `actions`, the messages of the `inbox`, and under `others` how many summaries, traces, streams, answers of idempotency keys, known message ids, and records of the loop guard, the rate limits and the token budgets there are. A session is `shared` if other people wrote in it too: their turns are not shown. A person is somebody who signed in: name the claims of the token. Messages that somebody wrote on a platform without sign-in belong to the platform's user: show that user as well; `links` names the user. Tokens are never shown. The command adds a line to the audit log. Works with the daemon up or down. With Redis the whole key space is read.",
   args: [WHO_ARGUMENT],
   options: WHO_OPTIONS,
   examples: [

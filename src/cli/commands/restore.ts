@@ -10,7 +10,7 @@ export const command: Command = {
   name: 'restore',
   summary: 'Put a backup back in the place of the embedded store.',
   description:
-    'Works only while no daemon runs on the store. The file is verified as a whole before anything is changed. The store that it replaces stays beside it as `agentd.db.before-restore`, until the next restore or `agentd person erase` removes it. Messages that were waiting when the backup was made are answered again after the next start. Exit code 1 if the file is no backup of agentd or is damaged, 69 while a daemon runs.',
+    'Works only while no daemon runs on the store. The file is verified as a whole before anything is changed. The store that it replaces stays beside it as `agentd.db.before-restore`, until the next restore or `agentd person erase` removes it. Messages that were waiting when the backup was made are answered again after the next start. Questions that waited for a confirmation are withdrawn: what they ask for may have been done since. What was taken back since the backup is stored again, such as links, sign-ins and erased persons: remove it once more. Exit code 1 if the file is no backup of agentd or is damaged, 69 while a daemon runs.',
   args: [{ name: 'file', sentence: 'a file that `agentd backup` has written', required: true }],
   examples: [{ line: 'agentd restore /var/backups/agentd-2026-11-20.db', does: 'Restores that backup.' }],
   json: true,

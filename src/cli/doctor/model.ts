@@ -21,9 +21,7 @@ export async function checkModel(settings: Settings, client: ProbeClient): Promi
   const { AGENT_BASE_URL, AGENT_MODEL = '', AGENT_API_KEY } = settings;
   const runtime = runtimeName(settings);
   if (runtime !== 'llm')
-    return [
-      skipped(`the runtime ${runtime} uses no model server that the doctor knows; ${valuesOf(settings)}`),
-    ];
+    return [skipped(`there is no model server to ask: the runtime is ${runtime}; ${valuesOf(settings)}`)];
   const names = { model: 'AGENT_MODEL', base_url: 'AGENT_BASE_URL', key: 'AGENT_API_KEY' };
   const first =
     AGENT_BASE_URL === undefined

@@ -59,8 +59,10 @@ const ACTIONS_SHOWN = 12;
 
 /**
  * A person who tries agentd asks the same question again and again, which is not a loop. Bursts are still blocked, so
- * that the guard can be seen at work.
+ * that the guard can be seen at work. If the key of tokens is set, this is a rehearsal of a real site: then the guard
+ * has its own defaults.
  */
+const TOKEN_KEYS = ['JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL'];
 const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_SECONDS: '5' };
 
 /**
@@ -86,7 +88,7 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     JWT_ALGORITHM: 'HS256',
     JWT_SECRET_KEY: await keptSecret(join(directory, 'jwt-secret')),
     MESSAGING_PLATFORMS: channelsOf(explicit).join(','),
-    ...RELAXED_GUARD,
+    ...(TOKEN_KEYS.some((name) => isSet(explicit, name)) ? {} : RELAXED_GUARD),
     ...platforms.settings,
   };
   let services: DevServices | null = null;

@@ -103,13 +103,14 @@ export function createDownstream({
   timeoutMs,
   system = 'The business API',
 }: DownstreamOptions): Downstream {
+  const base = baseOf(baseUrl);
   return {
     async send(request) {
-      const url = addressOf(baseUrl, request);
+      const url = addressBelow(base, request);
       // Signals that are combined cost a good part of a request.
       const limit = new TimeLimit(systemClock, timeoutMs, ...(request.signal ? [request.signal] : []));
       try {
-        const response = await follow(url, request, system, limit.signal);
+        const response = await follow(url, request, system, limit);
         const { status, text } = response;
         return { status, body: parse(text, status, request, system) };
       } catch (error) {
@@ -132,19 +133,33 @@ export function createDownstream({
   };
 }
 
+type Address = Pick<DownstreamRequest, 'path' | 'search' | 'query'>;
+
 /** @throws DownstreamFailure if the path could lead out of the base URL. */
-export function addressOf(
-  baseUrl: string,
-  { path, search, query: given = {} }: Pick<DownstreamRequest, 'path' | 'search' | 'query'>,
-): URL {
-  const base = new URL(baseUrl);
-  const url = new URL(base.origin);
-  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`;
+export function addressOf(baseUrl: string, address: Address): URL {
+  return addressBelow(baseOf(baseUrl), address);
+}
+
+interface Base {
+  origin: string;
+  /** Of all paths, without a slash at its end. */
+  prefix: string;
+}
+
+function baseOf(baseUrl: string): Base {
+  const { origin, pathname } = new URL(baseUrl);
+  return { origin, prefix: pathname.replace(/\/+$/, '') };
+}
+
+function addressBelow({ origin, prefix }: Base, { path, search, query: given }: Address): URL {
+  const url = new URL(origin);
+  url.pathname = `${prefix}${path}`;
   // The URL parser resolves dot segments, drops tabs and newlines, and reads a backslash as a slash.
   if (!path.startsWith('/') || /[\\\s\x00-\x1f]|\/\//.test(path) || DOT_SEGMENT.test(path)) {
     throw new DownstreamFailure('path_refused', 'The address of this call is not valid.', { reached: false });
   }
   if (search !== undefined) url.search = search;
+  if (given === undefined) return url;
   const query = Array.isArray(given) ? given : Object.entries(given);
   for (const [name, value] of query) url.searchParams.append(name, value);
   return url;
@@ -155,7 +170,7 @@ async function follow(
   first: URL,
   request: DownstreamRequest,
   system: string,
-  signal: AbortSignal,
+  limit: TimeLimit,
 ): Promise<HttpResponse> {
   const headers: Record<string, string> = { accept: 'application/json', ...request.headers };
   if (request.token) headers.authorization = `Bearer ${request.token.reveal()}`;
@@ -165,7 +180,7 @@ async function follow(
   const hopsMax = request.redirects === 'none' || method !== 'GET' ? 0 : MAX_REDIRECTS;
   let url = first;
   for (let hops = 0; ; hops++) {
-    const response = await httpRequest(url, { method, headers, body, signal, maxBytes: MAX_RESPONSE_BYTES });
+    const response = await httpRequest(url, { method, headers, body, limit, maxBytes: MAX_RESPONSE_BYTES });
     if (!REDIRECT_STATUSES.has(response.status)) return response;
     const { location } = response;
     const next = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : null;

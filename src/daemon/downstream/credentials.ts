@@ -1,7 +1,7 @@
 import type { RequestContext } from '../agent/context.ts';
 import type { Clock } from '../clock.ts';
 import type { UntrustedObject } from '../identity/claims.ts';
-import { decodeToken } from '../identity/decode-token.ts';
+import { decodePayload } from '../identity/decode-token.ts';
 import type { Claims } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../log.ts';
@@ -86,5 +86,5 @@ export async function chooseCredentials(
 
 /** As the token has them: a claim that binds a parameter must not be made a text of. */
 function claimsOf(token: string, { user_id, email }: JwtContext): PersonClaims {
-  return Object.freeze({ sub: user_id, ...decodeToken(token).payload, email });
+  return Object.freeze({ sub: user_id, ...decodePayload(token), email });
 }

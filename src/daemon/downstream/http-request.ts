@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { TimeLimit } from '../time-limit.ts';
 
 /** A free connection is closed after this time, ms: sooner than most servers close it. */
 const IDLE_MS = 4_000;
@@ -30,7 +31,7 @@ export interface HttpRequest {
   headers: Readonly<Record<string, string>>;
   /** Undefined: none. */
   body: string | undefined;
-  signal: AbortSignal;
+  limit: Pick<TimeLimit, 'onEnd'>;
   /** A longer body is not read, in bytes after decompression. */
   maxBytes: number;
 }
@@ -53,7 +54,7 @@ export class BodyTooLong extends Error {
 
 /**
  * One HTTP request over a kept connection. It follows no redirect. Node's own client takes half the time of `fetch`.
- * Rejects with the error of the connection, with BodyTooLong, or with the reason of the signal.
+ * Rejects with the error of the connection, with BodyTooLong, or with the reason of the limit.
  */
 export async function httpRequest(url: URL, request: HttpRequest): Promise<HttpResponse> {
   try {
@@ -68,16 +69,16 @@ export async function httpRequest(url: URL, request: HttpRequest): Promise<HttpR
 /** A kept connection broke before any byte of an answer had come. */
 class ConnectionClosed extends Error {}
 
-function attempt(url: URL, { method, headers, body, signal, maxBytes }: HttpRequest): Promise<HttpResponse> {
+function attempt(url: URL, { method, headers, body, limit, maxBytes }: HttpRequest): Promise<HttpResponse> {
   clients ??= createClients();
   const { request, agent } = url.protocol === 'https:' ? clients.https : clients.http;
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-    const options: RequestOptions = { method, headers: { ...headers, ...length }, agent };
-    const sent = request(url, options, (response) => {
+    const options = { ...addressOf(url), method, headers: { ...headers, ...length }, agent };
+    const sent = request(options, (response) => {
       readText(response, maxBytes).then(
         (text) => {
-          signal.removeEventListener('abort', abort);
+          forget();
           resolve({ status: response.statusCode ?? 0, location: response.headers.location, text });
         },
         (error: unknown) => {
@@ -86,22 +87,30 @@ function attempt(url: URL, { method, headers, body, signal, maxBytes }: HttpRequ
         },
       );
     });
-    const abort = () => {
-      sent.destroy();
-      fail(signal.reason);
-    };
     const fail = (error: unknown) => {
-      signal.removeEventListener('abort', abort);
+      forget();
       reject(error);
     };
     sent.on('error', (error: NodeJS.ErrnoException) => {
       const isClosed = sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       fail(isClosed ? new ConnectionClosed('a kept connection was closed', { cause: error }) : error);
     });
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
-    sent.end(body);
+    const forget = limit.onEnd((reason) => {
+      sent.destroy();
+      reject(reason);
+    });
+    if (!sent.destroyed) sent.end(body);
   });
+}
+
+/** Node makes the same of a URL, at several times the cost. */
+function addressOf({ protocol, hostname, port, pathname, search }: URL): RequestOptions {
+  return {
+    protocol,
+    hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
+    ...(port === '' ? {} : { port }),
+    path: `${pathname}${search}`,
+  };
 }
 
 function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
@@ -110,17 +119,22 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
   let size = 0;
   // Events, since an iterator costs as much as the rest of reading.
   return new Promise((resolve, reject) => {
+    let isRead = false;
     body.on('data', (chunk: Buffer) => {
       size += chunk.byteLength;
       if (size > maxBytes) reject(new BodyTooLong(response.statusCode ?? 0));
       else chunks.push(chunk);
     });
     body.on('end', () => {
+      isRead = true;
       const [first] = chunks;
       resolve((chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString('utf8'));
     });
     body.on('error', reject);
-    body.on('close', () => reject(new Error('the answer broke off')));
+    body.on('close', () => {
+      // An error costs its stack, and most answers end before they close.
+      if (!isRead) reject(new Error('the answer broke off'));
+    });
   });
 }
 

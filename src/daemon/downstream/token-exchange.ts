@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../clock.ts';
+import { type Clock, systemClock } from '../clock.ts';
 import { claimedExpiry, decodeToken } from '../identity/decode-token.ts';
 import { Secret } from '../secret.ts';
+import { TimeLimit } from '../time-limit.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import { unlessAborted } from '../unless-aborted.ts';
 import { MAX_RESPONSE_BYTES } from './client.ts';
@@ -152,14 +153,16 @@ async function requestExchange(
     'content-type': 'application/x-www-form-urlencoded',
   };
   // No signal of any one call: others may be waiting for the same token.
-  const signal = AbortSignal.timeout(timeoutMs);
-  const request = { method: 'POST', headers, body: body.toString(), signal, maxBytes: MAX_RESPONSE_BYTES };
+  const limit = new TimeLimit(systemClock, timeoutMs);
+  const request = { method: 'POST', headers, body: body.toString(), limit, maxBytes: MAX_RESPONSE_BYTES };
   const began = performance.now();
   const end = (how: number | string) => ended(how, (performance.now() - began) / 1000);
-  const { status, text } = await httpRequest(new URL(url), request).catch((cause: unknown) => {
-    end(cause instanceof BodyTooLong ? cause.status : signal.aborted ? 'timeout' : 'unreachable');
-    throw failed('the token endpoint cannot be reached', cause);
-  });
+  const { status, text } = await httpRequest(new URL(url), request)
+    .catch((cause: unknown) => {
+      end(cause instanceof BodyTooLong ? cause.status : limit.passed ? 'timeout' : 'unreachable');
+      throw failed('the token endpoint cannot be reached', cause);
+    })
+    .finally(() => limit.lift());
   end(status);
   const answer = parse(text);
   if (status === 400 || status === 401 || status === 403) {

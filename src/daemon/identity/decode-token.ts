@@ -28,7 +28,7 @@ const THREE_PARTS = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
  * it: sources that may carry some (a slash command's text, standard input) trim before.
  */
 export function decodeToken(token: string): DecodedToken {
-  const parts = token.length <= TOKEN_MAX ? THREE_PARTS.exec(token) : null;
+  const parts = partsOf(token);
   if (!parts) return UNDECODABLE;
   const [, header = '', payload = '', signature = ''] = parts;
   const claimed = decodeObject(payload);
@@ -39,6 +39,16 @@ export function decodeToken(token: string): DecodedToken {
     signed: token.slice(0, header.length + 1 + payload.length),
     signature,
   };
+}
+
+/** The payload alone, as `decodeToken` decodes it. */
+export function decodePayload(token: string): UntrustedObject | null {
+  const payload = partsOf(token)?.[2];
+  return payload === undefined ? null : decodeObject(payload);
+}
+
+function partsOf(token: string): RegExpExecArray | null {
+  return token.length <= TOKEN_MAX ? THREE_PARTS.exec(token) : null;
 }
 
 /**

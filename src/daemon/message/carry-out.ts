@@ -60,7 +60,7 @@ async function begin(
   const { actions } = services.store;
   const outcome = await actions.settle(turn.claim, action.action_id, 'started', turnKey(turn));
   if (outcome === 'lost') throw new ClaimLost();
-  return outcome === 'gone' ? null : call(action, services, run);
+  return outcome === 'gone' ? null : call(action, services, run, { again: false });
 }
 
 /** An earlier run of the message confirmed the action, and the process died: what is known of the call is the answer. */
@@ -81,18 +81,22 @@ async function resume(
   if (!tool?.idempotent) return UNKNOWN;
   const outcome = await journal.repeat(action_id);
   if (outcome === 'lost') throw new ClaimLost();
-  return outcome === 'gone' ? UNKNOWN : call(action, services, run);
+  return outcome === 'gone' ? UNKNOWN : call(action, services, run, { again: true });
 }
 
 async function call(
   { action_id, tool, args: stored }: Action,
   { seal, tools, store }: Services,
   run: ToolRun,
+  { again }: { again: boolean },
 ): Promise<ToolAnswer> {
-  const args = seal.open(stored, actionTextRecord(action_id, 'args'));
-  if (args !== null)
-    return executeConfirmed(tools.tools(), { action_id, tool, args: JSON.parse(args) as ToolArguments }, run);
+  const stored_args = seal.open(stored, actionTextRecord(action_id, 'args'));
+  if (stored_args !== null) {
+    const args = JSON.parse(stored_args) as ToolArguments;
+    return executeConfirmed(tools.tools(), { action_id, tool, args, again }, run);
+  }
   const attempt = (await store.actions.find(action_id))?.attempt ?? 1;
-  await store.actions.finish(action_id, attempt, { state: 'failed', status: null, answer: null });
-  return UNREADABLE;
+  const state = again ? 'unknown' : 'failed';
+  await store.actions.finish(action_id, attempt, { state, status: null, answer: null });
+  return again ? UNKNOWN : UNREADABLE;
 }

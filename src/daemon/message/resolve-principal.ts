@@ -46,7 +46,7 @@ export const resolvePrincipal: Step<Turn, Resolved> = {
       line.detail = { state: 'NoJWT', credentials: 'default' };
     } else {
       line.reason = turn.credential.kind === 'person' ? 'token_bound' : 'stored_context';
-      line.detail = { state: 'ValidJWT', credentials: 'user' };
+      line.detail = { state: 'ValidJWT', credentials: 'user', sub: principal.claims.sub };
     }
     if (session_id !== turn.session_id) line.detail.former_id = turn.session_id;
     if (!turn.has_started) turn.outlet.started(session_id);

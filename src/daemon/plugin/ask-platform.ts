@@ -45,12 +45,15 @@ async function ask(
     const [misfit] = channelProblems(plugin, channel);
     if (misfit) return failed(misfit.problem, `Right: ${misfit.right}.`);
     if (!channel[question])
-      return { outcome: 'skipped', detail: 'it has no platform to ask, or does not know how' };
+      return {
+        outcome: 'skipped',
+        detail: 'there is nothing to ask: the channel has no check of its platform',
+      };
     try {
       const found = read(await withinTime(channel[question]()));
       const place = environment === 'production' ? null : standInPlace(configured);
       if (found.outcome !== 'failed' || place === null || isAnswered()) return found;
-      const detail = `nobody stands in for its platform at ${place} now; \`agentd simulate\` does while it runs`;
+      const detail = `its platform is simulated at ${place}, which answers only while \`agentd simulate\` runs`;
       return { outcome: 'skipped', detail };
     } finally {
       await channel.stop?.();

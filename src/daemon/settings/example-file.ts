@@ -7,10 +7,10 @@ import { TEXTS_EXAMPLE } from './texts-reference.ts';
 const WIDTH = 100;
 
 const HEAD = [
-  'Configuration of agentd: every setting, at its default. Take the # away from what you change.',
-  'The program finds this file as agentd.yaml in its working directory, or by --config FILE.',
+  'Configuration of agentd: every setting, at its default. Remove the # from a line to change it.',
+  'The program reads agentd.yaml in its working directory, or the file of --config FILE.',
   'Each setting can also be set in the environment or in .env, under the same name; the environment wins.',
-  'Secrets are better kept there. `agentd config check` tells what is wrong, `agentd config show` what holds.',
+  'Keep secrets there. `agentd config check` lists mistakes, `agentd config show` shows the effective values.',
 ];
 
 const PLUGINS = [

@@ -55,7 +55,7 @@ export const TEXTS = {
   ),
   confirm_not_done: prose('Says that an action was declined.', 'Not done: {action}', 'action'),
   confirm_sign_in: prose(
-    'The answer to a confirmation that came without a usable token. It does not say what waits: nobody is known.',
+    'The answer to a confirmation that came without a usable token. It does not name the action, because the person is not known.',
     'Please sign in, and then answer again.',
   ),
   confirm_gone: plain(
@@ -63,7 +63,7 @@ export const TEXTS = {
     'This no longer waits for an answer. Please ask again.',
   ),
   confirm_not_yours: plain(
-    'Shown to a person who presses the button of somebody else.',
+    'Shown to a person who presses another person’s button.',
     'Only the person who was asked can answer this.',
   ),
   confirm_done: prose(
@@ -77,7 +77,7 @@ export const TEXTS = {
     'action',
   ),
   write_unknown: prose(
-    'The end of a reply if nobody knows whether something that the agent did was carried out.',
+    'The end of a reply if it is not known whether an action of the agent was carried out.',
     'It is not known whether this was done: {action}',
     'action',
   ),
@@ -86,7 +86,7 @@ export const TEXTS = {
     'Sorry, I could not answer your message. Please try again later.',
   ),
   budget_notice: prose(
-    'The answer if AGENT_DAILY_TOKENS of a person are used up. {wait} is one of the texts below.',
+    'The answer if a person has used up AGENT_DAILY_TOKENS. {wait} is one of the texts below.',
     'I cannot answer now: what I may use for one person in a day is used up. Please try again in about {wait}.',
     'wait',
   ),

@@ -55,6 +55,8 @@ export interface ConfirmedCall {
   action_id: string;
   tool: string;
   args: ToolArguments;
+  /** An earlier attempt may have been carried out. */
+  again: boolean;
 }
 
 /**
@@ -63,23 +65,18 @@ export interface ConfirmedCall {
  */
 export async function executeConfirmed(
   tools: readonly Tool[],
-  { action_id, tool: name, args }: ConfirmedCall,
+  { action_id, tool: name, args, again }: ConfirmedCall,
   run: ToolRun,
 ): Promise<ToolAnswer> {
-  const write = { action_id, key: action_id };
+  const write = { action_id, key: action_id, again };
   const tool = tools.find((candidate) => candidate.name === name && isOffered(candidate, run));
   if (!tool) {
     const gone = refusal('tool_gone', 'Nothing was done: there is no such tool any more.');
-    await recordOutcome(run, write, gone);
-    return gone.answer;
+    return (await recorded(gone, write, run)).answer;
   }
   return reported(tool, run, async (within) => {
     const prepared = await prepareCall(tool, args, within);
-    if (!('credential' in prepared)) {
-      await recordOutcome(within, write, prepared);
-      return prepared;
-    }
-    return send(prepared, write, within);
+    return 'credential' in prepared ? send(prepared, write, within) : recorded(prepared, write, within);
   });
 }
 
@@ -111,13 +108,12 @@ async function callOnce(
     return ask({ tool, args, complete: prepared.args }, run);
 
   if (!run.journal || !known) return send(prepared, null, run);
-  const { write } = known;
-  const unsent = await record(run.journal, write, { ...call, again: known.state === 'unknown' }, run);
+  const write = { ...known.write, again: known.state === 'unknown' };
+  const unsent = await record(run.journal, write, call, run);
   if (unsent !== null) return unsent;
   if (run.signal.aborted) {
     // The run ended while the write was being recorded: this attempt is not sent.
-    const state = known.state === 'unknown' ? 'unknown' : 'failed';
-    await recordOutcome(run, write, { written: { state, status: null } });
+    await recorded(refusal('aborted', 'Nothing was done: the run has ended.'), write, run);
     run.signal.throwIfAborted();
   }
   return send(prepared, write, run);
@@ -150,12 +146,12 @@ async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
 /** Records that a write is about to be sent. @returns why it is not sent; null: it may be sent */
 async function record(
   journal: CallJournal,
-  write: JournaledWrite,
-  call: JournaledCall & { again: boolean },
+  write: Attempt,
+  call: JournaledCall,
   { log }: ToolRun,
 ): Promise<CallOutcome | null> {
   try {
-    if ((await journal.start(write, call)) === 'started') return null;
+    if ((await journal.start(write, { ...call, again: write.again })) === 'started') return null;
     return refusal('claim_lost', 'This was not done: the conversation goes on elsewhere.');
   } catch (err) {
     log.warn({ err, tool: call.tool.name }, 'a write could not be recorded, so it was not sent');
@@ -163,28 +159,44 @@ async function record(
   }
 }
 
+/** A write that is about to be sent. */
+interface Attempt extends JournaledWrite {
+  /** An earlier attempt may have been carried out. */
+  readonly again: boolean;
+}
+
 /** Steps 7 to 10: the call, and its outcome in the journal. */
-async function send(
-  prepared: PreparedCall,
-  write: JournaledWrite | null,
-  run: ToolRun,
-): Promise<CallOutcome> {
+async function send(prepared: PreparedCall, write: Attempt | null, run: ToolRun): Promise<CallOutcome> {
   const isWrite = prepared.tool.effect === 'write';
   const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
   try {
-    const outcome = withDoubt(await performCall(prepared, key, run), isWrite);
-    await recordOutcome(run, write, outcome);
-    return outcome;
+    const outcome = await performCall(prepared, key, run);
+    return write ? await recorded(outcome, write, run) : isWrite ? withDoubt(outcome) : outcome;
   } catch (error) {
     await recordOutcome(run, write, { written: { state: 'unknown', status: null } });
     throw error;
   }
 }
 
+/** Records what came of an attempt. @returns it, as the agent is told. */
+async function recorded(outcome: CallOutcome, write: Attempt, run: ToolRun): Promise<CallOutcome> {
+  const told = withDoubt(write.again ? afterEarlierAttempt(outcome) : outcome);
+  await recordOutcome(run, write, told);
+  return told;
+}
+
+/** An attempt that fails says nothing of the one before: a 404 may mean that it was carried out, a 409 that it still is. */
+function afterEarlierAttempt(outcome: CallOutcome): CallOutcome {
+  const { state, status = null } = outcome.written ?? {};
+  if (state === 'done') return outcome;
+  const message = 'An earlier attempt at this may have been carried out, and repeating it did not succeed.';
+  return { ...outcome, answer: { ok: false, message }, written: { state: 'unknown', status } };
+}
+
 /** Of a write that may have been carried out, the agent must not say that it failed. */
-function withDoubt(outcome: CallOutcome, isWrite: boolean): CallOutcome {
+function withDoubt(outcome: CallOutcome): CallOutcome {
   const { answer, written } = outcome;
-  if (!isWrite || written?.state !== 'unknown' || answer.ok) return outcome;
+  if (written?.state !== 'unknown' || answer.ok) return outcome;
   const message = `${answer.message} It is not known whether this was done. Say so to the person, and do not repeat it.`;
   return { ...outcome, answer: { ok: false, message } };
 }
@@ -192,7 +204,7 @@ function withDoubt(outcome: CallOutcome, isWrite: boolean): CallOutcome {
 /** A record that cannot be written leaves the write as `started`, which a later run takes for unknown. */
 async function recordOutcome(
   run: ToolRun,
-  write: JournaledWrite | null,
+  write: Attempt | null,
   { written, answer = null }: Pick<CallOutcome, 'written'> & { answer?: ToolAnswer | null },
 ): Promise<void> {
   if (!run.journal || !write) return;

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { TOKEN_PATH } from '../downstream/default-token.ts';
 import { maskTokens } from '../secret.ts';
+import type { SpanSubject } from '../trace/span.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import type { Bearer } from './call-bearers.ts';
@@ -11,8 +12,6 @@ const MAX_TRACED_PATH = 200;
 interface Begins {
   method: string;
   path: string;
-  /** That it goes to. */
-  origin: string;
 }
 
 /** A request that has begun. */
@@ -26,18 +25,20 @@ export interface BegunRequest {
 /** The lines that the requests of one call leave in the trace. */
 export class DownstreamLines {
   readonly #source: string;
+  readonly #subject: SpanSubject;
   readonly #trace: TraceWriter;
   readonly #clock: Clock;
 
   constructor({ source }: Tool, trace: TraceWriter, clock: Clock) {
     // Modules call the business API, as the built-in tools do.
     this.#source = source.kind === 'built-in' || source.kind === 'module' ? 'api' : source.name;
+    this.#subject = source.origin === null ? {} : { origin: source.origin };
     this.#trace = trace;
     this.#clock = clock;
   }
 
-  begin({ method, path, origin }: Begins, bearer: Bearer): BegunRequest {
-    const part = this.#trace.begin('downstream', { origin });
+  begin({ method, path }: Begins, bearer: Bearer): BegunRequest {
+    const part = this.#trace.begin('downstream', this.#subject);
     const started_at = this.#clock.now();
     const detail: NonNullable<TraceLine['detail']> = {
       credentials: bearer.use,

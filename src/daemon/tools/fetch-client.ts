@@ -44,8 +44,8 @@ export class FetchClient {
     for (const name of ['authorization', 'cookie', 'host']) headers.delete(name);
     for (const [name, value] of Object.entries(target.headers)) headers.set(name, value.reveal());
     if (bearer.token) headers.set('authorization', `Bearer ${bearer.token.reveal()}`);
-    const { pathname, origin } = new URL(request.url);
-    const line = this.#lines.begin({ method: request.method, path: pathname, origin }, bearer);
+    const { pathname } = new URL(request.url);
+    const line = this.#lines.begin({ method: request.method, path: pathname }, bearer);
     if (line.traceparent !== null) headers.set('traceparent', line.traceparent);
     const began = performance.now();
     try {

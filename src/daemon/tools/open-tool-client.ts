@@ -49,22 +49,40 @@ export function openToolClient(
       return identityOf(credential);
     },
   });
-  return {
-    client,
-    get usedDefault() {
-      return bearers.usedDefault;
-    },
-    get changed() {
-      return requests.changed;
-    },
-    get status() {
-      return requests.status;
-    },
-    get failure() {
-      return requests.failure;
-    },
-    secrets: bearers.secrets,
-  };
+  return new OpenedCall(client, bearers, requests);
+}
+
+/** A class, since an object with getters of its own costs several times as much. */
+class OpenedCall implements OpenedClient {
+  readonly client: ToolClient;
+  readonly #bearers: CallBearers;
+  readonly #requests: RequestClient;
+
+  constructor(client: ToolClient, bearers: CallBearers, requests: RequestClient) {
+    this.client = client;
+    this.#bearers = bearers;
+    this.#requests = requests;
+  }
+
+  get usedDefault() {
+    return this.#bearers.usedDefault;
+  }
+
+  get changed() {
+    return this.#requests.changed;
+  }
+
+  get status() {
+    return this.#requests.status;
+  }
+
+  get failure() {
+    return this.#requests.failure;
+  }
+
+  get secrets() {
+    return this.#bearers.secrets;
+  }
 }
 
 function identityOf(credential: CallCredential): string {

@@ -108,11 +108,10 @@ export class RequestClient {
   }
 
   async #once(request: ToolRequest, target: SourceTarget, bearer: Bearer): Promise<DownstreamResponse> {
-    const { method, path } = request;
-    const line = this.#lines.begin({ method, path, origin: new URL(target.base_url).origin }, bearer);
+    const line = this.#lines.begin(request, bearer);
     try {
       const response = await this.#access
-        .downstreamOf({ ...this.#tool.source, target })
+        .downstreamOf(this.#tool.source.name, target)
         .send(this.#downstreamRequest(request, target, bearer, line));
       const { status } = response;
       this.status = status;

@@ -8,7 +8,7 @@ import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings/settings.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
-import type { ToolSourceInfo } from './tool.ts';
+import type { SourceTarget } from './tool.ts';
 
 /** What the calls of tools need to leave with their credentials; made once, and shared by all sources. */
 export interface ToolAccess extends CredentialSources {
@@ -16,8 +16,8 @@ export interface ToolAccess extends CredentialSources {
   readonly defaultToken: DefaultToken | null;
   readonly exchange: TokenExchange;
   readonly observer: Pick<Observer, 'downstreamEnded'>;
-  /** The client of a source's address. */
-  downstreamOf(source: ToolSourceInfo & { target: object }): Downstream;
+  /** The client of a source's address. @param name of the source */
+  downstreamOf(name: string, target: SourceTarget): Downstream;
 }
 
 type AccessSettings = Pick<
@@ -65,10 +65,10 @@ export function createToolAccess(
         clock,
       }),
     exchange: createTokenExchange({ clock, timeoutMs, observer }),
-    downstreamOf({ name, target }) {
+    downstreamOf(name, target) {
       const known = clients.get(target);
       if (known) return known;
-      const { base_url } = target as NonNullable<ToolSourceInfo['target']>;
+      const { base_url } = target;
       const isApi = base_url === settings.API_BASE_URL;
       const system = isApi ? {} : { system: `The system \`${name}\`` };
       const client = observedDownstream(

@@ -162,3 +162,25 @@ describe('fields', () => {
     expect(Object.keys(otherOf({}))).toEqual([]);
   });
 });
+
+describe('the language of the visitor', () => {
+  const localeOf = (header: string) =>
+    parseMessage(request({ user_id: 'u', message: 'm' }, { 'accept-language': header })).locale;
+
+  it.each([
+    ['de-DE,de;q=0.9,en;q=0.8', 'de-DE'],
+    ['es', 'es'],
+    [' pt-BR ; q=1, pt', 'pt-BR'],
+    ['zh-Hant-TW, zh', 'zh-Hant-TW'],
+  ])('is the first one of Accept-Language: %s', (header, locale) => {
+    expect(localeOf(header)).toBe(locale);
+  });
+
+  it.each(['', '*', ';q=1', 'x', 'de_DE', 'a'.repeat(100), `de-${'a'.repeat(9)}`, '\u0000de', '<de>'])(
+    'is not known from %j',
+    (header) => {
+      const message = parseMessage(request({ user_id: 'u', message: 'm' }, { 'accept-language': header }));
+      expect('locale' in message).toBe(false);
+    },
+  );
+});

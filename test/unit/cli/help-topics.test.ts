@@ -27,7 +27,7 @@ describe('agentd help', () => {
       expect(stdout).toMatch(new RegExp(`^ {2}help ${name} +${summary.replaceAll('?', '\\?')}$`, 'm'));
   });
 
-  it.each(['operate', 'channels', 'identity'])('has the topic %s', async (name) => {
+  it.each(['operate', 'channels', 'identity', 'support'])('has the topic %s', async (name) => {
     expect(await run('help', name)).toMatchObject({ code: 0, stderr: '' });
   });
 
@@ -49,6 +49,25 @@ describe('agentd help', () => {
       for (const page of named) expect(stdout).toContain(`man ${page.slice(0, -3)}`);
     },
   );
+
+  it('names commands and options that exist for each complaint', async () => {
+    const lines = HELP_TOPICS.flatMap(({ complaints = [] }) =>
+      complaints.flatMap(({ commands }) => commands),
+    );
+    expect(lines.length).toBeGreaterThan(5);
+    for (const line of lines) {
+      const words = line.split(' ').slice(1);
+      const name = [2, 1].map((count) => words.slice(0, count).join(' '));
+      const entry = name.map((one) => COMMANDS.find((command) => command.name === one)).find(Boolean);
+      expect(entry, line).toBeDefined();
+      const options = (await entry?.load())?.options ?? [];
+      for (const flag of line.match(/--[a-z]+/g) ?? [])
+        expect(
+          options.some(({ flags }) => flags.includes(flag)),
+          line,
+        ).toBe(true);
+    }
+  });
 
   it('leads to each command from some topic', () => {
     const led = HELP_TOPICS.flatMap(({ commands }) => commands);

@@ -110,6 +110,23 @@ describe('agentd keys', () => {
     ]);
   });
 
+  it('list and remove say how to remove a key that is in TOKEN_ENCRYPTION_KEY', async () => {
+    configured.settings.TOKEN_ENCRYPTION_KEY = new Secret(`${key(4)},${key(5)}`);
+    const { stderr } = await call(list, [], false);
+    expect(stderr).toContain(
+      `Key ${idOf(key(5))} in TOKEN_ENCRYPTION_KEY is no longer used. Take it out of TOKEN_ENCRYPTION_KEY`,
+    );
+    expect(stderr).not.toContain(`agentd keys remove ${idOf(key(5))}`);
+    await expect(
+      remove.run({ args: [idOf(key(5))], options: {}, out: capturedOutput().out }),
+    ).rejects.toMatchObject({
+      exitCode: 1,
+      message: `key ${idOf(key(5))} is in TOKEN_ENCRYPTION_KEY, which agentd does not change`,
+      advice: expect.stringContaining('Take it out of TOKEN_ENCRYPTION_KEY'),
+    });
+    expect(await audited()).toEqual([]);
+  });
+
   it('rotate has nothing to rotate if sealing is off, or before there is a key', async () => {
     const run = () => rotate.run({ args: [], options: {}, out: capturedOutput().out });
     rmSync(file);

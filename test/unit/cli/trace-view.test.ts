@@ -45,6 +45,25 @@ describe('the time line of a message', () => {
     );
   });
 
+  it.each([
+    [{ state: 'ValidJWT', credentials: 'user', sub: 'ada' }, 'ada', 'The agent acted for the person ada.'],
+    [
+      { state: 'NoJWT', credentials: 'default' },
+      null,
+      'The agent acted for nobody: the tools used the default credentials.',
+    ],
+  ])('says for whom the agent acted: %o', (detail, acted_for, sentence) => {
+    const record = trace('answered', [{ step: 'resolve-principal', verdict: 'ok', detail }]);
+    expect(words(record)).toContain(`\n\n${sentence}\nNothing went wrong`);
+    expect(traceView(record).acted_for).toBe(acted_for);
+  });
+
+  it('says nothing of a person if the message ended before one was known', () => {
+    const record = trace('loop_guard_blocked', [{ step: 'guard', verdict: 'refused', reason: 'rate_limit' }]);
+    expect(words(record)).not.toContain('acted for');
+    expect(traceView(record).acted_for).toBeNull();
+  });
+
   it('explains a refused token once: what happened and what to do', () => {
     const record = trace('answered', [
       { step: 'identify', verdict: 'fallback', reason: 'Token Expired' },

@@ -3,7 +3,9 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../src/daemon/clock.ts';
 import { BodyTooLong, httpRequest } from '../../../src/daemon/downstream/http-request.ts';
+import { TimeLimit } from '../../../src/daemon/time-limit.ts';
 
 let answer: RequestListener;
 let url: URL;
@@ -27,8 +29,10 @@ afterEach(async () => {
   await once(server, 'close');
 });
 
-const send = (method = 'GET', signal = new AbortController().signal) =>
-  httpRequest(url, { method, headers: {}, body: undefined, signal, maxBytes: 1_000 });
+const limitOf = (...signals: AbortSignal[]) => new TimeLimit(systemClock, 60_000, ...signals);
+const READ = { method: 'GET', headers: {}, body: undefined, maxBytes: 1_000 };
+const send = (method = 'GET', ...signals: AbortSignal[]) =>
+  httpRequest(url, { ...READ, method, limit: limitOf(...signals) });
 
 test.each([
   ['gzip', gzipSync],
@@ -94,9 +98,33 @@ test('an abort ends it with the reason of the signal, before, during and in the 
 
 test('a header that could end its line is refused', async () => {
   answer = (_request, response) => response.end();
-  const request = { method: 'GET', body: undefined, signal: new AbortController().signal, maxBytes: 9 };
-  await expect(httpRequest(url, { ...request, headers: { 'X-A': 'a\r\nX-B: c' } })).rejects.toThrow(
-    TypeError,
-  );
+  await expect(
+    httpRequest(url, { ...READ, limit: limitOf(), headers: { 'X-A': 'a\r\nX-B: c' } }),
+  ).rejects.toThrow(TypeError);
   expect(sockets).toEqual([]);
+});
+
+test('an address of IPv6 is no name to look up', async () => {
+  const closed = new URL('http://[::1]:1/');
+  await expect(httpRequest(closed, { ...READ, limit: limitOf() })).rejects.toMatchObject({
+    syscall: 'connect',
+    address: '::1',
+  });
+});
+
+test('an answer that breaks off is a failure', async () => {
+  answer = (_request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('{"a":', () => response.destroy());
+  };
+  await expect(send()).rejects.toThrow();
+});
+
+test('path and query are sent as the address has them, and its fragment is not', async () => {
+  let asked: string | undefined;
+  answer = (request, response) => {
+    asked = request.url;
+    response.end();
+  };
+  await httpRequest(new URL('/a%20b/%E2%82%AC?x=1&y=%20#f', url), { ...READ, limit: limitOf() });
+  expect(asked).toBe('/a%20b/%E2%82%AC?x=1&y=%20');
 });

@@ -5,6 +5,7 @@ import { TurnJournal } from '../../../src/daemon/journal/turn-journal.ts';
 import { carryOut } from '../../../src/daemon/message/carry-out.ts';
 import { actionTextRecord } from '../../../src/daemon/tools/action-texts.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
+import type { Sent } from '../../../src/daemon/tools/tool.ts';
 import { ada, anAction } from '../../contract/fixtures.ts';
 import { claimSession } from '../../contract/store-writes.ts';
 import { collectLog } from '../../support/log-lines.ts';
@@ -64,12 +65,24 @@ describe('the known answer of a call that an earlier run has made', () => {
   });
 });
 
+const answered = (status: number): Sent => ({ outcome: 'answered', status, result: null });
+const unreachable: Sent = {
+  outcome: 'failed',
+  reached: false,
+  reason: 'unreachable',
+  message: 'Out of reach.',
+};
+
 describe('a call that an earlier run may have made', () => {
   it.each([
-    ['done', 200],
-    ['failed', 409],
-    ['unknown', 503],
-  ])('is recorded as %s if the API answers its repetition with %i', async (state, status) => {
+    ['done', answered(200)],
+    // The attempt before may have deleted it, or be under way.
+    ['unknown', answered(404)],
+    ['unknown', answered(409)],
+    ['unknown', answered(503)],
+    ['unknown', unreachable],
+    ['unknown', { outcome: 'sign_in_needed' }],
+  ] as const)('is recorded as %s if its repetition comes to %j', async (state, sent) => {
     const { services, store } = await stepWorld();
     const claim = await claimSession(store, 's');
     const claims = { session: claim, key: null };
@@ -82,7 +95,7 @@ describe('a call that an earlier run may have made', () => {
       source,
       effect: 'write',
       idempotent: true,
-      send: async () => ({ outcome: 'answered', status, result: null }),
+      send: async () => sent,
     });
     services.tools = createRegistry([fixedSource(source, [tool])], {
       access: accessTo(API),
@@ -96,7 +109,17 @@ describe('a call that an earlier run may have made', () => {
       { actions: store.actions, seal: services.seal },
     );
     const settlement = { kind: 'confirmed', action: earlier[0], resumed: true };
-    await carryOut(settlement as never, { claim } as never, services, aToolRun({ journal }), journal);
-    expect(await store.actions.find('a')).toMatchObject({ state, status, attempt: 2 });
+    const carriedOut = await carryOut(
+      settlement as never,
+      { claim } as never,
+      services,
+      aToolRun({ journal }),
+      journal,
+    );
+    if (state === 'unknown')
+      expect(carriedOut?.told.answer).toMatchObject({
+        message: expect.stringContaining('It is not known whether'),
+      });
+    expect(await store.actions.find('a')).toMatchObject({ state, attempt: 2 });
   });
 });

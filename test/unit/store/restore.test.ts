@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BackupFailed, RestoreRefused, StoreLocked } from '../../../src/daemon/store/failures.ts';
 import { restoreSqliteStore } from '../../../src/daemon/store/sqlite/restore.ts';
 import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
-import { aSession } from '../../contract/fixtures.ts';
+import { aPendingAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 
 // agentd-backup(1), agentd-restore(1).
@@ -65,6 +65,26 @@ describe('a backup', () => {
       ]);
     },
   );
+
+  it('brings back no question: its action may have been carried out since', async () => {
+    let store = open();
+    const session = aSession(clock.now());
+    await saveSession(store, session);
+    const claim = await store.sessions.claim(session.session_id);
+    if (claim === null) throw new Error('somebody else holds it');
+    const pending = aPendingAction(session);
+    const turn = { record: aTurn(), ttl_ms: 60_000 };
+    await store.commitTurn(claim, { turn, trace: aTrace(session), pending });
+    await store.maintenance.backup(backup);
+    expect(await store.actions.settle(claim, pending.action_id, 'started', 'turn')).toBe('settled');
+    await store.close();
+
+    restoreSqliteStore(path, backup);
+    store = open();
+    expect(await store.actions.pendingIn(session.session_id)).toEqual([]);
+    expect(await store.actions.find(pending.action_id)).toMatchObject({ state: 'withdrawn' });
+    await store.close();
+  });
 
   it('holds all that was committed, can be read by its owner alone, and comes back', async () => {
     const store = open();

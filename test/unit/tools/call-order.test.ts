@@ -255,7 +255,7 @@ describe('a journal that fails', () => {
 });
 
 describe('a confirmed call', () => {
-  const confirmed = { action_id: 'action-9', tool: 'cancel', args: { id: 'A' } };
+  const confirmed = { action_id: 'action-9', tool: 'cancel', args: { id: 'A' }, again: false };
   const execute = ({ tool, journal, confirmation, trace, logged }: ReturnType<typeof scene>) => {
     return executeConfirmed([tool], confirmed, aToolRun({ trace, log: logged.log, journal, confirmation }));
   };

@@ -146,7 +146,7 @@ describe('a result of another origin', () => {
   it('marks them also if the call was confirmed', async () => {
     const tool = toolFrom('https://docs.example.com', answered, { confirm: 'always', effect: 'write' });
     await withRequestContext(contextOf(null, { memory }), () =>
-      executeConfirmed([tool], { action_id: 'a', tool: 'look', args: {} }, runOf(KNOWN)),
+      executeConfirmed([tool], { action_id: 'a', tool: 'look', args: {}, again: false }, runOf(KNOWN)),
     );
     await call('remember', { text: 'after' });
     expect(await tainted()).toEqual([true]);

@@ -82,8 +82,8 @@ export class Panel {
       'dialog',
       { 'aria-labelledby': 'title' },
       h(
-        'header',
-        {},
+        'div',
+        { class: 'head' },
         h('span', { class: 'mark' }, icon('chat')),
         h('div', { class: 'name' }, title, h('p', { class: 'status' }, h('i'), this.#status)),
         iconButton('restart', texts.restart, 'quiet', startOver),

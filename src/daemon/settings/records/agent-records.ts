@@ -6,7 +6,7 @@ export const AGENT_RECORDS = [
     name: 'AGENT_RUNTIME',
     kind: 'string',
     sentence:
-      '`builtin`, `llm`, or the path of a module; unset, `llm` where AGENT_MODEL is set, else `builtin`.',
+      '`builtin`, `llm`, or the path of a module; unset, `llm` if AGENT_MODEL is set, else `builtin`.',
   },
   {
     name: 'AGENT_MODEL',

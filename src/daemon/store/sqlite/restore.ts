@@ -23,6 +23,7 @@ export function restoreSqliteStore(path: string, file: string): string | null {
   try {
     copyPrivately(file, copy);
     verify(copy, file);
+    withdrawQuestions(copy, file);
     return replace(path, copy);
   } finally {
     for (const left of [copy, `${copy}-wal`, `${copy}-shm`]) rmSync(left, { force: true });
@@ -68,6 +69,29 @@ function verify(copy: string, file: string): void {
   } finally {
     db?.close();
   }
+}
+
+/**
+ * The person may have answered since the backup, and the action been carried out: a second answer, or the same one again,
+ * must not carry it out again.
+ */
+function withdrawQuestions(copy: string, file: string): void {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(copy, { fileMustExist: true });
+    // A backup of an earlier version may have no actions.
+    if (!db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'actions'").get()) return;
+    db.prepare("UPDATE actions SET state = 'withdrawn', finished_at = ? WHERE state = 'pending'").run(
+      Date.now(),
+    );
+    emptyLog(db);
+  } catch (cause) {
+    const words = cause instanceof Error ? cause.message : String(cause);
+    throw new RestoreRefused(file, `its copy cannot be prepared: ${words}`, { cause });
+  } finally {
+    db?.close();
+  }
+  sync(copy);
 }
 
 function replace(path: string, copy: string): string | null {

@@ -42,24 +42,27 @@ export function rowOf({
   };
 }
 
-export function sessionOf({
-  generated,
-  space,
-  bound_user_id,
-  bound_person,
-  metadata,
-  client,
-  ...row
-}: SessionRow): Session {
-  return {
-    ...row,
-    namespace: space,
-    ...(client === null ? {} : { client }),
-    generated: generated === 1,
+/** Member by member: it is called for each message and each tool call, and a spread costs several times as much. */
+export function sessionOf(row: SessionRow): Session {
+  const { bound_user_id, bound_person, client } = row;
+  const session: Session = {
+    session_id: row.session_id,
+    former_id: row.former_id,
+    user_id: row.user_id,
+    platform: row.platform,
+    namespace: row.space,
+    generated: row.generated === 1,
+    owner: row.owner,
     credential_owner:
       bound_user_id === null || bound_person === null
         ? null
         : { user_id: bound_user_id, person: bound_person },
-    metadata: JSON.parse(metadata) as Session['metadata'],
+    metadata: JSON.parse(row.metadata) as Session['metadata'],
+    turns: row.turns,
+    created_at: row.created_at,
+    last_active_at: row.last_active_at,
+    expires_at: row.expires_at,
   };
+  if (client !== null) session.client = client;
+  return session;
 }

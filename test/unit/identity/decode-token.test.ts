@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { decodePayload, decodeToken, TOKEN_MAX } from '../../../src/daemon/identity/decode-token.ts';
+
+const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const header = part({ alg: 'HS256' });
+
+test.each([
+  ['a whole token', `${header}.${part({ sub: 'u', email: 'e', exp: 1 })}.c2ln`],
+  ['one without claims', `${header}.${part({})}.c2ln`],
+  ['a payload that is no object', `${header}.${part([1])}.c2ln`],
+  ['a payload that is no JSON', `${header}.bm8.c2ln`],
+  ['two parts', `${header}.${part({ sub: 'u' })}`],
+  ['an empty part', `${header}..c2ln`],
+  ['white space', ` ${header}.${part({ sub: 'u' })}.c2ln`],
+  ['too long', `${header}.${part({ sub: 'x'.repeat(TOKEN_MAX) })}.c2ln`],
+])('the payload alone is decoded as with the whole token: %s', (_name, token) => {
+  expect(decodePayload(token)).toEqual(decodeToken(token).payload);
+});
+
+test('the payload is decoded, whatever the header is', () => {
+  expect(decodePayload(`x.${part({ sub: 'u' })}.c2ln`)).toEqual({ sub: 'u' });
+});
