@@ -17,6 +17,7 @@ export const SLOW = [
   'test/contract/postgres.test.ts',
   'test/contract/redis-cluster.test.ts',
   'test/contract/redis.test.ts',
+  'test/contract/same-answers.test.ts',
   'test/simulation/simulation.test.ts',
   'test/unit/channel/markdown-limits.test.ts',
   'test/unit/channel/markdown-split.test.ts',
@@ -31,6 +32,7 @@ export const SLOW = [
   'test/unit/store/limits.test.ts',
   'test/unit/store/resident-state.test.ts',
   'test/unit/store/small-disk.test.ts',
+  'test/unit/tools/mcp/persons.test.ts',
   'test/unit/tools/mcp/stdio.test.ts',
   'test/unit/tools/openapi/real-documents.test.ts',
 ];
