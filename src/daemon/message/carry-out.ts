@@ -8,7 +8,7 @@ import { ClaimLost } from '../store/claim-lost.ts';
 import { actionTextRecord } from '../tools/action-texts.ts';
 import { executeConfirmed, type ToolRun } from '../tools/bind-tools.ts';
 import type { ToolArguments } from '../tools/tool.ts';
-import type { Answering, Deduplicated, Locked, Settlement } from './turn.ts';
+import type { Answering, Deduplicated, Locked, Resolved, Settlement } from './turn.ts';
 import { turnKey } from './turn-key.ts';
 
 type Confirmed = Extract<Settlement, { kind: 'confirmed' }>;
@@ -38,14 +38,14 @@ const UNREADABLE: ToolAnswer = {
  */
 export async function carryOut(
   { action, resumed }: Confirmed,
-  turn: Answering & Deduplicated & Locked,
+  turn: Answering & Deduplicated & Locked & Resolved,
   services: Services,
   run: ToolRun,
   journal: Pick<TurnJournal, 'repeat'>,
 ): Promise<CarriedOut | null> {
   const { action_id, tool } = action;
   const answer = resumed
-    ? await resume(action, services, run, journal)
+    ? await resume(action, turn, services, run, journal)
     : await begin(action, turn, services, run);
   if (answer === null) return null;
   return { action_id, told: { tool, summary: summaryOf(action, services.seal), answer } };
@@ -66,6 +66,7 @@ async function begin(
 /** An earlier run of the message confirmed the action, and the process died: what is known of the call is the answer. */
 async function resume(
   action: Action,
+  { principal }: Resolved,
   services: Services,
   run: ToolRun,
   journal: Pick<TurnJournal, 'repeat'>,
@@ -78,7 +79,8 @@ async function resume(
     if (tool?.source.foreign !== false) await requestContext()?.memory?.noteForeignResult();
     return JSON.parse(known) as ToolAnswer;
   }
-  if (!tool?.idempotent) return UNKNOWN;
+  // Who signed in since has not confirmed it.
+  if (!tool?.idempotent || action.person !== principal.person) return UNKNOWN;
   const outcome = await journal.repeat(action_id);
   if (outcome === 'lost') throw new ClaimLost();
   return outcome === 'gone' ? UNKNOWN : call(action, services, run, { again: true });

@@ -72,9 +72,15 @@ function labelOf(says: AnswerFacts['says'], texts: LocalTexts): string {
   return texts.say(says === 'confirm' ? 'confirm_button' : 'decline_button');
 }
 
-/** The action that an earlier run of this message settled, if the process died after it. */
-function settledBefore({ begun }: Turn): Action | undefined {
-  return begun.earlier.find(({ principal, state }) => principal !== null && state !== 'withdrawn');
+/**
+ * The action that an earlier run of this message settled, if the process died after it. Not that of a person who is linked
+ * no more: whoever is linked now learns nothing of it.
+ */
+function settledBefore({ begun, principal: { person } }: Turn): Action | undefined {
+  const isTheirs = (action: Action) => action.person === null || action.person === person;
+  return begun.earlier.find(
+    (action) => action.principal !== null && action.state !== 'withdrawn' && isTheirs(action),
+  );
 }
 
 function again(action: Action, turn: Turn, services: Services, texts: LocalTexts): Settlement {

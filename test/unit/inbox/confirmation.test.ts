@@ -311,6 +311,30 @@ describe('a process that dies around a confirmation', () => {
     expect(world.calls).toMatchObject([{ key: id }]);
   });
 
+  it('tells nothing of it to another person who was linked since, and makes no call for them', async () => {
+    world = await ConfirmationWorld.open({ tool: { idempotent: true } });
+    await signIn('ada');
+    const id = await ask();
+    await world.post('yes');
+    await dieAfterSettling(id, 'started');
+    await signIn('ada', 'bert');
+    await world.settle();
+    expect(world.sent.at(-1)?.text).toBe('You said: yes');
+    expect(world.turns.at(-1)?.confirmed).toBeNull();
+    expect(world.calls).toEqual([]);
+  });
+
+  it('does not make the call of nobody again for a person who signed in since', async () => {
+    world = await ConfirmationWorld.open({ tool: { idempotent: true } });
+    const id = await ask();
+    await world.post('yes');
+    await dieAfterSettling(id, 'started');
+    await signIn('ada');
+    await world.settle();
+    expect(world.sent.at(-1)?.text).toContain('not known whether it was done');
+    expect(world.calls).toEqual([]);
+  });
+
   it('after it declined the action, says so in the next run', async () => {
     const id = await ask();
     await world.post('no');

@@ -111,7 +111,7 @@ describe('a call that an earlier run may have made', () => {
     const settlement = { kind: 'confirmed', action: earlier[0], resumed: true };
     const carriedOut = await carryOut(
       settlement as never,
-      { claim } as never,
+      { claim, principal: { person: null } } as never,
       services,
       aToolRun({ journal }),
       journal,
