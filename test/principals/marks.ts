@@ -1,18 +1,18 @@
 /**
  * Marks are words that appear nowhere else: one in each message, one in each person's data. Whoever reads a
- * mark has learned what it stands for.
+ * mark has learned what it stands for. They begin with so many letters that no random id has one within it.
  */
-export const MARK = /kz[mp]\d+q[a-z0-9]+/;
-const MARKS = /kz[mp]\d+q[a-z0-9]+/g;
+export const MARK = /kzqxj[mp]\d+q[a-z0-9]+/;
+const MARKS = /kzqxj[mp]\d+q[a-z0-9]+/g;
 
 /** A word of one message. @param history number of the history that it belongs to */
 export function messageMark(history: number, message: number): string {
-  return `kzm${history}q${message}`;
+  return `kzqxjm${history}q${message}`;
 }
 
 /** A word in the data that the business system holds of one person. */
 export function dataMark(history: number, person: string): string {
-  return `kzp${history}q${person}`;
+  return `kzqxjp${history}q${person}`;
 }
 
 /** The marks in a text, each once, sorted. */
