@@ -1,20 +1,20 @@
 #!/bin/sh
 ':' //; exec node -- "$0" "$@"
 /**
- * Checks the version of Node.js, then imports the program. It is written in old JavaScript, so that a Node.js that is too
- * old for the program can run it, and reports its version or hands over to the pinned one.
+ * Checks the version of Node.js, then imports the program. It is written in old JavaScript, so that a Node.js that is
+ * too old for the program can run it, and reports its version or starts the pinned Node.js instead.
  *
  * A shell runs the second line, which Node.js reads as a string and a comment. The reason is that Node.js has its own
- * option `--env-file`: it searches all arguments for it, also those of the program, and exits with 9 if the file does not
- * exist; it ignores arguments after `--`. (`env -S node --` in the first line would need no shell, but BusyBox has no
- * `-S`.)
+ * option `--env-file`: it searches all arguments for this option, including those of the program, and exits with 9 if
+ * the file does not exist; it ignores arguments after `--`. (`env -S node --` in the first line would need no shell,
+ * but BusyBox has no `-S`.)
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const NEEDED = [22, 18];
 const EXIT_CONFIG = 78;
-/** Set for the pinned Node.js, so that it does not hand over again if it is too old, too. */
+/** Set for the pinned Node.js, so that it does not start another one if it is too old as well. */
 const HANDED_OVER = 'AGENTD_HANDED_OVER';
 
 const program = new URL('../dist/src/cli/main.js', import.meta.url);
@@ -61,7 +61,7 @@ async function handOver() {
 /** A launcher that was killed cannot pass a signal on, but the channel that it opened closes with it. */
 function stopWithLauncher() {
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
-  // A command that is done does not wait for its launcher.
+  // A command that has finished does not wait for its launcher.
   if (process.channel) process.channel.unref();
 }
 

@@ -1,10 +1,10 @@
 /**
- * Names of the bundled channels. They are reserved whether the channel is active or not: no plugin may use one, and
- * no web client may name a session that begins like one of theirs.
+ * Names of the bundled channels. They are reserved whether the channel is active or not: no plugin may use one, and no
+ * web client may name a session with the prefix of their sessions.
  */
 export const RESERVED_CHANNEL_NAMES = ['webchat', 'sse', 'teamchat', 'phonechat', 'msgbot'] as const;
 
-/** Sample values for help and manual pages, which work as they are. */
+/** Sample values for help and manual pages. They work unchanged. */
 export const EXAMPLE = {
   channel: 'teamchat',
   user: 'U0ADA',

@@ -24,7 +24,7 @@ export function pageText({ name, section, summary, sections }: PageText): string
     .concat('\n');
 }
 
-/** Plain sentences, with code in backticks. Settings become code, and names of pages links. */
+/** Plain sentences, with code in backticks. Settings become code, and names of pages become links. */
 export function prose(plain: string): string {
   return plain
     .split(/(`[^`]+`)/)
@@ -38,7 +38,7 @@ export function prose(plain: string): string {
     .join('');
 }
 
-/** What Markdown would take for a mark. */
+/** Escapes characters that Markdown would read as marks. */
 function escaped(plain: string): string {
   return plain.replace(/[\\*<[]/g, '\\$&');
 }
@@ -52,7 +52,7 @@ export function pageLink(name: string, section: string): string {
   return `[${name}(${section})](${name}.${section}.md)`;
 }
 
-/** In the order that manuals have: by section, then by name. */
+/** In the usual order of manuals: by section, then by name. */
 export function seeAlso(references: readonly (readonly [name: string, section: string])[]): string {
   return references
     .toSorted(([a, x], [b, y]) => x.localeCompare(y) || a.localeCompare(b))

@@ -1,13 +1,13 @@
 /**
- * Writes a manual page as mdoc(7), the language of man(1). It knows the part of Markdown that the pages use, and throws
- * for any other. A list whose items begin `term: `, where the term starts with code or strong text, becomes a list of
- * terms.
+ * Writes a manual page as mdoc(7), the language of man(1). It supports the part of Markdown that the pages use, and
+ * throws for anything else. A list whose items begin `term: `, where the term starts with code or strong text, becomes
+ * a list of terms.
  */
 import type { Token } from 'markdown-it';
 import { type Page, titleOf } from './page.ts';
 import { code, literal, quoted, text } from './roff.ts';
 
-/** Date of the pages; changed with a release, so that building them again changes nothing. */
+/** Date of the pages. It is changed only with a release, so that building them again changes nothing. */
 const DATE = 'November 22, 2026';
 
 /** The address of another page. */
@@ -38,7 +38,7 @@ class BlockWriter {
   /** The lines of all blocks up to the end of the block around them. */
   blocks(): string[] {
     const lines: string[] = [];
-    // A paragraph is set apart from what it follows, but not from a heading or the beginning of an item.
+    // A paragraph is separated from the previous block, but not from a heading or the beginning of an item.
     let follows = false;
     for (let open = this.#next(); open !== undefined && open.nesting !== -1; open = this.#next()) {
       if (open.type === 'paragraph_open') {
@@ -54,7 +54,7 @@ class BlockWriter {
     return this.#tokens[this.#at++];
   }
 
-  /** The marks and text of a block that holds no blocks; the block ends behind it. */
+  /** The marks and text of a block that contains no other blocks. */
   #inline(): readonly Token[] {
     const children = this.#next()?.children ?? [];
     this.#at++;
@@ -115,7 +115,7 @@ class BlockWriter {
   }
 }
 
-/** The term that an item defines, as roff, and the definition. Null: it defines none. */
+/** The term that an item defines, as roff, and the definition. Null if it does not define a term. */
 function splitTerm(tokens: readonly Token[]): { term: string; body: Token[] } | null {
   const begin = tokens.find(({ type, content }) => type !== 'text' || content !== '');
   if (begin?.type !== 'code_inline' && begin?.type !== 'strong_open') return null;
@@ -135,7 +135,7 @@ function withContent(token: Token, content: string): Token {
   return Object.assign(Object.create(Object.getPrototypeOf(token)), token, { content });
 }
 
-/** Stands for a blank within code, which does not break a line, and for the macro of that number. */
+/** Placeholders: for a space inside code, at which no line is broken, and for the macro with a number. */
 const BLANK = '\u{E000}';
 const MACRO = /\u{E001}(\d+)\u{E002}/u;
 
@@ -153,7 +153,7 @@ function writeInline(tokens: readonly Token[]): string[] {
   return lines.filter((line) => line !== '').map((line) => line.replaceAll(BLANK, ' '));
 }
 
-/** Text, with each macro on a line that also holds what touches it. */
+/** Text, with each macro on a line together with the text that touches it. */
 function writeSentence(sentence: string, macros: readonly string[]): string[] {
   const lines: string[] = [];
   let words: string[] = [];
@@ -172,7 +172,7 @@ function writeSentence(sentence: string, macros: readonly string[]): string[] {
       if (MACRO.test(after)) throw new TypeError(`two links touch each other: ${sentence}`);
       lines.push(
         [
-          // What is escaped is no punctuation that mdoc would set apart.
+          // mdoc does not treat escaped text as punctuation.
           before === '' ? '.' : `.No ${quoted(`\\&${before}`, true)} Ns `,
           macros[Number(found[1])],
           /^[.,;:?!)]*$/.test(after)
@@ -209,7 +209,7 @@ function mark(token: Token): string {
     case 'softbreak':
       return ' ';
     case 'code_inline':
-      // Nothing hyphenates what may be copied.
+      // Code that may be copied is not hyphenated.
       return `\\fB\\%${code(token.content).replaceAll(' ', `${BLANK}\\%`)}\\fR`;
     case 'strong_open':
       return '\\fB';

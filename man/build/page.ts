@@ -19,7 +19,7 @@ export interface Heading {
 
 const parser = new MarkdownIt({ html: true });
 
-/** @throws if the page does not begin as a page must. */
+/** @throws if the page does not begin with such a heading. */
 export function readPage(markdown: string): Page {
   const tokens = parser.parse(markdown, {}).filter(({ type }) => type !== 'html_block');
   const [open, title] = tokens;
@@ -50,7 +50,7 @@ export function linksOf({ tokens }: Page): string[] {
     .flatMap((token) => (token.type === 'link_open' ? [String(token.attrGet('href'))] : []));
 }
 
-/** As GitHub and others make it. */
+/** The fragment, as GitHub and other forges generate it. */
 function anchorOf(title: string): string {
   return title
     .toLowerCase()

@@ -1,6 +1,8 @@
 /** Escapes text for roff, the language under mdoc(7). */
 
-/** Text as it is; what roff would take for its own is escaped. A line that begins with a dot is left to the caller. */
+/**
+ * Plain text, with the characters escaped that roff would interpret. The caller handles lines that begin with a dot.
+ */
 export function text(plain: string): string {
   return plain
     .replaceAll('\\', '\\e')
@@ -18,12 +20,12 @@ const EXACT: Readonly<Record<string, string>> = {
   '~': '\\(ti',
 };
 
-/** Code, to be copied from a terminal: none of its signs is made prettier. */
+/** Code that can be copied from a terminal: roff must not replace any of its characters with typographic ones. */
 export function code(plain: string): string {
   return text(plain).replace(/[-'`^~]/g, (sign) => EXACT[sign] ?? sign);
 }
 
-/** Lines that are shown as they are. */
+/** Lines that are shown unchanged. */
 export function literal(lines: string): string {
   return code(lines.replace(/\n$/, '')).replace(/^(?=\.)/gm, '\\&');
 }

@@ -1,6 +1,6 @@
 import type { Entity, Written } from './read-update.ts';
 
-/** The bot's identity. The name, and an id that is not part of the token, are null until the platform has told them. */
+/** The bot's identity. The name, and an id that is not part of the token, are null until the platform has sent them. */
 export interface BotName {
   id: number | null;
   /** Without the `@`. */
@@ -30,7 +30,7 @@ const COMMAND = /^\/([a-z0-9_-]{1,32})(?:@([a-z0-9_]{1,64}))?(?=\s|$)/i;
 
 /**
  * Decides whether a message is for the bot. In a private chat every message is. In a group, it must mention the bot,
- * reply to it, or begin with a command that names no other bot.
+ * reply to it, or begin with a command that does not name another bot.
  */
 export function addressed(written: Written, bot: BotName): Addressed {
   const calls = written.entities.filter((entity) => isBots(entity, written.text, bot));

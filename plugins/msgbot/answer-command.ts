@@ -4,7 +4,7 @@ import { signedIn, TEXTS } from './texts.ts';
 
 export interface CommandAnswer {
   text: string;
-  /** Delete the message: it holds a token. */
+  /** Whether to delete the message, because it contains a token. */
   hidesMessage: boolean;
 }
 

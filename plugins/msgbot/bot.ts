@@ -3,7 +3,7 @@ import type { BotName } from './address.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 
-/** Wait before the next question to the platform, ms. It doubles each time, and nothing makes it shorter. */
+/** Wait before the platform is asked again, ms. It doubles each time, and is never reset. */
 const FIRST_MS = 1000;
 const LONGEST_MS = 60_000;
 
@@ -21,7 +21,7 @@ export class Bot implements BotName {
   readonly #scope: Pick<ChannelScope, 'log' | 'now' | 'simulated'>;
   readonly #known = Promise.withResolvers<void>();
   #isStopped = false;
-  /** The platform was asked for the name and did not answer, although it should. */
+  /** Whether the platform was asked for the name and did not answer, although it should have. */
   #isMissed = false;
   #askedAt = 0;
   #cutWaitShort: () => void = () => undefined;
@@ -32,7 +32,7 @@ export class Bot implements BotName {
     this.#scope = scope;
   }
 
-  /** Starts to ask, without waiting for the answer. */
+  /** Starts asking, without waiting for the answer. */
   start(): void {
     this.#askUntilKnown().catch((error: unknown) =>
       this.#scope.log.error({ err: error }, 'the bot stopped asking the platform for its name'),
@@ -53,7 +53,7 @@ export class Bot implements BotName {
     };
   }
 
-  /** Resolves when the name is known, or the time is over. It asks at once if the next question is not due yet. */
+  /** Resolves when the name is known, or after `ms`. Asks at once if the next attempt is not due yet. */
   async whenKnown(ms: number): Promise<void> {
     if (this.#scope.now() - this.#askedAt >= FIRST_MS) this.#cutWaitShort();
     const { promise: timeIsUp, resolve } = Promise.withResolvers<void>();
@@ -92,7 +92,7 @@ export class Bot implements BotName {
       if (typeof username !== 'string' || username === '')
         throw new PlatformFailure(null, 'it answered without a name');
       this.username = username;
-      // A stand-in for the platform may know the bot by another id.
+      // A simulator of the platform may know the bot by another id.
       if (Number.isSafeInteger(me?.id)) this.id = Number(me?.id);
       this.#isMissed = false;
       this.#scope.log.info({ bot: this.id, username }, 'the platform knows the bot');

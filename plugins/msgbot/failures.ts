@@ -31,8 +31,8 @@ const REFUSALS: readonly { code: number | readonly [number, number]; words?: Reg
   { code: 404, words: /^Not Found$/, is: 'credentials' },
   { code: 400, words: /can't parse entities/i, is: 'markup' },
   { code: 400, words: /message to delete not found/i, is: 'gone' },
-  // 403: the person blocked the bot, the group removed it, the account was deleted, or the bot wrote to a stranger
-  // first.
+  // 403: the person blocked the bot, the group removed it, the account was deleted, or the bot wrote first to somebody
+  // who has not written to it.
   { code: 403, is: 'refused' },
   // 400: chat not found, message is too long, TOPIC_CLOSED, message thread not found, not enough rights, …
   { code: 400, is: 'refused' },
@@ -44,7 +44,7 @@ interface Parameters {
   retry_after?: number;
 }
 
-/** A failed call. Its message is for operators and holds no secret. */
+/** A failed call. Its message is for operators and contains no secrets. */
 export class PlatformFailure extends Error {
   readonly refusal: Refusal;
   readonly retryAfterSeconds: number | undefined;
@@ -67,7 +67,7 @@ export class PlatformFailure extends Error {
     this.platform = platformOf(this.refusal, code);
   }
 
-  /** The same call would be refused again. */
+  /** Whether the same call would be refused again. */
   get isFinal(): boolean {
     return this.refusal !== 'rate' && this.refusal !== 'outage';
   }

@@ -10,10 +10,10 @@ import { TEXTS } from './texts.ts';
 /** A shorter secret can be guessed. */
 const SECRET_MIN = 16;
 
-/** Largest update that is accepted, bytes. The Bot API server itself keeps no update above 524,288 bytes. */
+/** Largest update that is accepted, bytes. The Bot API server itself stores no update larger than 524,288 bytes. */
 const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** A Telegram bot: updates arrive by webhook (Bot API), and replies are calls of its methods. */
+/** A Telegram bot: updates arrive through a webhook (Bot API), and replies are calls of its methods. */
 const msgbot: ChannelPlugin = {
   name: 'msgbot',
   apiVersion: 1,
@@ -95,7 +95,7 @@ function createMsgbot(scope: ChannelScope): Channel {
           {},
           'MSGBOT_BOT_TOKEN does not look like a token from BotFather, such as 123456:AAE...',
         );
-      // Not awaited: the daemon starts although the platform may be out of reach.
+      // Not awaited: the daemon starts even if the platform is out of reach.
       bot.start();
     },
     send: (reply) => sender.send(reply),

@@ -29,7 +29,7 @@ export interface Place {
   reply_to: JsonObject;
   /** Identifies the message, and each edit of it that gets its own answer. */
   message_id: string;
-  /** Language of the sender's app; null: the platform does not say. */
+  /** Language of the sender's app; null if the platform does not report it. */
   locale: string | null;
 }
 
@@ -54,7 +54,7 @@ export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): 
 }
 
 function ownCommand(written: Written, command: Command): Parsed {
-  // A greeting is answered once, also after an edit. A sign-in is answered again after an edit.
+  // A greeting is answered only once, even if it is edited. A sign-in is answered again after an edit.
   if (written.edited !== null && command.name !== 'service_auth')
     return { kind: 'nothing', why: 'an edited command' };
   const { id, user, place, forwarded } = written;
@@ -86,7 +86,7 @@ function withoutWords(
   return place === 'group' && asItCame !== '' ? 'empty' : 'nothing';
 }
 
-/** The message as the contract has it. */
+/** The message in the form of the contract. */
 export function messageOf(written: Written, text: string): IncomingMessage {
   const { chat, topic, user, name, language, sent_at, place } = written;
   return {

@@ -7,7 +7,9 @@ export interface Part {
   reply_markup?: { inline_keyboard: { text: string; callback_data: string }[][] };
 }
 
-/** A reply as messages. The question has two buttons, unless it takes several messages: then words answer it. */
+/**
+ * A reply as messages. The question has two buttons, unless it takes several messages. People then answer with words.
+ */
 export async function partsOf(text: string, confirmation: ReplyConfirmation | undefined): Promise<Part[]> {
   const [only, ...more] = confirmation === undefined ? [] : await render(confirmation.question);
   if (confirmation === undefined || only === undefined || more.length > 0) return plain(await render(text));

@@ -5,19 +5,19 @@ import { readUpdate } from './read-update.ts';
 /** The press of a button (Bot API, "CallbackQuery"). The platform waits until the query is answered. */
 export interface Press {
   query_id: string;
-  /** Null: the button is none of a question. */
+  /** Null if the button does not belong to a question. */
   message: IncomingMessage | null;
 }
 
 /**
- * The press in an update. Null if there is none. No payload makes it throw. Who pressed, and where, comes from the
+ * The press in an update. Null if there is none. No payload makes it throw. The sender and the chat come from the
  * platform, never from the data of the button.
  */
 export function readPress(update: Readonly<Record<string, unknown>>): Press | null {
   const { id, from, message, data } = object(update.callback_query) ?? {};
   if (typeof id !== 'string' || !/^[\x21-\x7e]{1,64}$/.test(id)) return null;
   const confirm = readPressPayload(data);
-  // The message is the bot's; the person who pressed writes, as it were, in its place.
+  // The message is the bot's. The person who pressed replaces the bot as its sender.
   const written = readUpdate({ message: { ...object(message), from } });
   if (confirm === null || typeof written === 'string') return { query_id: id, message: null };
   const { sent_at: _asked_at, ...pressed } = messageOf(written, '');

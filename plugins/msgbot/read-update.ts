@@ -1,7 +1,7 @@
 /** Ids of messages, chats and users are integers of at most 52 bits (Bot API, "Chat"). */
 type Id = number;
 
-/** A message, as far as this channel reads it. */
+/** The parts of a message that this channel reads. */
 export interface Written {
   chat: Id;
   place: 'private' | 'group';
@@ -11,9 +11,9 @@ export interface Written {
   user: Id;
   /** The sender's name. Empty if it has no visible character. */
   name: string;
-  /** Language of the sender's app; null if the platform does not say it. */
+  /** Language of the sender's app; null if the platform does not report it. */
   language: string | null;
-  /** ms since the epoch; null if the update does not say it. */
+  /** ms since the epoch; null if the update has no time. */
   sent_at: number | null;
   /** When the message was edited, seconds since the epoch. Null if it was not edited. */
   edited: number | null;
@@ -22,11 +22,11 @@ export interface Written {
   entities: readonly Entity[];
   /** Author of the message that this one replies to. Null if there is none. */
   answers: Id | null;
-  /** Another person's text. */
+  /** Whether it is another person's text. */
   forwarded: boolean;
-  /** Several pictures that were sent together are messages with this id in common. */
+  /** The common id of pictures that were sent together, which are separate messages. */
   album: string | null;
-  /** Holds content other than text: a picture, a voice message, … */
+  /** Whether it has content other than text: a picture, a voice message, … */
   hasContent: boolean;
 }
 

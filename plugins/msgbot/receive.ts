@@ -10,7 +10,7 @@ import { isSigned, SECRET_HEADER } from './verify.ts';
 
 /** How long an update waits for the bot's name if it needs it, ms. */
 const NAME_WAIT_MS = 2000;
-/** Most albums that are remembered because one of their messages had text. */
+/** Maximum number of albums that are remembered because one of their messages had text. */
 const ALBUMS_MAX = 1000;
 
 const HINTS = {
@@ -60,10 +60,10 @@ export class Receiver {
     }
   }
 
-  /** The person's app waits for the answer to the query, and shows its text to this person alone. */
+  /** The person's app waits for the answer to the query, and shows its text only to this person. */
   async #take({ query_id, message }: Press, request: ChannelRequest): Promise<void> {
     const outcome = message === null ? null : await this.#scope.press(message, request);
-    // Not awaited: the press is stored, and the platform must not deliver it again because this takes long.
+    // Not awaited: the press is already stored, and if this took long, the platform would deliver it again.
     void this.#answerPress(query_id, outcome?.outcome === 'refused' ? outcome.text : null);
   }
 
@@ -98,7 +98,8 @@ export class Receiver {
       return this.#giveHint(parsed.place, text, `${parsed.user_id} ${parsed.command.name}`);
     }
     const { text, hidesMessage } = await answerCommand(parsed, this.#scope);
-    // It is part of the answer, so it is as durable: a person who reads the answer knows that the token was deleted.
+    // The deletion is part of the answer and just as durable: a person who reads the answer knows that the token was
+    // deleted.
     const reply_to: JsonObject = hidesMessage
       ? { ...parsed.place.reply_to, deletes: parsed.message, locale: parsed.place.locale }
       : parsed.place.reply_to;

@@ -6,16 +6,19 @@ import { plainText } from './plain-text.ts';
 import type { Part } from './question.ts';
 import { TEXTS } from './texts.ts';
 
-/** No part is started later than this after the first, ms. The daemon stops waiting for `send` after a minute. */
+/**
+ * Maximum time between the start of the first part and the start of the last, ms. The daemon stops waiting for `send`
+ * after a minute.
+ */
 const BEGIN_WITHIN_MS = 40_000;
-/** Most replies that are remembered because their message could not be deleted yet. */
+/** Maximum number of replies that are remembered because their message could not be deleted yet. */
 const UNDELETED_MAX = 1000;
-/** Most groups that are remembered because they have a new chat id. */
+/** Maximum number of groups that are remembered because they have a new chat id. */
 const MOVED_MAX = 1000;
 
 type Sending = NonNullable<Parameters<Api['sendMessage']>[2]>;
 
-/** Where a text goes: the `reply_to` that parse.ts makes. */
+/** The destination of a text: the `reply_to` that parse.ts makes. */
 interface Target {
   chat: number;
   topic: number | null;
@@ -39,7 +42,7 @@ export class Sender {
     this.#api = api;
   }
 
-  /** Resolves when the platform has all parts. @throws the error of `scope.deliveryFailed` */
+  /** Resolves when the platform has received all parts. @throws the error of `scope.deliveryFailed` */
   async send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
     const target = targetOf(reply_to);
     const latest = this.#scope.now() + BEGIN_WITHIN_MS;
@@ -67,7 +70,7 @@ export class Sender {
     );
   }
 
-  /** The texts to send. Before, a message with a token is deleted, or its sender is asked to delete it. */
+  /** The texts to send. First, a message with a token is deleted, or its sender is asked to delete it. */
   async #partsOf(
     id: string,
     text: string,
@@ -82,8 +85,8 @@ export class Sender {
   }
 
   /**
-   * Null if the message was deleted, else the text for its sender. If the platform fails, the answer waits for one
-   * more attempt only, so that its reader can delete the message soon.
+   * Null if the message was deleted, else the text for its sender. If the platform fails, the answer waits for only one
+   * more attempt, so that its reader can delete the message soon.
    */
   async #delete(id: string, chat: number, message: number): Promise<ChannelText | null> {
     try {

@@ -4,8 +4,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 export const SECRET_HEADER = 'x-telegram-bot-api-secret-token';
 
 /**
- * Whether a webhook comes from the platform. The platform does not sign; it sends the secret. Hashes of equal length
- * are compared in constant time, so that the duration shows neither content nor length of the secret.
+ * Whether a webhook comes from the platform. The platform does not sign updates; it sends the secret. Hashes of equal
+ * length are compared in constant time, so that the duration reveals neither the content nor the length of the secret.
  */
 export function isSigned(header: string | undefined, secret: string): boolean {
   return header !== undefined && timingSafeEqual(digest(header), digest(secret));

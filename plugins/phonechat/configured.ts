@@ -7,7 +7,7 @@ export interface Configured {
   verify_token: string;
   /** The business numbers that the agent answers for. */
   numbers: ReadonlySet<string>;
-  /** Id of their WhatsApp business account; null: it is not known. */
+  /** Id of their WhatsApp business account; null if it is not known. */
   account_id: string | null;
   /** Without a slash at the end. */
   api_url: string;
@@ -45,6 +45,6 @@ export function readSettings(settings: ChannelSettings): Configured {
 
 /** The platform's secrets contain no white space. White space around a value was copied with it. */
 function secretOf(value: ChannelSettings[string]): string {
-  // `agentd channels setup` needs only some of them.
+  // `agentd channels setup` needs only some of the settings.
   return value === undefined ? '' : (value as SecretValue).reveal().trim();
 }

@@ -1,12 +1,12 @@
-/** What an error of the platform means for the message. */
+/** The consequences of an error of the platform for the message. */
 export interface GraphError {
-  /** The same text would be refused again. */
+  /** Whether the same text would be refused again. */
   final: boolean;
-  /** Seconds to wait at least. Undefined if the platform does not say it. */
+  /** Minimum wait, seconds. Undefined if the platform does not name one. */
   retryAfterSeconds?: number;
   /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
   platform?: 'unreachable' | 'credentials';
-  /** The problem with the account or its credentials. Undefined if only this message is concerned. */
+  /** The problem with the account or its credentials. Undefined if the failure concerns only this message. */
   account?: string;
 }
 
@@ -20,15 +20,15 @@ const REFUSED = 'the platform refuses PHONECHAT_ACCESS_TOKEN';
 export const LACKS_PERMISSION = `${REFUSED}: it lacks a permission`;
 
 /**
- * Documented codes that say more than their status (WhatsApp Business Platform, "Error codes"). For other codes the
- * status counts: 429 and 5xx are retried, any other 4xx is final.
+ * Documented codes that are more specific than their status (WhatsApp Business Platform, "Error codes"). For other
+ * codes the status counts: 429 and 5xx are retried, any other 4xx is final.
  */
 const MEANINGS: readonly Meaning[] = [
-  // Rate limits. Some have status 400, and none has a header that says how long to wait.
+  // Rate limits. Some have status 400, and none of them has a header that says how long to wait.
   { codes: [130429], final: false },
   { codes: [131056], final: false, retryAfterSeconds: 6 },
   { codes: [4, 80007], final: false, retryAfterSeconds: 60 },
-  // Failures of the platform. Its documentation says to go by the code and not by the status: 131000, an error of
+  // Failures of the platform. According to its documentation, the code matters and not the status: 131000, an error of
   // unknown cause, is documented with 500 and also arrives with 400, and the same message passes later.
   { codes: [1, 2, 131000, 131016, 131057, 133004, 133005], final: false },
   // The 24-hour window for replies is closed. 470 is an older code for the same.

@@ -36,7 +36,9 @@ export class Graph {
     this.#configured = configured;
   }
 
-  /** Null if the platform took the message. Never throws. @param number_id id of the business number that sends it */
+  /**
+   * Null if the platform accepted the message. Never throws. @param number_id id of the business number that sends it
+   */
   async post(number_id: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
     const failure = await this.#call(number_id, body, signal);
     this.#note(failure, body.type !== undefined);
@@ -63,7 +65,7 @@ export class Graph {
     return { shown: name === undefined ? number : `${number} (${name})` };
   }
 
-  /** Where the platform delivers the messages to a number; null: nowhere. Never throws. */
+  /** The address to which the platform delivers the messages to a number; null if there is none. Never throws. */
   async webhookOf(number_id: string): Promise<{ url: string | null } | Failure> {
     const outcome = await this.#ask(`${encodeURIComponent(number_id)}?fields=webhook_configuration`, {
       method: 'GET',
@@ -124,7 +126,7 @@ export class Graph {
     );
     if ('reason' in outcome) return outcome;
     const { messages, success } = outcome.answer;
-    // The page of a proxy may have status 200. The platform took the message only if its answer names it.
+    // The page of a proxy may have status 200. The platform has accepted the message only if its answer names it.
     if (Array.isArray(messages) || success === true) return null;
     return { reason: 'an answer that is not from the platform', final: false, platform: 'unreachable' };
   }
@@ -141,7 +143,7 @@ export class Graph {
       const response = await this.#scope.fetch(`${api_url}/${GRAPH_VERSION}/${path}`, {
         ...init,
         headers: { Authorization: `Bearer ${access_token}`, ...headers },
-        // Messages must reach no address but the configured one, so redirects are not followed.
+        // Messages must reach no address other than the configured one, so redirects are not followed.
         redirect: 'manual',
         signal: AbortSignal.any(limits),
       });

@@ -20,7 +20,7 @@ export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** An id, or a number of digits. Some gateways write these as JSON numbers. */
+/** An id, or a string of digits such as a phone number. Some gateways send these as JSON numbers. */
 export function idOf(value: unknown): string | undefined {
   return Number.isSafeInteger(value) ? String(value) : stringOf(value);
 }

@@ -8,7 +8,7 @@ type Linking = Pick<ChannelScope, 'links' | 'readToken' | 'tokens'>;
 
 /**
  * Links a person's number to that person, and removes the link (agentd-phonechat(7)). Every response has the
- * documented shape, also the daemon's own errors.
+ * documented shape, including the daemon's own errors.
  */
 export function linkRoutes(scope: Linking): readonly Route[] {
   const route = {

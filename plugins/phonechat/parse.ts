@@ -22,7 +22,7 @@ export interface Hint {
   user_id: string;
   place: JsonObject;
   text: ChannelText;
-  /** The kind of content that the text names; null: it names none. */
+  /** The kind of content that the text names; null if it names none. */
   what: ChannelText | null;
 }
 
@@ -133,7 +133,7 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   return null;
 }
 
-/** Everything but the text. */
+/** All members except the text. */
 function messageOf(
   { timestamp }: Fields,
   message_id: string,

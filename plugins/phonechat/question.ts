@@ -2,12 +2,12 @@ import { type JsonObject, pressPayload, type ReplyConfirmation } from '../../src
 import { render } from './render.ts';
 
 /**
- * Longest body of a message with buttons (Cloud API, "Interactive reply buttons messages"). It is shorter than that of a
- * text message.
+ * Longest body of a message with buttons (Cloud API, "Interactive reply buttons messages"). The body of a text message
+ * may be longer.
  */
 const BODY_MAX = 1024;
 
-/** A reply as messages. The question has two buttons, unless it is too long for them: then words answer it. */
+/** A reply as messages. The question has two buttons, unless it is too long for them. People then answer with words. */
 export async function messagesOf(
   text: string,
   confirmation: ReplyConfirmation | undefined,

@@ -1,7 +1,7 @@
 import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
 
 /**
- * WhatsApp's formatting (https://faq.whatsapp.com/539178204879377). It has no escape and no links, so addresses are
+ * WhatsApp's formatting (https://faq.whatsapp.com/539178204879377). It has no escapes and no links, so addresses are
  * written out. The body of a text message has at most 4,096 characters
  * (https://developers.facebook.com/docs/whatsapp/cloud-api/messages/text-messages).
  */

@@ -4,7 +4,7 @@ import { codeOf, type Fields, objectsOf, stringOf } from './json.ts';
 export interface Status {
   status: StatusWord;
   message_id: string | undefined;
-  /** Error of a message that failed. */
+  /** The error if the message failed. */
   error?: { code: number; title: string };
 }
 

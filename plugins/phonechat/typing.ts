@@ -3,12 +3,12 @@ import type { Graph } from './graph.ts';
 
 /** The platform hides the indicator after 25 s. It is not requested again earlier than this, ms. */
 const SHOWN_MS = 20_000;
-/** Most messages whose indicator is remembered. The oldest are forgotten first. */
+/** Maximum number of messages whose indicator is remembered. The oldest are forgotten first. */
 const SHOWN_MAX = 1000;
 
 /**
  * Marks a message as read and shows that an answer is being written, with one call (Cloud API, "Typing indicators").
- * Groups have no indicator: there the message is only marked, once.
+ * Groups have no indicator: there the message is only marked as read, once.
  */
 export class ReadMarks {
   readonly #scope: ChannelScope;

@@ -49,14 +49,14 @@ export function whoWrote(message: Fields, value: Fields): Who | undefined {
   return bsuid === undefined ? undefined : { user_id: bsuid, address: { recipient: bsuid }, ...named };
 }
 
-/** The id of the message's group. Null: not in a group. Undefined: the id is malformed. */
+/** The id of the message's group. Null if it is not in a group; undefined if the id is malformed. */
 export function groupOf({ group_id }: Fields): string | null | undefined {
   if (group_id === undefined || group_id === null) return null;
   const id = stringOf(group_id);
   return id !== undefined && GROUP_ID.test(id) ? id : undefined;
 }
 
-/** What `send` needs to answer; the same for all messages of a conversation. */
+/** The data that `send` needs for an answer. It is the same for all messages of a conversation. */
 export function placeOf(number_id: string, who: Who, group: string | null): JsonObject {
   return { number_id, ...(group === null ? who.address : { group }) };
 }

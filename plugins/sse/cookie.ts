@@ -1,10 +1,10 @@
 const NAME = 'jwt_token';
 
-/** Written by hand, because the header is specified to the letter (agentd-sse(7)). */
+/** Not made by a library, because the exact text of the header is specified (agentd-sse(7)). */
 const ATTRIBUTES = 'Path=/; HttpOnly; Secure; SameSite=Lax';
 const MAX_AGE = 3600;
 
-/** Least size of a cookie's name and value that browsers must support, bytes (RFC 6265 §6.1). */
+/** Size of a cookie's name and value that every browser must support, bytes (RFC 6265 §6.1). */
 const COOKIE_MAX = 4096;
 
 /**

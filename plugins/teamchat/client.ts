@@ -14,7 +14,7 @@ export type Call = (
 ) => Promise<Record<string, unknown>>;
 
 /**
- * The platform's own client without its retries, waits and order, which are the inbox's. Loaded when it is first
+ * The platform's own client without its retries, waits and ordering, which the inbox provides. Loaded when it is first
  * used.
  * @param stopping aborts running calls when the channel stops
  */
@@ -58,7 +58,7 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
 }
 
 /**
- * The same answer, read completely within bounds. An answer that is not JSON comes from a server in between; the
+ * The same answer, read completely up to a maximum size. An answer that is not JSON comes from a server in between; the
  * client would treat it as an error of the platform.
  */
 async function checked(response: Response): Promise<Response> {

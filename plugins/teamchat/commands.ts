@@ -59,7 +59,7 @@ function confirmation(
   return scope.say(TEXTS.signed_in, { email: escaped(email), time }, locale);
 }
 
-/** The person gets a sentence. Otherwise the platform would show an error code. */
+/** If the work takes too long, the person gets a sentence. Otherwise the platform would show an error code. */
 async function inTime(work: Promise<string>, scope: ChannelScope): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {

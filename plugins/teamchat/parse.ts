@@ -15,7 +15,7 @@ export type Parsed =
   | { kind: 'unreadable'; message_id: string; reply_to: JsonObject; notice: ChannelText }
   | { kind: 'edit'; message_id: string; text: string }
   | { kind: 'challenge'; challenge: string }
-  /** The platform withholds something; `why` is for the log. */
+  /** The platform withholds events; `words` is for the log. */
   | { kind: 'trouble'; words: string }
   /** Not for the bot, or not as documented; `why` is for the log. */
   | { kind: 'nothing'; why: string };

@@ -1,7 +1,7 @@
-/** A payload of the platform, or a part of it, of which nothing is known yet. */
+/** A payload of the platform, or a part of it, that has not been checked yet. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Ids are opaque, but contain only these characters. With a colon, one id could look like two. */
+/** Ids are opaque, but contain only these characters. If a colon were allowed, one id could look like two. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
 
@@ -16,7 +16,7 @@ export function isTimestamp(value: unknown): value is string {
   return typeof value === 'string' && TIMESTAMP.test(value);
 }
 
-/** Of anything but an object: no fields. */
+/** The fields of an object; empty for any other value. */
 export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }

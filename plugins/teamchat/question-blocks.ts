@@ -10,7 +10,7 @@ export interface Part {
   blocks?: readonly object[];
 }
 
-/** A reply as messages. The question has two buttons, unless it is too long for them: then words answer it. */
+/** A reply as messages. The question has two buttons, unless it is too long for them. People then answer with words. */
 export async function partsOf(text: string, confirmation: ReplyConfirmation | undefined): Promise<Part[]> {
   const question = confirmation === undefined ? [] : await render(confirmation.question);
   const [only, ...more] = question.map(withoutEmoji);
@@ -38,7 +38,7 @@ function blocksOf(text: string, { id, confirm, decline }: ReplyConfirmation): ob
     ...(approve ? { style: 'primary' } : {}),
   });
   return [
-    // `verbatim`: names and addresses in it become no links.
+    // `verbatim`: names and addresses in the text do not become links.
     { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } },
     { type: 'actions', elements: [button(confirm, true), button(decline, false)] },
   ];

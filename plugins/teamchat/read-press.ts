@@ -10,8 +10,8 @@ export interface Press {
 
 /**
  * Reads a `block_actions` payload (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). No
- * payload makes it throw. Who pressed, and where, comes from the signed delivery, never from the button.
- * @returns why it is no press of a question
+ * payload makes it throw. The sender and the channel come from the signed delivery, never from the button.
+ * @returns the press, or why it is not the press of a question's button
  */
 export function readPress(payload: Fields): Press | string {
   if (payload.type !== 'block_actions') return 'an interaction of another type';
@@ -34,7 +34,7 @@ export function readPress(payload: Fields): Press | string {
     text: '',
     confirm,
     metadata: {},
-    // Without a time, as from a gateway, a second press of the button is the same press.
+    // If there is no time, as from a gateway, a second press of the button counts as the same press.
     message_id: `press:${channel}:${user}:${isDated ? action_ts : String(action.value)}`,
     ...(isDated ? { sent_at: Math.floor(Number(action_ts) * 1000) } : {}),
     shared: !channel.startsWith('D'),
@@ -43,7 +43,7 @@ export function readPress(payload: Fields): Press | string {
   return { message, user };
 }
 
-/** A person of another company has the id that events give them: with their workspace. */
+/** A person of another company has the same id as in events, which includes their workspace. */
 function userIdOf(payload: Fields, user: string): string {
   const theirs = fieldsOf(payload.user).team_id;
   const ours = fieldsOf(payload.team).id;

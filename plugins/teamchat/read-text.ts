@@ -3,8 +3,8 @@ const MARKUP = /<([@#!][^<>]*|[a-z][a-z0-9+.-]{0,30}:[^<>]*)>|&(amp|lt|gt);/gi;
 const ESCAPED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' };
 
 /**
- * A text as people read it: mentions, links and dates of the platform's markup as words, without escapes
- * (https://docs.slack.dev/messaging/formatting-message-text). Emphasis is not changed.
+ * Returns a text as people read it: mentions, links and dates of the platform's markup become words, and escapes are
+ * undone (https://docs.slack.dev/messaging/formatting-message-text). Emphasis is not changed.
  */
 export function readText(markup: string): string {
   return markup.replace(MARKUP, (_whole, enclosed: string | undefined, escaped: string | undefined) =>
@@ -13,8 +13,9 @@ export function readText(markup: string): string {
 }
 
 /**
- * Removes mentions from a text, with the punctuation of an address at its beginning: `<@U1>: hello` becomes `hello`.
- * @param isMeant called with the id of each mentioned user
+ * Removes mentions from a text, together with the comma or colon after a mention that begins the text: `<@U1>: hello`
+ * becomes `hello`.
+ * @param isMeant is given the id of a mentioned user; true removes the mention
  */
 export function withoutMentions(markup: string, isMeant: (user: string) => boolean): string {
   const kept: string[] = [];
@@ -31,8 +32,8 @@ export function withoutMentions(markup: string, isMeant: (user: string) => boole
 }
 
 /**
- * Without white space around the mention, the words on both sides stay separate. A comma after the mention is
- * removed.
+ * Joins the texts before and after a removed mention. Words on its two sides are kept apart, even if there was no white
+ * space. A comma before the mention is removed if the text or a sentence ends after the mention.
  */
 function joined(before: string, after: string): string {
   if (before === '') return after;

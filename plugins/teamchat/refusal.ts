@@ -2,10 +2,10 @@
 export interface Refusal {
   /** A description without secrets. */
   reason: string;
-  /** Another attempt would fail in the same way. */
+  /** Whether another attempt would fail in the same way. */
   final: boolean;
   retryAfterSeconds?: number;
-  /** The platform refuses the bot token, or the bot lacks a permission. */
+  /** Whether the platform refuses the bot token, or the bot lacks a permission. */
   credentials: boolean;
   /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
   platform?: 'unreachable' | 'credentials';
@@ -13,8 +13,8 @@ export interface Refusal {
 
 /**
  * Errors for which another attempt may succeed: rate limits, and failures of the platform. From the tables of
- * https://docs.slack.dev/reference/methods/chat.postMessage and assistant.threads.setStatus. All other codes are
- * final, also those that are not documented yet.
+ * https://docs.slack.dev/reference/methods/chat.postMessage and assistant.threads.setStatus. All other codes are final,
+ * including undocumented ones.
  */
 const PASSING: ReadonlySet<string> = new Set([
   // Rate limits.
@@ -44,7 +44,7 @@ const TOKEN_REFUSED: ReadonlySet<string> = new Set([
   'token_revoked',
 ]);
 
-/** The app is not configured as needed: an operator must fix it. */
+/** The configuration of the app is wrong: an operator must fix it. */
 const CREDENTIALS: ReadonlySet<string> = new Set([
   'access_denied',
   'accesslimited',
@@ -56,7 +56,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What an error of the platform's client means. It quotes only the error code of an answer, and nothing of the
+ * The meaning of an error of the platform's client. It quotes only the error code of an answer, and nothing from the
  * request.
  */
 export function refusalOf(error: unknown): Refusal {

@@ -13,7 +13,7 @@ export async function printManifest(address: string): Promise<SetupOutcome> {
   };
 }
 
-/** Has the bot token the scopes that the manifest asks for? The platform names them in a header of each answer. */
+/** Checks that the bot token has the scopes of the manifest. The platform lists them in a header of each answer. */
 export async function checkScopes(call: Call): Promise<ChannelCheck> {
   let response_metadata: unknown;
   try {

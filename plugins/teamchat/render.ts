@@ -9,7 +9,7 @@ const MRKDWN: Dialect = {
   marksCount: true,
   escapes: { '&': '&amp;', '<': '&lt;', '>': '&gt;' },
   lookalikes: { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' },
-  // It would begin a quotation, escaped or not.
+  // `>` would begin a quotation, even if it is escaped.
   lineStart: /^>/,
   strong: { open: '*', close: '*', tight: true, inLine: true },
   emphasis: { open: '_', close: '_', tight: true, inLine: true },

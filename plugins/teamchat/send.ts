@@ -5,7 +5,7 @@ import type { Health } from './health.ts';
 import type { Part } from './question-blocks.ts';
 import { refusalOf } from './refusal.ts';
 
-/** Sends replies, long ones as several messages. */
+/** Sends replies. A long reply is sent as several messages. */
 export function createSend(
   scope: ChannelScope,
   call: Call,

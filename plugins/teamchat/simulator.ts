@@ -55,7 +55,7 @@ function requestFor(event: SimulatedEvent, timestamps: Timestamps): { path: stri
   }
 }
 
-/** The signature has the time of the delivery, not of the message. */
+/** The signature contains the time of the delivery, not of the message. */
 function signed(body: string, key: string): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000));
   return {

@@ -4,7 +4,7 @@ import { refusalOf } from './refusal.ts';
 import { TEXTS } from './texts.ts';
 
 /**
- * The line below a thread that says that an answer is being written
+ * The line below a thread that shows that an answer is being written
  * (https://docs.slack.dev/reference/methods/assistant.threads.setStatus). The platform removes it when the answer
  * arrives, or after two minutes. It exists only in threads.
  */
@@ -13,7 +13,7 @@ export class StatusLine {
   readonly #call: Call;
   /** Running calls, by place. */
   readonly #underWay = new Map<string, Promise<void>>();
-  /** The app lacks the permission, so no further call is made. */
+  /** Whether the app lacks the permission. No further calls are then made. */
   #forbidden = false;
 
   constructor(scope: ChannelScope, call: Call) {

@@ -21,10 +21,10 @@ export function parseCommand(form: URLSearchParams): Command | null {
   return { id, user_id, name, argument: (form.get('text') ?? '').trim() };
 }
 
-/** Carries a command out and tells the person, never the room: others must not learn who is signed in. */
+/** Runs a command and answers the person, never the room: others must not learn who is signed in. */
 export async function carryOut(command: Command, scope: ChannelScope): Promise<void> {
   const { id, user_id } = command;
-  // With the message id, a command that the platform delivers twice is carried out and answered once.
+  // With the message id, a command that the platform delivers twice is run and answered only once.
   await scope.notify({ room: user_id }, await outcomeOf(command, scope), { message_id: id });
 }
 

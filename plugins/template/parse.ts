@@ -9,7 +9,7 @@ export type Delivery =
   | { kind: 'edit'; message_id: string; text: string }
   /** The button of a question. */
   | { kind: 'press'; message: IncomingMessage }
-  /** Nothing that the channel can use: it is acknowledged. */
+  /** Content that the channel cannot use, which is only acknowledged. */
   | { kind: 'other' };
 
 /**
@@ -25,7 +25,7 @@ export function parse(body: Readonly<Record<string, unknown>>): Delivery | null 
   if (!isId(id) || !isId(user_id) || !isId(room) || typeof text !== 'string') return null;
   if (thread !== undefined && !isId(thread)) return null;
 
-  // Untrusted: who pressed, and where, comes from the signed delivery.
+  // Untrusted: the sender and the room come from the signed delivery.
   const confirm = type === 'press' ? readPressPayload(text) : null;
   if (type === 'press' && confirm === null) return { kind: 'other' };
   const words = type === 'press' ? '' : shortened(text.trim(), TEXT_MAX).trim();
@@ -41,13 +41,13 @@ export function parse(body: Readonly<Record<string, unknown>>): Delivery | null 
       channel_id: room,
       // The session: one thread is one conversation.
       thread_id: ['pigeonpost', ...Object.values(place)].join(':'),
-      // A repeat of it is answered once.
+      // A repeated message is answered only once.
       message_id: id,
       text: words,
       shared: shared === true,
       metadata: typeof name === 'string' && name !== '' ? { user_name: shortened(name, NAME_MAX) } : {},
       ...(typeof sent_at === 'number' ? { sent_at } : {}),
-      // The daemon stores it and hands it to `send`: never put a secret into it.
+      // The daemon stores it and passes it to `send`: never put a secret into it.
       reply_to: place,
     },
   };

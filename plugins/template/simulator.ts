@@ -54,7 +54,7 @@ function messageOf(event: SimulatedEvent): SimulatedRequest {
   const { kind, user, user_name, thread, number, sent_at, text, place } = event;
   const body = {
     type: kind,
-    // A press is a message of its own.
+    // A press is a separate message.
     id: kind === 'press' ? `press${number}-${sent_at}` : `m${number}`,
     sent_at,
     from: { id: user, name: user_name ?? user },

@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChannelRequest } from 'agentd/channel';
 
-/** An older signature is refused, so that a recorded request cannot be repeated, ms. */
+/** Maximum age of a signature, ms. An older one is refused, so that a recorded request cannot be repeated. */
 const AGE_MAX_MS = 5 * 60_000;
 
 /**
- * Did the platform send this? It signs the time and the exact bytes of the body.
+ * Whether the platform sent this. It signs the time and the exact bytes of the body.
  * @param now ms since the epoch
  */
 export function isSigned(

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
 
-/** Where `npm run build` writes files for browsers, seen from the sources and from the build. */
+/** The folder to which `npm run build` writes files for browsers, relative to the sources or to the build. */
 const BUILT = new URL(
   import.meta.url.endsWith('.ts') ? '../../dist/plugins/webchat/' : './',
   import.meta.url,
@@ -61,7 +61,7 @@ export function assetResponse(
   };
 }
 
-/** Encodings that the client accepts. Weight 0 means that it does not. */
+/** Encodings that the client accepts. An encoding with weight 0 is not accepted. */
 function encodingsOf(header = ''): Set<string> {
   const names = header
     .split(',')

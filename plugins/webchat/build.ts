@@ -12,7 +12,7 @@ const styles: Plugin = {
   setup({ onLoad }) {
     onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true });
-      // The minifier leaves spaces in custom properties, and quotes in selectors.
+      // The minifier does not remove spaces in custom properties and quotes in selectors.
       const small = code
         .trim()
         .replace(/(?<=--[\w-]+:|,) /g, '')
@@ -24,7 +24,7 @@ const styles: Plugin = {
 
 /**
  * Bundles and minifies the files for browsers, one script each. Part of `npm run build`.
- * @param outdir of the compiled plugin that serves the files
+ * @param outdir folder of the compiled plugin that serves the files
  */
 export async function bundleBrowserFiles(outdir: string): Promise<void> {
   const source = (name: string) => join(import.meta.dirname, name);

@@ -14,7 +14,7 @@ const DEFAULT_PATH = '/webchat/message';
 /** Token sources, first one first (agentd-webchat(7)). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body', 'metadata'];
 
-/** Visitors of a website: a message by POST, and the reply in the same response. */
+/** Visitors of a website: a POST request sends the message, and its response contains the reply. */
 const webchat: ChannelPlugin = {
   name: 'webchat',
   apiVersion: 1,

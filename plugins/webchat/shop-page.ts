@@ -21,11 +21,13 @@ const FILES = [
   { path: '/demo/shop.js', name: 'demo/shop.js', type: 'text/javascript' },
 ] as const;
 
-/** The page of the sample shop, which embeds the widget. Only `serve --dev` serves it, and answers what it fetches. */
+/**
+ * The page of the sample shop, which embeds the widget. Only `serve --dev` serves the page and answers its requests.
+ */
 export const routes: readonly Route[] = FILES.map(({ path, name, type }) => ({
   method: 'GET',
   path,
-  // Read for each request, so that a change of the page is seen at once.
+  // Read for each request, so that a change of the page is visible at once.
   handle: async (request) =>
     assetResponse(await loadAsset(name, type), request, {
       'Cache-Control': 'no-cache',

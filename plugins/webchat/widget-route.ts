@@ -1,17 +1,20 @@
 import type { Route } from '../../src/channel/index.ts';
 import { type Asset, assetResponse, loadAsset } from './asset.ts';
 
-/** How long a browser uses the script without asking, seconds. Short, so that a new version is soon everywhere. */
+/**
+ * How long a browser uses the script without asking again, seconds. Short, so that a new version soon reaches all
+ * browsers.
+ */
 const MAX_AGE = 600;
 
-/** Any site may load the script. It contains no data of anybody. */
+/** Any site may load the script. It contains no personal data. */
 const HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Cache-Control': `public, max-age=${MAX_AGE}`,
   'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-/** What the built script has in the place of the texts. */
+/** Placeholder for the texts in the built script. */
 const BUILT_TRANSLATIONS = JSON.stringify('agentd-translations');
 
 /** The address for messages in the built script. */
@@ -20,7 +23,7 @@ const BUILT_MESSAGE_PATH = '/webchat/message';
 /**
  * `GET /webchat/widget.js`: the widget as one file, which a site names in a script element.
  * @param messagePath WEBCHAT_WEBHOOK_PATH, which is written into the script
- * @param translations of the widget's words, which are written into it, too
+ * @param translations texts of the widget, which are written into the script, too
  */
 export function widgetRoute(messagePath: string, translations: object): Route {
   let loading: Promise<Asset> | null = null;

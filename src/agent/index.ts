@@ -34,12 +34,13 @@ export interface AgentRuntime {
    *
    * An error becomes `agent_failed` (502); a run that passes its deadline becomes `agent_timeout` (504). The run of a
    * message from a platform is repeated after a failure. An error with `passing: true` (`PassingFailure`) and a network
-   * error say that the cause is expected to pass.
+   * error mean that the cause is expected to be temporary.
    */
   run(turn: AgentTurn): AsyncIterable<string>;
   /**
-   * Sums up what the history has no room for (AGENT_HISTORY_TOKENS), between two messages of the person. Absent: the
-   * oldest exchanges are left out without a summary. An error is logged, and the next message tries again.
+   * Summarizes exchanges that no longer fit into the history (AGENT_HISTORY_TOKENS), between two messages of the
+   * person. If absent, the oldest exchanges are left out without a summary. An error is logged, and the next message
+   * tries again.
    */
   summarize?(request: SummaryRequest): Promise<string>;
   stop?(): Promise<void>;
@@ -51,11 +52,14 @@ export interface AgentTurn {
   text: string;
   /** Earlier exchanges of the session that this sender may see, oldest first. */
   history: readonly PastExchange[];
-  /** What was said before `history`, as `summarize` put it for this person. Null: nothing was summed up. */
+  /** Summary of the exchanges before `history`, made by `summarize` for this person. Null if there is none. */
   summary: string | null;
-  /** The person that the tools act for. It comes from a valid token, never from what the client claims. Null: nobody. */
+  /**
+   * The person that the tools act for. It comes from a valid token, never from claims of the client. Null if nobody is
+   * signed in.
+   */
   person: AgentPerson | null;
-  /** The sender was signed in, and the sign-in has expired. */
+  /** Whether the sender was signed in, but the sign-in has expired. */
   sign_in_expired: boolean;
   /** What the client claims about itself, unverified. `other` holds its own keys, at most 4 KiB of JSON. */
   claimed: {
@@ -66,49 +70,49 @@ export interface AgentTurn {
   };
   /** The channel's id of the sender. */
   speaker: string;
-  /** Other people can read this conversation. */
+  /** Whether other people can read this conversation. */
   shared: boolean;
   /** The channel's name, and the markup that it renders. */
   channel: { name: string; markdown: 'commonmark' | 'platform' | 'none' };
   /** `APP_NAME`. Do not show the default, `agentd`, to people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
-  /** Every call of a language model begins and ends here. */
+  /** Report the beginning and the end of every language model call here. */
   meter: ModelMeter;
   /**
-   * The person has just confirmed this action, and the service has carried it out: say what came of it. Null: nothing was
-   * confirmed.
+   * The action that the person has just confirmed. The service has made the call: report its outcome. Null if nothing
+   * was confirmed.
    */
   confirmed: ConfirmedAction | null;
   /**
-   * What an earlier run of this message has written, if it was interrupted. The same call gets the same answer, and is not
-   * made again; another write by the same tool needs a confirmation. Say what was done.
+   * The writes of an earlier run of this message that was interrupted. The same call gets the same answer, and is not
+   * made again; another write with the same tool needs a confirmation. Say what was done.
    */
   already_done: readonly AlreadyDone[];
   /**
-   * To be called if the run ends before it can say what its calls did, for example because no step is left: the daemon
-   * then says at the end of the reply what came of each write of this message.
+   * Call this if the run ends before it can say what its calls did, for example because no step is left. The daemon
+   * then adds the outcome of each write of this message to the end of the reply.
    */
   reportWrites(): void;
   /**
-   * What earlier runs remembered of whoever writes, the best matches for the message first. Give it to a model only as
-   * quoted data. Empty if nobody is known, if other people read along, or if nothing matches.
+   * What earlier runs remembered about the sender, the best matches for the message first. Give it to a model only as
+   * quoted data. Empty if the sender is not known, if other people can read the conversation, or if nothing matches.
    */
   memories: readonly AgentMemory[];
   /** Aborts at the deadline and when the daemon stops. */
   signal: AbortSignal;
-  /** When the time of the run is over, ms since the epoch. */
+  /** When the run must have ended, ms since the epoch. */
   deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** An action that the person confirmed. The daemon asked, and made the call; an agent can do neither. */
+/** An action that the person confirmed. The daemon asked the person and made the call; an agent can do neither. */
 export interface ConfirmedAction {
   /** Name of the tool. */
   tool: string;
-  /** What the person was shown, on one line of plain text. */
+  /** The summary that the person was shown, on one line of plain text. */
   summary: string;
-  /** What the tool answered. */
+  /** The answer of the tool. */
   answer: ToolAnswer;
 }
 
@@ -132,19 +136,19 @@ export interface PastExchange {
   speaker: string;
   reply: string;
   /**
-   * The message was sent before the person signed in, perhaps by somebody else. Give it to a model only as quoted
-   * data, marked as unverified.
+   * Set if the message was sent before the person signed in, perhaps by somebody else. Give it to a model only as
+   * quoted data, marked as unverified.
    */
   before_sign_in?: true;
 }
 
-/** Exchanges that the history will not hold any more. */
+/** Exchanges that will no longer be in the history. */
 export interface SummaryRequest {
   /** The summary of everything before `exchanges`; null if there is none. The new summary replaces it. */
   summary: string | null;
   /** Oldest first. */
   exchanges: readonly PastExchange[];
-  /** Longest summary that is kept, in characters. */
+  /** Maximum length of the summary, in characters. */
   max_characters: number;
   meter: ModelMeter;
   /** Aborts at the deadline and when the daemon stops. */
@@ -155,18 +159,18 @@ export interface SummaryRequest {
 }
 
 /**
- * Counts calls of language models, one line of the trace each. What a person or an anonymous client uses is held against
- * AGENT_DAILY_TOKENS.
+ * Counts calls of language models, with one line in the trace for each. Tokens that a person or an anonymous client
+ * uses count towards AGENT_DAILY_TOKENS.
  */
 export interface ModelMeter {
-  /** To be called before each request to a model. It reserves `prompt_tokens` and `max_output_tokens`. */
+  /** Call this before each request to a model. It reserves `prompt_tokens` and `max_output_tokens`. */
   begin(call: {
     model: string;
     /** The provider of the model for telemetry, for example `openai` or `anthropic`. */
     provider?: string | undefined;
     /** An estimate. */
     prompt_tokens: number;
-    /** Absent: a usual answer is assumed. */
+    /** If absent, an answer of usual length is assumed. */
     max_output_tokens?: number | undefined;
   }): Promise<MeteredCall>;
 }
@@ -190,9 +194,9 @@ export interface ModelCallResult {
   failure?: string;
   input_tokens: number;
   output_tokens: number;
-  /** The model did not say how many tokens it used. */
+  /** Set if the model did not say how many tokens it used. */
   estimated?: boolean;
-  /** When the first token came, ms after the begin. */
+  /** When the first token arrived, ms after `begin`. */
   first_token_ms?: number;
 }
 
@@ -202,8 +206,8 @@ export interface AgentMemory {
   /** When it was stored: `2030-01-31`. */
   date: string;
   /**
-   * Results of tools of another origin than the API were in the run that stored it. Only a tool call returns such a
-   * memory: it is never given unasked.
+   * Set if the run that stored the memory had read tool results from an origin other than the API's. Such a memory is
+   * never in `memories`: only a tool call returns it.
    */
   from_elsewhere?: true;
 }
@@ -219,7 +223,7 @@ export interface AgentPerson {
 /** A tool, already bound to the message that is being answered. */
 export interface AgentTool {
   name: string;
-  /** What a person calls it. Null: the name, split into words. */
+  /** The name for people. If null, use the name split into words. */
   title: string | null;
   description: string;
   /** Whether a call changes something. */
@@ -228,32 +232,35 @@ export interface AgentTool {
   confirm: 'always' | 'never';
   /** JSON Schema of the arguments, an object. It never names a person to act for: the message decides that. */
   parameters: Record<string, unknown>;
-  /** Returns failures as an answer in words. Rejects only if `signal` aborts. */
+  /** Returns a failure as an answer with a message. Rejects only if `signal` aborts. */
   call(args: unknown): Promise<ToolAnswer>;
 }
 
 export type ToolAnswer =
   | { ok: true; result: unknown }
-  /** In words that the agent can use. */
+  /** `message` is a text for the agent. */
   | { ok: false; message: string };
 
 /**
- * Members of an error that a runtime throws if it expects the cause to pass, for example if the model is out of reach.
- * Such a run is repeated for INBOX_RUN_SECONDS. Any other run that fails is made at most INBOX_MAX_ATTEMPTS times.
+ * Members of an error that a runtime throws if it expects the cause to be temporary, for example if the model is out of
+ * reach. Such a run is repeated for INBOX_RUN_SECONDS. Any other failing run is tried at most INBOX_MAX_ATTEMPTS times.
  */
 export interface PassingFailure {
   readonly passing: boolean;
-  /** How long the model asks to wait (`Retry-After`). The next run waits that long, and a 502 says so, too. */
+  /**
+   * How long the model asks to wait (`Retry-After`). The next run waits that long, and a 502 also has this
+   * `Retry-After`.
+   */
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** A tool of your own, as its module exports it. The daemon enforces what it says (agentd-agent(7), "Modules"). */
+/** A tool of your own, as its module exports it. The daemon enforces its policies (agentd-agent(7), "Modules"). */
 export interface ToolDefinition {
   /** 1 to 64 letters, digits, `_` and `-`. */
   name: string;
-  /** What a person calls it. Default: the name, split into words. */
+  /** The name for people. Default: the name, split into words. */
   title?: string;
-  /** For the model: what it does, and when to use it. */
+  /** For the model: what the tool does, and when to use it. */
   description: string;
   /** JSON Schema of the arguments, an object. Other arguments are refused. */
   parameters: Readonly<Record<string, unknown>>;
@@ -265,15 +272,13 @@ export interface ToolDefinition {
   confirm?: 'always' | 'never';
   /** The question of the confirmation; `{parameter}` is filled in. Default: the title. */
   summary?: string;
-  /**
-   * Top-level fields of what `context.api` returns that may be seen under default credentials. Default: none.
-   */
+  /** Top-level fields of the results of `context.api` that may be shown under default credentials. Default: none. */
   public?: readonly string[] | 'all';
-  /** A call whose outcome is unknown may be repeated: it has the same `context.idempotency_key`. */
+  /** Whether a call may be repeated if its outcome is unknown. It then has the same `context.idempotency_key`. */
   idempotent?: boolean;
   /**
-   * Makes one call. The result is given to the agent as JSON. If it throws, the agent is told that the tool failed, and
-   * the error is in the log; an error of `context.api` that is not caught tells the agent its status and message.
+   * Makes one call. The result is given to the agent as JSON. If it throws, the error is logged, and the agent learns
+   * only that the tool failed. If an error of `context.api` is not caught, the agent also gets its status and message.
    *
    * @param args checked against `parameters`
    */
@@ -281,9 +286,9 @@ export interface ToolDefinition {
   call(args: any, context: ToolContext): unknown;
 }
 
-/** What a tool of your own may know of the message, and use. */
+/** What a tool of your own may know about the message, and what it may use. */
 export interface ToolContext {
-  /** The claims of the person that the message acts for, never the token. Null: nobody is signed in. */
+  /** The claims of the person for whom the message acts, never the token. Null if nobody is signed in. */
   person: (Readonly<Record<string, unknown>> & { sub: string; email: string }) | null;
   /** The business API at `API_BASE_URL`, with the credentials that were chosen for this call. */
   api: ToolApi;
@@ -295,8 +300,8 @@ export interface ToolContext {
 }
 
 /**
- * Each method resolves to the parsed JSON of a 2xx answer, and throws a `ToolApiError` for any other. What was fetched
- * under default credentials is reduced to the `public` fields of the tool.
+ * Each method resolves to the parsed JSON of a 2xx answer, and throws a `ToolApiError` for any other. Data that was
+ * fetched under default credentials is reduced to the `public` fields of the tool.
  */
 export interface ToolApi {
   get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers'>): Promise<unknown>;
@@ -310,14 +315,14 @@ export interface ToolApiRequest {
   query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */
   body?: unknown;
-  /** For example an idempotency key. Headers of credentials and of the connection are refused. */
+  /** For example an idempotency key. Headers for credentials and for the connection are refused. */
   headers?: Readonly<Record<string, string>>;
 }
 
 /** What the methods of `context.api` throw. */
 export interface ToolApiError extends Error {
-  /** Of the answer. Null: there is none. */
+  /** Status of the answer. Null if there is no answer. */
   status: number | null;
-  /** In words for the agent: the first 1,000 characters of the answer, or only its status under default credentials. */
+  /** Text for the agent: the first 1,000 characters of the answer, or only its status under default credentials. */
   message: string;
 }

@@ -1,17 +1,17 @@
 /**
- * The channel contract, told as the life of a channel:
+ * The channel contract, in the order of a channel's life:
  *
  * 1. **Loaded.** The daemon imports the module and looks at its default export, a `ChannelPlugin`. It checks
  *    `apiVersion` before it reads or runs anything else. Importing the module must have no side effects.
  * 2. **Given its settings and scope.** The daemon validates the plugin's settings, then calls `create(scope)` once.
  *    `create` must not open sockets or start timers; that belongs in `start`.
- * 3. **Started.** The daemon calls `start()` before it listens. If it rejects, the daemon does not start.
- * 4. **Receives.** The daemon calls the channel's `routes`. The channel answers in the response (`scope.converse`), or on
+ * 3. **Started.** The daemon calls `start()` before it listens. If it rejects, the daemon does not start. 4.
+ * **Receives.** The daemon calls the channel's `routes`. The channel answers in the response (`scope.converse`), or on
  *    an event stream that a second request opens (`scope.streams`), or it enqueues the messages (`scope.enqueue`) and
  *    answers 200 only after they are stored.
  * 5. **Sends.** The daemon calls `send(reply)` until it resolves, reports a final failure, or INBOX_SEND_SECONDS have
  *    passed. The daemon stores the reply and keeps the order; the channel only knows the wire format.
- * 6. **Stopped.** The daemon calls `stop()` once, also if the start failed halfway.
+ * 6. **Stopped.** The daemon calls `stop()` once, even if the start failed halfway.
  *
  * Every channel gets durability, order within a session, limits, identity and retries from the daemon, and cannot opt
  * out of them. A plugin imports "agentd/channel" (this contract and a few pure functions) and
@@ -30,14 +30,14 @@ import type { ChannelSetup } from './setup.ts';
 import type { PlatformSimulator } from './simulator.ts';
 import type { ChannelText } from './text.ts';
 
-/** The contract version that this daemon speaks. */
+/** The contract version that this daemon supports. */
 export const CHANNEL_API_VERSION = 1;
 
 export interface ChannelPlugin {
   /** Lower-case letters, digits and hyphens; the value of `platform` in every message. */
   name: string;
   apiVersion: 1;
-  /** One sentence: whom it lets talk to the agent. */
+  /** One sentence: who can talk to the agent through the channel. */
   summary: string;
   /** Names begin with the channel's name in upper snake case (`TELEX_TOKEN` of `telex`). */
   settings: readonly SettingRecord[];
@@ -80,8 +80,8 @@ export interface ChannelLinking {
 
 export interface ChannelCapabilities {
   /**
-   * How an answer leaves: `response` in the response to the message, `stream` on an event stream that a second request
-   * opens, `push` through `send`, at any later time.
+   * How an answer is delivered: `response` in the response to the message, `stream` on an event stream that a second
+   * request opens, `push` through `send`, at any later time.
    */
   delivery: 'response' | 'stream' | 'push';
   /**
@@ -91,7 +91,7 @@ export interface ChannelCapabilities {
   namespace?: string;
   /** Longest text of one message, in the unit that the platform counts. Null if there is no limit. */
   textLimit: number | null;
-  /** Markup that `send` can render. The agent is told. */
+  /** Markup that `send` can render. The agent knows it. */
   markdown: 'commonmark' | 'platform' | 'none';
   /** Whether the channel can show that an answer is being written. */
   typing: boolean;
@@ -118,7 +118,7 @@ export interface Channel {
    */
   check?(): Promise<ChannelCheck>;
   /**
-   * Asks the platform whether it delivers to the channel: its webhook, and what it reports of it. Called by
+   * Asks the platform whether it delivers to the channel: which webhook it has, and what it reports about it. Called by
    * `agentd doctor` after `check`, on the same terms. The daemon does not know its public address; compare the path.
    */
   checkRegistration?(): Promise<ChannelCheck>;
@@ -138,27 +138,30 @@ export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** `/telex/webhook`, with parameters as `:name`. */
   path: string;
-  /** The only content type that is accepted, for example `application/json`. Others get 415. Absent: any. */
+  /**
+   * The only content type that is accepted, for example `application/json`. Others get 415. If absent, any type is
+   * accepted.
+   */
   contentType?: string;
   /**
    * Largest body in bytes, at most 4 MiB, for a webhook whose platform sends more than `BODY_LIMIT_BYTES` at once. A
    * value below the setting has no effect. Few such bodies are processed at the same time; the others get
-   * `unavailable`, so that the platform sends them again, and a slow sender loses its connection to the next one.
-   * Absent: `BODY_LIMIT_BYTES`.
+   * `unavailable`, so that the platform sends them again, and a slow sender is disconnected to make room for the next
+   * one. Default: `BODY_LIMIT_BYTES`.
    */
   bodyLimit?: number;
-  /** Pages of `WEBCHAT_ALLOWED_ORIGINS` may call the route. */
+  /** Whether pages of `WEBCHAT_ALLOWED_ORIGINS` may call the route. */
   cors?: boolean;
   /**
-   * Requests count towards the rate limit: per person if `token` returns a valid token, else per client address. Leave
-   * it out for webhooks, which all come from the addresses of the platform.
+   * Whether requests count towards the rate limit: per person if `token` returns a valid token, else per client
+   * address. Leave it out for webhooks, which all come from the addresses of the platform.
    */
   limited?: boolean;
   /** The user token in the request, from the first source that has one. It is validated once per request. */
   token?(request: ChannelRequest): string | null | undefined;
   /**
-   * The body of every error response, also of the daemon's own, for a route whose documented errors are not problem
-   * documents. Status and headers do not change.
+   * Returns the body of every error response, including the daemon's own, for a route whose documented errors are not
+   * problem documents. Status and headers do not change.
    */
   refusal?(problem: RouteProblem): object;
   /**
@@ -221,8 +224,8 @@ export interface ResponseStream {
 export interface ChannelScope {
   settings: ChannelSettings;
   /**
-   * With `serve --dev`, a channel that is not set up talks to `agentd simulate` instead of its platform. That runs only
-   * now and then, so a call that fails is no reason for a warning.
+   * With `serve --dev`, a channel that is not set up talks to `agentd simulate` instead of its platform. That command
+   * is not always running, so do not log a warning if a call fails.
    */
   simulated: boolean;
   log: ChannelLogger;
@@ -233,8 +236,8 @@ export interface ChannelScope {
   /**
    * Runs the agent for a message and yields its events. `request` has the client address and the token that was
    * validated for the rate limit. It throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …). Do not
-   * catch them: the daemon turns them into responses. The run continues if you stop reading. Not for channels with
-   * `delivery: 'push'`, as `streams`: the daemon would believe a web client what only a platform can prove.
+   * catch them: the daemon turns them into responses. The run continues if you stop reading. Like `streams`, it is not
+   * for channels with `delivery: 'push'`: for those, the daemon trusts claims that only a platform can prove.
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
@@ -244,8 +247,8 @@ export interface ChannelScope {
    */
   readMessage(request: ChannelRequest, sources: readonly TokenSource[]): IncomingMessage;
   /**
-   * Reads only the user token, for `Route.token`. Null means that the client says "signed out", undefined that there is
-   * no token. Throws `malformed_json`.
+   * Reads only the user token, for `Route.token`. Null if the client explicitly says "signed out", undefined if there
+   * is no token. Throws `malformed_json`.
    */
   readToken(request: ChannelRequest, sources: readonly TokenSource[]): string | null | undefined;
   /** Answers on event streams, which survive a lost connection. Not for channels with `delivery: 'push'`. */
@@ -258,21 +261,21 @@ export interface ChannelScope {
    */
   enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
   /**
-   * Enqueues the press of a button, a message with `confirm` whose sender the platform has verified. Rejects as `enqueue`
-   * does. `refused`: it changes nothing, because the question is another person's or is over. Show `text` to the person
-   * who pressed, and to nobody else; if the platform cannot do this, show nothing.
+   * Enqueues the press of a button, a message with `confirm` whose sender the platform has verified. Rejects as
+   * `enqueue` does. `refused`: it changes nothing, because the question belongs to another person or is no longer open.
+   * Show `text` only to the person who pressed the button; if the platform cannot do this, show nothing.
    */
   press(message: IncomingMessage, request?: ChannelRequest): Promise<PressOutcome>;
   /**
-   * Replaces the text of a message that its sender has edited. Returns false if the agent has started to answer it, or
-   * the message is unknown.
+   * Replaces the text of a message that its sender has edited. Returns false if the agent has already started to answer
+   * it, or if the message is unknown.
    */
   edit(message_id: string, text: string): Promise<boolean>;
   /** Sends a text without an agent run, durably: a confirmation or a hint. */
   notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;
   /**
    * Sends a reply as several messages, in order, for `Channel.send`. If a part fails, the attempt fails. The next
-   * attempt, also after a restart, skips the parts that the platform has confirmed. Two attempts at one reply never
+   * attempt, even after a restart, skips the parts that the platform has confirmed. Two attempts at one reply never
    * overlap, so `sendPart` needs a time-out.
    * @param reply_id the `id` of the reply
    * @param parts called once per attempt; must return the same parts each time
@@ -283,8 +286,8 @@ export interface ChannelScope {
     sendPart: (part: Part, index: number) => Promise<void>,
   ): Promise<void>;
   /**
-   * A text of the channel in the language of its reader: of `locale`, the tag of the person or the platform, else of
-   * DEFAULT_LOCALE.
+   * A text of the channel in the language of its reader: in `locale`, the language tag from the person or the platform,
+   * else in DEFAULT_LOCALE.
    */
   say(text: ChannelText, values?: Readonly<Record<string, string>>, locale?: string | null): string;
   /** All replacements of some texts, for a client that chooses the language itself. */
@@ -295,11 +298,11 @@ export interface ChannelScope {
   tokens: { validate(token: string, request?: ChannelRequest): Promise<TokenAnswer> };
   /** Makes a problem to throw. The daemon answers with `application/problem+json`. */
   problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
-  /** Makes the error that `send` must throw if the platform did not take the reply. */
+  /** Makes the error that `send` must throw if the platform did not accept the reply. */
   deliveryFailed(reason: string, failure: DeliveryFailure): Error;
 }
 
-/** What became of the press of a button. `text` is plain text in the language of the person. */
+/** The outcome of the press of a button. `text` is plain text in the language of the person. */
 export type PressOutcome = { outcome: 'enqueued' } | { outcome: 'refused'; text: string };
 
 /** What the daemon needs to know for the next attempt. */
@@ -365,13 +368,13 @@ export interface ChannelStreams {
 
 export interface StreamTokens {
   /**
-   * Every cookie with the token's name. A browser also sends cookies with links that others made, so a cookie counts only
-   * for the person who sent the message. If there are several, none counts. An empty cookie is no cookie.
+   * Every cookie with the token's name. A browser also sends cookies with links that others made, so a cookie counts
+   * only for the person who sent the message. If there are several, none counts. An empty cookie counts as none.
    */
   ambient: readonly string[];
   /** The token that the request names itself. */
   explicit: string | undefined;
-  /** Throw `token_missing` if neither the request nor the message has a token. */
+  /** Whether to throw `token_missing` if neither the request nor the message has a token. */
   required: boolean;
 }
 
@@ -416,11 +419,11 @@ export interface FieldError {
   message: string;
 }
 
-/** The links of one channel, from user id to token. A link lives 30 days. */
+/** The links of one channel, from user id to token. A link is valid for 30 days. */
 export interface ChannelLinks {
   /** Validates the token and stores the link. */
   link(user_id: string, token: string, options?: LinkOptions): Promise<LinkAnswer>;
-  /** Removes the user's link, as the user asked for. Returns false if there was none. */
+  /** Removes the user's link at the user's request. Returns false if there was none. */
   unlink(user_id: string, options?: LinkRequest): Promise<boolean>;
   /** Removes the user's link if it belongs to the person of the token. */
   unlinkPerson(user_id: string, token: string, request?: ChannelRequest): Promise<UnlinkAnswer>;
@@ -428,8 +431,8 @@ export interface ChannelLinks {
 
 export interface LinkRequest {
   /**
-   * Id of the message that asks for it, as in `IncomingMessage`. A repeat within seven days changes nothing and gets the
-   * first answer. A repeat while the first is still running throws `unavailable`.
+   * Id of the message with the request, as in `IncomingMessage`. A repeat within seven days changes nothing and gets
+   * the first answer. A repeat while the first is still running throws `unavailable`.
    */
   message_id?: string;
 }

@@ -93,11 +93,11 @@ function checkId(id: unknown, max: number, wrong: (problem: string) => void): vo
   else if (id === '') wrong('must not be empty');
   else if (isLonger(id, max)) wrong(`must have at most ${max} characters`);
   else if (/\p{Cc}/u.test(id)) wrong('must not contain control characters');
-  // A lone surrogate would be stored as another character, so that two ids could become equal.
+  // Half of a surrogate pair would be stored as another character, so that two ids could become equal.
   else if (!id.isWellFormed()) wrong('must be well-formed Unicode');
 }
 
-/** A token may have any length: one that is too long is invalid, but the message is not. */
+/** The token may have any length: a token that is too long is invalid, but its message is valid. */
 function checkMetadata(metadata: unknown, wrong: (problem: string) => void): void {
   if (!isObject(metadata)) {
     wrong('must be an object');

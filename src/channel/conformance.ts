@@ -4,7 +4,7 @@
  *     import { channelConformance } from 'agentd/channel/conformance';
  *     for (const { name, run } of channelConformance({ plugin })) test(name, run);
  *
- * Each case makes the channel anew, in a scope that records what the channel does. No socket is opened. If the plugin
+ * Each case creates a new channel, in a scope that records what the channel does. No socket is opened. If the plugin
  * has a simulator, that is the platform, and most cases use its deliveries. Otherwise the cases use the requests and
  * answers in the options.
  *

@@ -1,4 +1,4 @@
-/** The channel contract ("agentd/channel"). Beside it, a plugin may import "agentd/channel/markdown". */
+/** The channel contract ("agentd/channel"). A plugin may also import "agentd/channel/markdown". */
 export type {
   Channel,
   ChannelCapabilities,

@@ -5,35 +5,35 @@ export interface IncomingMessage {
   /** The channel's id of the sender, 1 to 256 characters. */
   user_id: string;
   /**
-   * Another id of the sender, which the platform may later send alone as `user_id`. It then finds the link of the
-   * `user_id` with which it arrived. If a `user_id` arrives with another `alias_id`, its link no longer belongs to the
-   * sender.
+   * Another id of the sender, which the platform may later send as the `user_id` instead. The link of the `user_id` is
+   * then found through this alias. If a `user_id` arrives with a different `alias_id`, its link no longer belongs to
+   * the sender.
    */
   alias_id?: string;
   /** The room. On channels without rooms, the sender's id. */
   channel_id: string;
-  /** The thread, used as the session id. Null: the daemon begins a session and makes an id. */
+  /** The thread, used as the session id. If null, the daemon begins a session and makes an id. */
   thread_id: string | null;
   /** The trimmed text, 1 to 16,000 characters. It may be empty if there is a `confirm`. */
   text: string;
   /**
-   * The sender pressed a button of a question (`ReplyConfirmation`, `Confirmation`). It is as untrusted as the text: the
-   * daemon compares sender, session and action.
+   * Set if the sender pressed a button of a question (`ReplyConfirmation`, `Confirmation`). As untrusted as the text:
+   * the daemon compares sender, session and action.
    */
   confirm?: ConfirmationAnswer;
   /** Language of the sender, as the platform or the browser sends it (BCP 47). It chooses the language of the daemon's own texts. */
   locale?: string;
   metadata: MessageMetadata;
   /**
-   * Identifies the user's message, not the delivery. A repeated id is answered once. Web channels take it from the header
-   * `Idempotency-Key`. Absent: duplicates are not recognized.
+   * Identifies the user's message, not the delivery. A repeated id is answered once. Web channels take it from the
+   * header `Idempotency-Key`. If absent, duplicates are not recognized.
    */
   message_id?: string;
-  /** When the message was sent, according to the platform, ms since the epoch. Absent: now. */
+  /** When the message was sent, according to the platform, ms since the epoch. Default: now. */
   sent_at?: number;
-  /** Other people can read this thread. */
+  /** Whether other people can read this thread. */
   shared?: boolean;
-  /** What `send` needs to address the answer. JSON, stored with the message, so it must hold no secret. */
+  /** What `send` needs to address the answer. JSON that is stored with the message, so it must not contain secrets. */
   reply_to?: JsonObject;
 }
 
@@ -46,11 +46,11 @@ export interface MessageMetadata {
   user_name?: string;
   user_agent?: string;
   /**
-   * Other claims of the client, under its own keys, unverified, with tokens masked. At most 4 KiB of JSON; more is dropped
-   * and logged. Agent runtimes get it as `claimed.other`. The daemon puts it into no prompt.
+   * Other claims of the client, under its own keys, unverified, with tokens masked. At most 4 KiB of JSON; more is
+   * dropped and logged. Agent runtimes get it as `claimed.other`. The daemon never puts it into a prompt.
    */
   other?: Readonly<Record<string, unknown>>;
-  /** What the channel adds. */
+  /** Further members that the channel adds. */
   [key: string]: unknown;
 }
 
@@ -70,7 +70,7 @@ export type ConversationEvent =
       confirmation?: Confirmation;
     };
 
-/** A question of the daemon: an action waits for the person. Words answer it, too. */
+/** A question of the daemon about an action that waits for the person. It can also be answered with words. */
 export interface Confirmation {
   /** Id of the action. */
   id: string;
@@ -117,13 +117,16 @@ export interface OutgoingReply {
   text: string;
   /** `reply_to` of the message that is answered. */
   reply_to: JsonObject;
-  /** The question at the end of `text`, for platforms with buttons. Without buttons, send `text`: words answer it. */
+  /**
+   * The question at the end of `text`, for platforms with buttons. Without buttons, send `text`: people then answer
+   * with words.
+   */
   confirmation?: ReplyConfirmation;
 }
 
 /** A question at the end of a reply. Send `lead`, then `question` as one message with two buttons. */
 export interface ReplyConfirmation {
-  /** Id of the action, 22 characters of base64url. The payload of the buttons brings it back (`ChannelScope.press`). */
+  /** Id of the action, 22 characters of base64url. The payload of the buttons contains it (`ChannelScope.press`). */
   id: string;
   /** `text` before the question, CommonMark; empty if there is nothing before it. */
   lead: string;

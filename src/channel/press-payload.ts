@@ -3,12 +3,12 @@ import type { ConfirmationAnswer } from './message.ts';
 /** The button, and the id of the action. */
 const PAYLOAD = /^agentd:(yes|no):([A-Za-z0-9_-]{1,52})$/;
 
-/** What a button brings back when it is pressed: at most 64 ASCII characters, which every platform carries. */
+/** The payload that a button returns when it is pressed: at most 64 ASCII characters, which every platform supports. */
 export function pressPayload(id: string, approve: boolean): string {
   return `agentd:${approve ? 'yes' : 'no'}:${id}`;
 }
 
-/** The answer in the payload of a button. Null if the button is not one of a question. Untrusted. */
+/** The answer in the payload of a button. Null if the button does not belong to a question. Untrusted. */
 export function readPressPayload(payload: unknown): ConfirmationAnswer | null {
   const [, word, id] = (typeof payload === 'string' && PAYLOAD.exec(payload)) || [];
   return id === undefined ? null : { id, approve: word === 'yes' };

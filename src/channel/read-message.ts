@@ -35,7 +35,7 @@ const TOKEN_IN: Readonly<Record<TokenSource, (request: ChannelRequest) => string
 
 /**
  * The message that a web client posted (`ChannelScope.readMessage`).
- * @param noteDropped called with the length in bytes if `metadata.other` is dropped.
+ * @param noteDropped called with the length in bytes if `metadata.other` is dropped
  */
 export function readMessage(
   platform: string,
@@ -100,7 +100,7 @@ function identifier(value: unknown, field: string, max: number, errors: FieldErr
   if (value === '') return wrong('must not be empty');
   if (isLonger(value, max)) return wrong(`must have at most ${max} characters`);
   if (/\p{Cc}/u.test(value)) return wrong('must not contain control characters');
-  // A lone surrogate would be stored as another character, so that two ids could become equal.
+  // Half of a surrogate pair would be stored as another character, so that two ids could become equal.
   if (!value.isWellFormed()) return wrong('must be well-formed Unicode');
   return value;
 }
@@ -137,7 +137,7 @@ function isEmpty(message: unknown): boolean {
 
 /**
  * What the client claims about itself.
- * @param holdsToken the token may be in the metadata, so its type is checked.
+ * @param holdsToken whether the token may be in the metadata, so that its type is checked
  */
 function clientMetadata(
   { metadata }: Body,

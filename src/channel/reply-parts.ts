@@ -1,4 +1,4 @@
-/** Most replies whose sent parts are remembered in this process. The oldest are forgotten first. */
+/** Maximum number of replies whose sent parts are remembered in this process. The oldest are forgotten first. */
 const REMEMBERED_MAX = 1000;
 
 /** Stores how many parts of a reply were sent. */
@@ -11,11 +11,14 @@ export interface PartsMemory {
 /** Sends replies as several messages (`ChannelScope.sendParts`). */
 export class ReplyParts {
   readonly #memory: PartsMemory | null;
-  /** How many parts of a reply were sent, most recent reply last. It also counts parts that could not be stored. */
+  /**
+   * How many parts of a reply were sent, most recent reply last. The count includes parts that were sent but could not
+   * be noted in `#memory`.
+   */
   readonly #sent = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();
 
-  /** @param memory null: parts are remembered in this process only */
+  /** @param memory null to remember parts in this process only */
   constructor(memory: PartsMemory | null = null) {
     this.#memory = memory;
   }

@@ -5,7 +5,7 @@
 export type SettingRecord =
   | (SettingBase & { kind: 'string'; default?: string; pattern?: RegExp })
   | (SettingBase & { kind: 'integer'; default?: number; min: number; max: number; unit?: string })
-  /** Also with decimals. */
+  /** May have decimals. */
   | (SettingBase & { kind: 'number'; default?: number; min: number; max: number; unit?: string })
   | (SettingBase & { kind: 'boolean'; default?: boolean })
   | (SettingBase & { kind: 'choice'; choices: readonly string[]; default?: string })
@@ -17,7 +17,7 @@ interface SettingBase {
   name: string;
   /** One sentence for operators: what the setting does, with its unit. */
   sentence: string;
-  /** The channel is not configured without it. For settings of the daemon: it does not start without it. */
+  /** Without it the channel is not configured. Without a required setting of the daemon, the daemon does not start. */
   required?: boolean;
   /** Shown as `[secret]`. The daemon also reads it from the file that `<name>_FILE` names. */
   secret?: boolean;

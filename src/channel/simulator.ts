@@ -19,20 +19,20 @@ export interface PlatformSimulator {
   /** The platform's request for an event, signed with the secrets of these settings. */
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
   /**
-   * The same request, signed again for its present body. The conformance suite changes bodies. Absent: the signature does
-   * not depend on the body.
+   * The same request, signed again for its current body, because the conformance suite changes bodies. Absent if the
+   * signature does not depend on the body.
    */
   sign?(request: SimulatedRequest, settings: ChannelSettings): SimulatedRequest;
   /** Values of `Shown.to` for answers to an event: its room, and its sender if answers can be private. */
   seenIn(event: SimulatedEvent, settings: ChannelSettings): readonly string[];
-  /** What the sender sees of the daemon's response to a delivery. Absent: nothing. */
+  /** What the sender sees of the daemon's response to a delivery. If absent, nothing. */
   shownOf?(answer: { status: number; body: string }): readonly Shown[];
   /**
-   * An error response as the platform's API would write it. Absent: the status with an empty object and the header
-   * `Retry-After`.
+   * An error response as the platform's API would write it. If absent, the answer is the status with an empty object
+   * and the header `Retry-After`.
    */
   refusal?(asked: SimulatedRefusal): SimulatedRefused;
-  /** Makes a platform with its own state, for example the messages that were sent. */
+  /** Creates a platform with its own state, for example the messages that were sent. */
   startApi(settings: ChannelSettings): SimulatedApi;
 }
 
@@ -55,18 +55,21 @@ export interface SimulatedEvent {
   place: 'direct' | 'group';
   /** Name of a thread or topic in the room. Equal names mean the same thread. */
   thread?: string;
-  /** Number of the message, 1 or more. Equal numbers mean the same message. Of a `press`: the message that was answered. */
+  /**
+   * Number of the message, 1 or more. Equal numbers mean the same message. For a `press`, the number of the message
+   * that was answered.
+   */
   number: number;
   /** When it was sent, ms since the epoch. */
   sent_at: number;
-  /** Sign it with another secret. */
+  /** Whether to sign it with another secret. */
   bad_signature?: boolean;
 }
 
 /** A request to the daemon. */
 export interface SimulatedRequest {
   method: 'GET' | 'POST';
-  /** With its query. */
+  /** Path and query. */
   path: string;
   headers: Readonly<Record<string, string>>;
   body: string;
@@ -74,7 +77,7 @@ export interface SimulatedRequest {
 
 /** The simulated API of a platform. */
 export interface SimulatedApi {
-  /** @param call one request of the channel. Its path is below the API's base, and has the query */
+  /** @param call one request of the channel. Its path is relative to the API's base, and includes the query */
   answer(call: SimulatedApiCall): SimulatedApiAnswer;
 }
 
@@ -94,11 +97,11 @@ export interface SimulatedApiAnswer {
   shown: readonly Shown[];
 }
 
-/** The error that the API shall respond with. */
+/** The error with which the API must respond. */
 export interface SimulatedRefusal {
   /** HTTP status, 400 to 599. A platform may put it into the body instead. */
   status: number;
-  /** How long the channel shall wait. Null: what the platform usually says. */
+  /** How long the channel should wait. Null for the platform's usual value. */
   retryAfterSeconds: number | null;
 }
 
@@ -112,14 +115,14 @@ export interface Shown {
   to: string;
   /** The thread in the call of the API. */
   thread?: string;
-  /** In the platform's markup. Empty if there is no text. */
+  /** The text in the platform's markup. Empty if there is no text. */
   text: string;
-  /** Its buttons, from left to right. Absent: none. */
+  /** Its buttons, from left to right. Absent if there are none. */
   buttons?: readonly ShownButton[];
 }
 
 export interface ShownButton {
   label: string;
-  /** What a press of it brings back: `text` of the event. */
+  /** The payload of a press: `text` of the event. */
   press: string;
 }

@@ -1,17 +1,17 @@
 /**
- * A text that people read and that a channel wrote. Operators can replace it for each language (agentd-settings(5),
- * "Texts"); `ChannelScope.say` finds it in the language of its reader.
+ * A text that a channel shows to people. Operators can replace it for each language (agentd-settings(5), "Texts");
+ * `ChannelScope.say` finds it in the language of its reader.
  */
 export interface ChannelText {
   /** Lower case, begins with the channel's name: `telex_signed_out`. */
   name: string;
-  /** Who reads it, and when. One sentence for operators. */
+  /** One sentence for operators: who reads the text, and when. */
   sentence: string;
   /** The English text. `{name}` is filled in. */
   default: string;
 }
 
-/** A text with its placeholders filled in, all at once: a value that looks like a placeholder stays as it is. */
+/** Fills in all placeholders of a text at once, so that a value that looks like a placeholder is not replaced. */
 export function fillIn(text: string, values: Readonly<Record<string, string>>): string {
   return text.replace(/\{(\w+)\}/g, (found, name: string) =>
     Object.hasOwn(values, name) ? (values[name] ?? '') : found,

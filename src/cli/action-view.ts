@@ -12,7 +12,7 @@ export interface ActionView {
   time: number;
   finished_at: number | null;
   tool: string;
-  /** Null: no encryption key decrypts it. */
+  /** Null if no encryption key decrypts it. */
   summary: string | null;
   arguments: unknown;
   outcome: ActionOutcomeNow;

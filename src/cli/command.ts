@@ -13,7 +13,10 @@ export interface Command {
   args?: readonly CommandArgument[];
   options?: readonly CommandOption[];
   examples: readonly CommandExample[];
-  /** The command does not use the settings that `serve --dev` keeps in the working directory, or finds them itself. */
+  /**
+   * The program does not look for the settings of `serve --dev` for this command: it does not use them, or it finds
+   * them itself.
+   */
   ignoresDev?: boolean;
   /** The command prints data: it has the option `--json`. */
   json?: boolean;

@@ -5,12 +5,12 @@ import { keptSampleTools } from '../daemon/dev/kept-sample-tools.ts';
 import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 
-/** What `serve --dev` keeps, relative to its working directory. */
+/** The folder in which `serve --dev` keeps its files, relative to its working directory. */
 export const DEV_FOLDER = '.agentd';
 
 /**
- * Where a command looks for settings: the same locations as the daemon and, last, the settings that `serve --dev`
- * keeps in the working directory, with the tools of its sample API, if the program has found them (dev-settings.ts).
+ * Where a command looks for settings: where the daemon looks, and after that in the settings of `serve --dev` (with the
+ * tools of its sample API), if the program has found such settings in the working directory (dev-settings.ts).
  * @throws CliError (2) if the file that `--env-file` names does not exist
  */
 export function configLocation(options: OptionValues): ConfigureOptions {

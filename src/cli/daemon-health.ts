@@ -10,12 +10,12 @@ export interface Health {
   adapters: Record<string, { status: string; detail?: string }>;
 }
 
-/** A daemon answers this request quickly, ms. */
+/** How long to wait for the answer, ms: a daemon answers this request quickly. */
 const ANSWER_WITHIN_MS = 5000;
 /** Longest answer, bytes. */
 const ANSWER_MAX = 1_048_576;
 
-/** Throws CliError (69) if no daemon answers, or something else than a daemon. */
+/** Throws CliError (69) if nothing answers, or if the server is not agentd. */
 export async function fetchHealth(url: URL): Promise<Health> {
   const { status, body } = await get(url).catch((cause: unknown) => {
     throw unavailable(

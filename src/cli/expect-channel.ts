@@ -3,8 +3,8 @@ import { usageError } from './cli-error.ts';
 import { configLocation } from './config-location.ts';
 
 /**
- * For a command that found nothing of a channel: does the channel exist? Asked only then, so that what a channel left
- * behind is still found after its plugin was removed.
+ * Does the channel exist? Called only if a command has found no data of the channel, so that data of a removed plugin
+ * can still be found.
  * @param flag the option that names the channel; an option that is not given is fine
  * @throws CliError (2) with the known channels.
  */

@@ -1,7 +1,7 @@
 import { withoutControls } from '../daemon/printable.ts';
 
 /**
- * Text with its line breaks, each line indented but the empty ones.
+ * Text with its line breaks, each line indented, except empty ones.
  * @param first the indentation of the first line, if it differs
  */
 export function indent(text: string, by: string, first = by): string {

@@ -1,4 +1,4 @@
-/** Lines that are compared one with each other; longer texts are shown as a whole, old before new. */
+/** Maximum number of lines to compare. Longer texts are shown as a whole, old before new. */
 const MAX_COMPARED = 1_000;
 
 /** The lines of two texts, old and new: `-` before a line that is gone, `+` before a new one, else two spaces. */

@@ -22,20 +22,20 @@ export async function noteAudit(
   await audit.note({ user: systemUser(), command, about: about ?? null, person });
 }
 
-/** The same for each mention of one person, and of no use to whoever does not know the key and the person. */
+/** Always the same for one person, and useless to anyone who does not know both the key and the person. */
 export function hmacOf(who: Who, key: Uint8Array): string {
   const name = 'person' in who ? who.person : `${who.platform}:${who.user_id}`;
   return createHmac('sha256', key).update(name).digest('base64url').slice(0, 22);
 }
 
-/** With `sudo` both names count: the account, and who used it. */
+/** With `sudo`, both names are logged: the account, and who used it. */
 export function systemUser(): string {
   const { SUDO_USER } = process.env;
   const name = nameOfAccount();
   return SUDO_USER === undefined || SUDO_USER === name ? name : `${name} (sudo: ${SUDO_USER})`;
 }
 
-/** A container may run with a number that has no account. */
+/** In a container, the user id of the process may have no account. */
 function nameOfAccount(): string {
   try {
     return userInfo().username;

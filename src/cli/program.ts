@@ -114,7 +114,9 @@ function buildProgram(streams: Streams, result: Result): Commander {
   return program;
 }
 
-/** Is a command only the group of the one that was called? `link` is in `link list`. */
+/**
+ * Was a subcommand called, so that this command is only its group? For `agentd link list`, `link` is only the group.
+ */
 function isGroupOf(parent: Commander, parser: Commander): boolean {
   const next = parent.args.slice(1).find((argument) => !argument.startsWith('-'));
   return parser.commands.some((command) => command.name() === next);

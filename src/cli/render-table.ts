@@ -107,7 +107,7 @@ function total(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
 }
 
-/** Takes what is too much from the columns that may be narrower, the widest first. */
+/** Takes the excess width from the columns that may be narrower, the widest first. */
 function narrowed<T>(widths: readonly number[], columns: readonly Column<T>[], width: number): number[] {
   const fitted = [...widths];
   const flexible = fitted.flatMap((_, index) => (columns[index]?.narrow ? [index] : []));

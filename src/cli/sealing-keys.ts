@@ -8,10 +8,10 @@ import type { Column } from './column.ts';
 
 /** A key that seals or opens stored texts, or that has sealed some and is not known here. */
 export interface SealingKey {
-  /** A short hash of the key; null: texts that no key has sealed. */
+  /** A short hash of the key; null for texts that are not sealed. */
   key: string | null;
   role: 'seals' | 'opens' | 'unknown' | 'unsealed';
-  /** The setting or the file that holds it; null: it is not known here. */
+  /** The setting or the file that holds it; null if it is not known here. */
   source: string | null;
   /** Stored tokens and texts of actions that it has sealed. */
   texts: number;
@@ -27,7 +27,10 @@ export const KEY_COLUMNS: readonly Column<SealingKey>[] = [
   { title: 'SOURCE', json: 'source', narrow: 'wrap' },
 ];
 
-/** All keys, the one that seals first; then what no key here opens. @param store null: nothing is stored. */
+/**
+ * All keys: first the one that seals, last those that have sealed texts and are not known here. @param store null if
+ * nothing is stored
+ */
 export async function sealingKeys(
   settings: Settings,
   store: Pick<Store, 'countSeals'> | null,

@@ -8,7 +8,7 @@ const UNITS = [
   ['second', 1000],
 ] as const;
 
-/** A time relative to now: `3 minutes ago`, `in 2 hours`, `now`. Both are in ms since the epoch. */
+/** A time relative to now: `3 minutes ago`, `in 2 hours`, `now`. `at` and `now` are in ms since the epoch. */
 export function relativeTime(at: number, now: number): string {
   const [unit, length] = UNITS.find(([, ms]) => Math.abs(at - now) >= ms) ?? ['second', 1000];
   return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(Math.trunc((at - now) / length), unit);

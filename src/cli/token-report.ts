@@ -20,7 +20,7 @@ export interface TokenReport {
   expires_at: string | null;
 }
 
-/** Makes all checks of the documented sequence. @param now ms since the epoch */
+/** Runs all checks of the documented sequence. @param now ms since the epoch */
 export async function examineToken(
   token: string,
   settings: TokenSettings,

@@ -12,7 +12,8 @@ import { withStore } from './with-store.ts';
 type Work<T> = (memories: MemoryStore) => Promise<T>;
 
 /**
- * Opens the long-term memory that the daemon uses, also while it runs, and closes it when the work is done or has failed.
+ * Opens the long-term memory that the daemon uses, even while the daemon runs, and closes it when the work is done or
+ * has failed.
  * @throws CliError (78) if the settings name none, (69) if the database cannot be reached; StoreMissing if no daemon
  * has stored anything yet.
  */
@@ -42,7 +43,7 @@ export async function withMemories<T>(options: OptionValues, work: Work<T>): Pro
   return open[memoryBackend(settings)]();
 }
 
-/** For whom the daemon keeps the memories of somebody that a command names. */
+/** The owner under which the daemon keeps the memories of the person or user that a command names. */
 export function ownerOf(who: Who): MemoryOwner {
   return 'person' in who ? ownerOfPerson(who.person) : ownerOnPlatform(who.platform, who.user_id);
 }

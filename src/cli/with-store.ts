@@ -8,7 +8,7 @@ import { coreSettings } from './core-settings.ts';
 type StorePurpose = Extract<Purpose, 'store' | 'links' | 'link' | 'person'>;
 
 /**
- * Opens the store as an administrator, also while a daemon runs, and closes it when the work is done or has failed.
+ * Opens the store as an administrator, even while a daemon runs, and closes it when the work is done or has failed.
  * Throws StoreMissing if no daemon has stored anything yet, and StoreUnavailable if the store cannot be reached.
  */
 export async function withStore<T>(
@@ -28,8 +28,8 @@ export async function withStore<T>(
 
 /**
  * As `withStore`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
- * @param none what to say if the list is empty. It gets the path of a store that does not exist, which may be the
- * wrong STATE_DIR.
+ * @param none what to say if the list is empty. If there is no store, its path is added to this text, since STATE_DIR
+ * may be wrong.
  */
 export async function listFromStore<T>(
   options: Readonly<Record<string, unknown>>,

@@ -6,9 +6,10 @@ export const LONGEST_MS = { run: 60_000, send: 600_000 } as const;
 const LONGEST_ASKED_MS = 60 * 60 * 1000;
 
 /**
- * How long to wait before the next attempt, ms: doubled each time up to the longest wait, less up to half of it
- * by chance, so that attempts that failed together do not come back together. Never less than was asked for.
- * @param attempts that were begun, 1 or more
+ * How long to wait before the next attempt, ms. The wait doubles each time, up to the longest wait. A random part of up
+ * to half of it is subtracted, so that attempts that failed together are not repeated together. It is never shorter
+ * than the wait that was asked for.
+ * @param attempts number of attempts so far, 1 or more
  * @param askedSeconds `Retry-After`; 0 if none was given
  */
 export function backOff(attempts: number, longest_ms: number, askedSeconds = 0): number {
@@ -18,8 +19,8 @@ export function backOff(attempts: number, longest_ms: number, askedSeconds = 0):
 }
 
 /**
- * The wait before the next attempt within a budget of time, ms: the last attempt is made at its end. Null once
- * that has passed.
+ * The wait before the next attempt within a time budget, ms. The last attempt is made when the budget ends. Null once
+ * it has ended.
  */
 export function withinBudget(wait_ms: number, ends_at: number, now: number): number | null {
   return now < ends_at ? Math.min(wait_ms, ends_at - now) : null;

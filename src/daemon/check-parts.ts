@@ -6,7 +6,7 @@ import { idleScope } from './plugin/idle-scope.ts';
 import { checkSources } from './tools/check-sources.ts';
 
 /**
- * Every problem that prevents the start of the daemon: the problems of the settings, and those that appear only when
+ * Every problem that prevents the daemon from starting: the problems of the settings, and those that appear only when
  * the agent and the sources of tools are loaded and the channels are created. Nothing is started.
  */
 export async function checkParts(found: Inspection): Promise<SettingProblem[]> {
@@ -20,7 +20,7 @@ export async function checkParts(found: Inspection): Promise<SettingProblem[]> {
   return problems;
 }
 
-/** `API_BASE_URL`; undefined if it is not set, or wrong: a source has its own address then. */
+/** `API_BASE_URL`. Undefined if it is not set or not valid; each source then needs its own address. */
 export function apiBaseUrlOf({ effective }: Pick<Inspection, 'effective'>): string | undefined {
   const found = effective.find(({ record }) => record.name === 'API_BASE_URL')?.value;
   return typeof found === 'string' ? found : undefined;

@@ -16,7 +16,10 @@ export type GivenServices = Omit<
   'sequencer' | 'sessions' | 'runs' | 'summaries' | 'claims' | 'running'
 >;
 
-/** Makes the services of one daemon from those that it was given. Whoever stops the daemon stops `summaries` and `claims`. */
+/**
+ * Makes the services of one daemon from the given ones. The code that stops the daemon must stop `summaries` and
+ * `claims`.
+ */
 export function createServices(given: GivenServices): StreamServices {
   const { settings, clock, log, store, stopping } = given;
   // One listener for each run.

@@ -1,11 +1,13 @@
-/** What `JSON.parse` tells a reviver of a value: how it is written (ECMAScript, "JSON.parse source text access"). */
+/**
+ * What `JSON.parse` passes to a reviver about a value: its source text (ECMAScript, "JSON.parse source text access").
+ */
 interface Written {
   source?: string;
 }
 
 /**
- * Parses JSON. An integer that a number cannot hold becomes the text of its digits: as a number it would be another one,
- * so that an id would name somebody else's record.
+ * Parses JSON. An integer that a number cannot represent becomes the text of its digits: rounded to a number, an id
+ * would name somebody else's record.
  * @throws SyntaxError
  */
 export function parseExactly(json: string): unknown {
@@ -17,12 +19,12 @@ function exact(_: string, value: unknown, { source }: Written): unknown {
   return isInexact(value) ? (source ?? value) : value;
 }
 
-/** Whether a JSON text may have such an integer. One look at the text, since hardly any has. */
+/** Whether a JSON text may contain such an integer. One search of the text, since hardly any text does. */
 export function mayBeInexact(json: string): boolean {
   return /\d{16}|\d[eE]\+?\d/.test(json);
 }
 
-/** Whether a value is an integer that a number holds only about. */
+/** Whether a value is an integer that a number represents only approximately. */
 export function isInexact(value: unknown): boolean {
   return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
 }

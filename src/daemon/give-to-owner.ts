@@ -2,13 +2,13 @@ import { chownSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Gives a new file to the owner of its directory if root has made it: commands are run by root, and the daemon, which
- * must open the file, by the user whose directory it is.
+ * Gives a new file that root made to the owner of its directory. Root may run commands, while the daemon, which must
+ * open the file, runs as the owner of the directory.
  */
 export function giveToOwner(path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
   const file = statSync(path);
-  // Root without that capability, as in a container, works in directories of its own.
+  // Root without the capability to change owners, as in a container, works in its own directories.
   if (file.uid !== uid || file.gid !== gid) chownSync(path, uid, gid);
 }

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { describeThrown, sourceLocation } from './source-location.ts';
 
-/** Files that are looked at for the one with the syntax error. */
+/** Maximum number of files that are searched for the syntax error. */
 const FILES_MAX = 50;
 const CHECK_MS = 5_000;
 const IMPORTED = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
@@ -11,7 +11,7 @@ const NOT_FOUND = /^Cannot find (?:module|package) '([^']+)' imported from (.+)$
 
 /**
  * Says on one line why a plugin or runtime could not be imported, with file and line. Node's error does not have the
- * place of syntax errors in JavaScript and of imports that cannot be resolved.
+ * location of syntax errors in JavaScript and of imports that cannot be resolved.
  * @param file the module that was imported.
  */
 export async function importFailure(error: unknown, file: string): Promise<string> {
@@ -25,7 +25,7 @@ async function locationIn(error: unknown, file: string): Promise<string | null> 
   return error instanceof SyntaxError ? syntaxErrorBelow(file) : null;
 }
 
-/** The line that imports what is missing. */
+/** The line that imports the missing module. */
 async function importLine(importer: string, missing: string): Promise<string> {
   const name = missing.startsWith('/') ? missing.slice(missing.lastIndexOf('/') + 1) : missing;
   const lines = (await textOf(importer)).split('\n');
@@ -33,7 +33,7 @@ async function importLine(importer: string, missing: string): Promise<string> {
   return at === -1 ? importer : `${importer}:${at + 1}`;
 }
 
-/** The first module with a syntax error, of the one that was imported and those that it imports. */
+/** The first module with a syntax error, among the imported module and the modules that it imports. */
 async function syntaxErrorBelow(file: string): Promise<string | null> {
   const files = new Set([file]);
   for (const one of files) {
@@ -47,7 +47,7 @@ async function syntaxErrorBelow(file: string): Promise<string | null> {
   return null;
 }
 
-/** Asks Node, which reads the file and does not run it. */
+/** Asks Node to check the file, which does not run it. */
 function syntaxErrorIn(file: string): Promise<string | null> {
   return new Promise((found) => {
     execFile(process.execPath, ['--check', file], { timeout: CHECK_MS }, (error, _stdout, stderr) => {
@@ -56,7 +56,7 @@ function syntaxErrorIn(file: string): Promise<string | null> {
   });
 }
 
-/** Empty if it cannot be read: the reason has been found, only the line is not. */
+/** Empty if the file cannot be read: the reason is known by then, and only the line would be missing. */
 async function textOf(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '');
 }

@@ -1,8 +1,8 @@
 import type { Log } from './log.ts';
 
 /**
- * What was started, in order, and how to stop it, in reverse. Stopping goes on when one part fails to
- * stop, and happens once; it also serves a start that failed half-way.
+ * The parts that were started, in order, and how to stop them, in reverse order. If one part fails to stop, the others
+ * are still stopped. Stopping happens once; it also cleans up after a start that failed half-way.
  */
 export class Lifecycle {
   readonly #parts: { name: string; stop: () => Promise<void> | void }[] = [];

@@ -11,7 +11,7 @@ const COLOURS = {
 } as const;
 
 /**
- * One JSON log line in a form for people, made safe for a terminal. A line that is no JSON object is only made safe.
+ * One JSON log line in a form for people, made safe for a terminal. A line that is not a JSON object is only made safe.
  * @param options.date shows the day, too, for lines that may be old.
  */
 export function formatLogLine(line: string, options: { colour: boolean; date?: boolean }): string {

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 
-/** Bytes that wait for a reader; what is logged beyond them is dropped. */
+/** Maximum number of bytes that wait for a reader; further lines are dropped. */
 export const QUEUE_MAX = 1024 * 1024;
-/** How long after a refused write the next one is tried, ms: twice as long each time. */
+/** Wait after a refused write before the next attempt, ms; doubled each time. */
 const RETRY_MIN_MS = 10;
 const RETRY_MAX_MS = 250;
 /** How long the last lines of a process wait for a slow reader, ms. */
@@ -12,10 +12,10 @@ export const LAST_LINES_MS = 1000;
 export type WriteSome = (bytes: Uint8Array) => number;
 
 /**
- * The log's way to standard error. A line is written before the call returns, so that it survives `kill -9`.
- * A reader that has stalled never blocks the daemon: lines wait, up to `QUEUE_MAX` bytes. Beyond that the newest
- * lines are dropped until the reader has caught up, and one line says how many. Lines that cannot be written for
- * another reason (a full disk, a closed pipe) are dropped and counted in the same way.
+ * Writes the log to standard error. A line is written before the call returns, so that it survives `kill -9`. A reader
+ * that has stalled never blocks the daemon: up to `QUEUE_MAX` bytes of lines wait for it. Beyond that, new lines are
+ * dropped until the reader has caught up, and one line says how many. Lines that cannot be written for another reason
+ * (a full disk, a closed pipe) are dropped and counted in the same way.
  */
 export class LogOutput {
   readonly #writeSome: WriteSome;
@@ -58,7 +58,7 @@ export class LogOutput {
     return true;
   }
 
-  /** The process is about to end: from now on each line blocks until it is written, or `LAST_LINES_MS` have passed. */
+  /** The process is about to end: from now on each line blocks until it is written or `LAST_LINES_MS` have passed. */
   beginLastLines(): void {
     this.#lastLines = true;
   }
@@ -70,7 +70,10 @@ export class LogOutput {
     if (rest.length > 0) this.#wait(rest);
   }
 
-  /** The reader gets a last chance to take what waits; if it does not, the last line is worth more. */
+  /**
+   * Gives the reader a last chance to take the waiting lines. If it does not, they are dropped: the last line matters
+   * more.
+   */
   #writeLast(bytes: Uint8Array): void {
     if (!this.#flush(LAST_LINES_MS)) {
       this.#dropped += this.#queue.reduce((lines, waiting) => lines + linesIn(waiting), 0);
@@ -80,7 +83,7 @@ export class LogOutput {
     this.#flush(LAST_LINES_MS);
   }
 
-  /** Writes what waits. @returns false if the reader has no room for all of it. */
+  /** Writes the waiting lines. @returns false if the reader has no room for all of them. */
   #catchUp(): boolean {
     if (this.#queued > 0) {
       const [only, ...others] = this.#queue;
@@ -123,7 +126,9 @@ export class LogOutput {
     this.#queued = 0;
   }
 
-  /** Null if nothing was dropped. Called while nothing waits: a line that has begun will not be completed. */
+  /**
+   * Null if nothing was dropped. Called while nothing waits, so a line that was written in part will not be completed.
+   */
   #takeNotice(): Uint8Array | null {
     if (this.#dropped === 0) return null;
     const notice = `${this.#midLine ? '\n' : ''}${this.#noticeOf(this.#dropped)}`;
@@ -155,9 +160,9 @@ export class LogOutput {
 const NOTHING = new Uint8Array();
 const NEWLINE = 0x0a;
 
-/** Standard error, whatever it is connected to. A terminal that is paused must not block the daemon either. */
+/** Standard error, whatever it is connected to. A paused terminal must not block the daemon either. */
 export function standardError(): WriteSome {
-  // Node opens pipes and sockets without blocking, terminals with it, and has no public name for the switch.
+  // Node opens pipes and sockets as non-blocking and terminals as blocking, and has no public way to change that.
   const { _handle } = process.stderr as { _handle?: { setBlocking?(on: boolean): void } };
   _handle?.setBlocking?.(false);
   return (bytes) => writeSync(2, bytes);

@@ -10,7 +10,7 @@ export type Log = pino.Logger;
 
 export interface LogOptions {
   level: string;
-  /** Also written here, one JSON object a line. */
+  /** The log is also written to this file, one JSON object per line. */
   file?: string | undefined;
   /** Lines for people on stderr instead of JSON. */
   pretty: boolean;
@@ -26,8 +26,8 @@ export type ProcessLog = Log & {
 
 /**
  * The log: JSON lines on standard error (or readable ones on a terminal) and, if set, in a file. Writes are
- * synchronous, so that nothing is lost at `kill -9`. The last thing before a line leaves is a mask over
- * anything shaped like a JWT, since no list of fields can name every place where one may appear.
+ * synchronous, so that nothing is lost at `kill -9`. As the last step, anything shaped like a JWT is masked, since no
+ * list of fields can name every place where one may appear.
  */
 export function createLog(options: LogOptions): ProcessLog {
   const form = (line: string) => (options.pretty ? formatLogLine(line, { colour: true }) : line);
@@ -61,7 +61,7 @@ function droppedLine(dropped: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), dropped, msg })}\n`;
 }
 
-/** For causes, whose stacks are left out: the file and line in a plugin or runtime that an error comes from. */
+/** The file and line in a plugin or runtime that an error comes from; for causes, whose stacks are not logged. */
 function locationOf(error: Error): { at?: string } {
   const at = sourceLocation(error);
   return at === null ? {} : { at };

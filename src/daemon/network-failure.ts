@@ -1,10 +1,10 @@
-/** Codes of connections that could not be made or broke, by Node's `net` and `dns` and by undici. */
+/** Error codes of Node's `net` and `dns` and of undici, for connections that broke or could not be made. */
 const CODES =
   /^(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|EPIPE|UND_ERR_(?:SOCKET|CONNECT_TIMEOUT|HEADERS_TIMEOUT|BODY_TIMEOUT))$/;
-/** Causes that are followed. */
+/** Maximum number of nested causes that are checked. */
 const DEPTH_MAX = 5;
 
-/** Did the network fail, or the other end not answer in time? Looks at the error and at what caused it. */
+/** Whether the network failed, or the other end did not answer in time. Checks the error and its causes. */
 export function isNetworkFailure(error: unknown): boolean {
   let current = error;
   for (let depth = 0; depth < DEPTH_MAX && current instanceof Error; depth++) {

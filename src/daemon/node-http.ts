@@ -1,6 +1,6 @@
 /**
- * The parts of Node's own `http` that are used. An `import` of it looks at each of its exports, which loads the
- * whole of `fetch` and `WebSocket` (about 30 ms of each start), also if neither is ever used.
+ * The parts of Node's own `http` that are used. An `import` of `http` reads each of its exports, which loads all of
+ * `fetch` and `WebSocket` (about 30 ms of each start), even if neither is ever used.
  */
 export const { createServer, STATUS_CODES, validateHeaderName, validateHeaderValue } =
   process.getBuiltinModule('node:http');

@@ -6,13 +6,13 @@ interface Listeners {
 const listenersOf = new WeakMap<AbortSignal, Listeners>();
 
 /**
- * Calls back once when a signal aborts that thousands wait for, such as that the daemon stops. A signal looks
- * through all its listeners whenever one is added or taken away; this is one listener for all of them.
- * @returns takes the listener away. Where it has aborted before, nothing is called.
+ * Calls back once when a signal aborts. It is for signals with thousands of listeners, such as the stop of the daemon:
+ * a signal searches all its listeners whenever one is added or removed, and this adds one listener for all of them.
+ * @returns removes the listener. If the signal has already aborted, nothing is called.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const { all, tellAll } = listenersOf.get(signal) ?? listenTogether(signal);
-  // Not the function itself, which may be given twice.
+  // Not the function itself, which may be passed twice.
   const one = () => listener();
   all.add(one);
   return () => {

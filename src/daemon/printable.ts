@@ -1,4 +1,7 @@
-/** Text that came from outside, safe for a terminal: what could move its cursor, colour it, or begin a line is replaced. */
+/**
+ * Text from outside, made safe for a terminal: characters that could move its cursor, change colors, or begin a line
+ * are replaced.
+ */
 export function withoutControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
 }
@@ -14,8 +17,8 @@ export function printable(text: string): string {
 }
 
 /**
- * JSON as it may be printed and split into lines: JSON itself escapes only some of the characters that a
- * terminal obeys, or that a reader takes for the end of a line. What it says stays the same.
+ * JSON that can be printed and split into lines. JSON itself escapes only some of the characters that a terminal obeys,
+ * or that a reader takes for the end of a line. The value stays the same.
  */
 export function escapeControls(json: string): string {
   return json.replace(
@@ -24,7 +27,7 @@ export function escapeControls(json: string): string {
   );
 }
 
-/** A value in a line of `name=value` words, quoted if it could be read as more than one of them. */
+/** A value for a line of `name=value` words, quoted if it could be read as more than one word. */
 export function wordOf(value: string): string {
   return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 }

@@ -6,9 +6,9 @@ const CONTRACTS = /^agentd\/(?:agent|channel(?:\/markdown)?)$/;
 let areProvided = false;
 
 /**
- * Lets modules of the operator import the contracts although agentd is not installed in their folder, for example from
- * a single file, or from a package next to a global agentd. They get the copy of this daemon. If agentd is installed
- * there, Node's own resolution finds it first.
+ * Lets modules of the operator import the contracts even if agentd is not installed in their folder, for example from a
+ * single file, or from a package next to a global agentd. They get this daemon's copy. If agentd is installed there,
+ * Node's own resolution finds it first.
  */
 export function provideContracts(): void {
   if (areProvided) return;

@@ -2,18 +2,18 @@ import type { Store } from './store/store.ts';
 
 type WatchedStore = Pick<Store, 'condition' | 'check' | 'replicas'>;
 
-/** One part that `/ready` looks at. */
+/** The result of one check of `/ready`. */
 export type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: string };
 
 export interface ReadinessReport {
-  /** `degraded`: it gets requests, and answers some of them 503. */
+  /** `degraded`: the daemon should get requests, but answers some of them with 503. */
   status: 'ok' | 'degraded' | 'failed';
   /** Why the daemon should get no requests now; null if it should. */
   reason: string | null;
   checks: Readonly<Record<string, Check>>;
 }
 
-/** How often probes have the store written, ms. */
+/** How often probes cause a test write to the store, ms. */
 const CHECK_INTERVAL_MS = 1000;
 
 /** Whether this process should get requests, as `/ready` says. It is not ready while it starts and while it stops. */
@@ -22,10 +22,10 @@ export class Readiness {
   /** What the start is doing now. */
   #step = 'reading the configuration';
   #store: WatchedStore | null = null;
-  /** When the store was last written to look at it, ms of the monotonic clock. */
+  /** Time of the last test write to the store, ms of the monotonic clock. */
   #checkedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param step what begins now, as in "The daemon is starting: {step}." */
+  /** @param step the step that begins now, as in "The daemon is starting: {step}." */
   starting(step: string): void {
     this.#step = step;
   }
@@ -54,7 +54,7 @@ export class Readiness {
     return { status: isDegraded ? 'degraded' : 'ok', reason: null, checks };
   }
 
-  /** Writes in the background, so that the next probe knows of a store that nothing else has written lately. */
+  /** Makes a test write in the background, so that the next probe knows the state of a store without recent writes. */
   #checkAgain(store: Pick<Store, 'check'>): void {
     const now = performance.now();
     if (now - this.#checkedAt < CHECK_INTERVAL_MS) return;
@@ -79,7 +79,7 @@ function hasFailed(check: Check): check is Exclude<Check, { status: 'ok' }> {
   return check.status === 'failed';
 }
 
-/** A store that others share is away for all of them: a balancer that dropped one would drop every one. */
+/** A shared store is unreachable for all daemons: a load balancer that dropped one daemon would drop all of them. */
 function storeCheck(store: WatchedStore): Check {
   const { writable, detail } = store.condition();
   if (writable) return { status: 'ok' };

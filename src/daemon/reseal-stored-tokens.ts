@@ -5,13 +5,16 @@ import { sealedRecord } from './sealed-record.ts';
 import type { Store } from './store/store.ts';
 import type { StoredToken } from './store/stored-tokens.ts';
 
-/** How often the keys are looked at, ms. */
+/** How often the keys are checked, ms. */
 const LOOK_MS = 5000;
-/** After a pass that resealed something, or failed, the next one, ms: a turn under way may have stored an old value. */
+/** Wait after a pass that failed or resealed something, ms: a turn in progress may have stored an old value. */
 const AGAIN_MS = 60_000;
-/** Texts that are replaced at once: messages wait for the store no longer than that. */
+/** Number of texts that are replaced at a time; messages never wait longer than that for the store. */
 const BITE = 50;
-/** While there is an earlier key: a command that read the keys before may have used it, ms. */
+/**
+ * How often a pass runs while there is an earlier key, ms: a command that read the keys before a change may have used
+ * it.
+ */
 const PASS_MS = 60 * 60 * 1000;
 
 export interface ResealServices {
@@ -20,17 +23,17 @@ export interface ResealServices {
   clock: AlarmClock;
   log: Pick<Log, 'info' | 'warn'>;
   /**
-   * Whether all daemons on the store have the same keys in the same order now. While they do not, each would reseal what
-   * the others have sealed, for ever.
+   * Whether all daemons on the store have the same keys in the same order now. While they do not, the daemons would
+   * reseal each other's texts forever.
    */
   agrees(): Promise<boolean>;
 }
 
 /**
- * Seals stored texts with the first key that an earlier key has sealed, while the daemon works: after a start with
- * several keys, and after the keys have changed. Each text is replaced for itself, if it is still the same, so that a
- * crash loses nothing.
- * @returns ends it.
+ * While the daemon works, seals with the first key the stored texts that an earlier key has sealed: after a start with
+ * several keys, and after the keys have changed. Each text is replaced separately, and only if it has not changed, so
+ * that a crash loses nothing.
+ * @returns stops it.
  */
 export function startResealing({ store, seal, clock, log, agrees }: ResealServices): () => Promise<void> {
   let stopped = false;

@@ -5,10 +5,10 @@ import { sealedRecord } from './sealed-record.ts';
 import type { Store } from './store/store.ts';
 
 /**
- * Seals the live tokens, and the texts of actions, that were stored before there was a key. Called at the start, before messages are
- * handled: to a message that had read the record, the sealed token would look like another person's.
+ * Seals the live tokens, and the texts of actions, that were stored before there was a key. Called at the start, before
+ * messages are handled: a message that had read the record before would take the sealed token for another person's.
  *
- * A store that cannot be written is not a reason to stop the start; the next start tries again.
+ * A store that cannot be written does not prevent the start; the next start tries again.
  */
 export async function sealStoredTokens(
   store: Pick<Store, 'storedTokens' | 'replaceToken'>,

@@ -3,7 +3,7 @@ import { sealRecord } from './session/jwt-context.ts';
 import type { StoredToken } from './store/stored-tokens.ts';
 import { actionTextRecord } from './tools/action-texts.ts';
 
-/** The record that a stored token belongs to: sealed for it, it opens for no other. */
+/** The record that a stored token belongs to. A token sealed for one record can be opened for no other. */
 export function sealedRecord(token: StoredToken): string {
   switch (token.kind) {
     case 'link':

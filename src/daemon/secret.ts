@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 
 /**
- * A value that prints as `[secret]` wherever it ends up: template strings, JSON, `util.inspect`, loggers.
- * Only `reveal()` gives it out, so every place where a secret leaves can be found by that word.
+ * A value that prints as `[secret]` wherever it ends up: template strings, JSON, `util.inspect`, loggers. Only
+ * `reveal()` returns it, so every place where a secret leaves can be found by that name.
  */
 export class Secret {
   readonly #value: string;
@@ -34,18 +34,18 @@ export class Secret {
   }
 }
 
-/** A whole run of what tokens are written in: so that a long text is looked at once only. */
+/** A whole run of characters that tokens consist of, so that a long text is searched only once. */
 const RUN = /(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]+/g;
 const LAST_RUN = /(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]+$/;
 /** How a JSON object begins in base64url: `{"`. */
 const HEADER = /eyJ[A-Za-z0-9_-]{5,}/;
-/** `{` and white space, as some libraries write it. Words may begin so, too: here the rest must be long. */
+/** `{` and white space, as some libraries write it. Words may begin like that, too, so the rest must be long. */
 const SPACED_HEADER = /(?:eyA|ewo|ew0|ewk)[A-Za-z0-9_-]{10,}/;
 const SPACED_PAYLOAD_MIN = 10;
 
 /**
- * Masks everything shaped like a JWT in a text, also a truncated or unsigned one, and whatever stands before
- * it (`Bearer%20eyJ…`); for log lines, for what people type, for what tools answer.
+ * Masks everything shaped like a JWT in a text, even if it is truncated, unsigned, or directly after other characters
+ * (`Bearer%20eyJ…`). For log lines, for messages of people, and for results of tools.
  */
 export function maskTokens(text: string): string {
   return /e[yw][JAo0k]/.test(text) ? text.replace(RUN, maskRun) : text;
@@ -66,7 +66,7 @@ function maskRun(run: string): string {
   return shown.join('.');
 }
 
-/** Where in `header` a token begins; -1: nowhere. */
+/** The index in `header` at which a token begins, or -1. */
 function tokenStart(header: string, payload: string | undefined, signature: string | undefined): number {
   if (!payload) return -1;
   const begins = header.search(HEADER);
@@ -86,11 +86,14 @@ function possibleToken(text: string): number {
   return begin === -1 ? -1 : run + begin;
 }
 
-/** Masks the tokens of a text that comes in pieces, wherever it is cut: what may become one is held back. */
+/**
+ * Masks the tokens of a text that arrives in pieces, wherever it is cut: the possible beginning of a token is held
+ * back.
+ */
 export class StreamMask {
   #held = '';
 
-  /** @returns what can be shown by now. */
+  /** @returns the text that can be shown so far. */
   push(piece: string): string {
     const text = this.#held + piece;
     const begin = text.length > HELD_BACK_MAX ? -1 : possibleToken(text);

@@ -26,24 +26,24 @@ export interface Services {
   seal: Seal;
   agent: AgentRuntime;
   tools: ToolRegistry;
-  /** What people read and no agent wrote. */
+  /** Texts for people that no agent wrote. */
   texts: Texts;
-  /** Null: nothing is remembered. */
+  /** Null if nothing is remembered. */
   memory: LongTermMemory | null;
-  /** The order of arrival of requests, up to their session's lock. */
+  /** The order of arrival of requests, until they hold their session's lock. */
   sequencer: RequestSequencer;
   /** One message of a session at a time. */
   sessions: SessionLock;
   /** A bounded number of runs at a time. */
   runs: RunSlots;
-  /** Of what the history of sessions has no room for. */
+  /** Summaries of the exchanges that no longer fit into the history of sessions. */
   summaries: HistorySummaries;
   /** Renews the claims that this daemon holds. */
   claims: ClaimKeeper;
   /** Names of the active channels. */
   channelNames: readonly string[];
-  /** Messages that are being answered; a stopping daemon waits for them. */
+  /** Messages that are being answered; the daemon waits for them when it stops. */
   running: Set<Promise<void>>;
-  /** Aborts when the grace of a stopping daemon has passed: runs end. */
+  /** Aborts when the grace period of a stopping daemon has ended, which ends all runs. */
   stopping: AbortSignal;
 }

@@ -1,14 +1,14 @@
 import { fileURLToPath } from 'node:url';
 
-/** The daemon's own code, from the sources and from the build alike; the bundled channels are no part of it. */
+/** The daemon's own code, whether run from the sources or from the build. It does not include the bundled channels. */
 const OWN_CODE = fileURLToPath(new URL('../', import.meta.url));
-/** Node writes the place of a syntax error over the stack. */
+/** Node writes the location of a syntax error above the stack. */
 const HEADING = /^((?:file:\/\/)?\/[^\n]*):(\d+)\n/;
 const FRAME = /^ *at (?:.*?\()?(?:async )?((?:file:\/\/)?\/[^\n()]*):(\d+):\d+\)?$/gm;
 
 /**
- * The file and line that an error comes from, as `/path/file.ts:3`, for errors of plugins and runtimes: the
- * innermost place in their own code, else in a package that they use, never in the daemon itself.
+ * The file and line that an error comes from, as `/path/file.ts:3`, for errors of plugins and runtimes: the innermost
+ * location in their own code, else in a package that they use, never in the daemon itself.
  * @returns null if the error does not say.
  */
 export function sourceLocation(error: unknown): string | null {
@@ -32,6 +32,6 @@ export function describeThrown(error: unknown, location: string | null = sourceL
 }
 
 function pathOf(file: string): string {
-  // A query makes Node load a file anew.
+  // A query makes Node load a file again.
   return file.startsWith('file://') ? fileURLToPath(file.replace(/[?#].*$/, '')) : file;
 }

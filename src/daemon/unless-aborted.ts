@@ -1,4 +1,4 @@
-/** The result of work that others may wait for, too, or a rejection as soon as the signal aborts. */
+/** The result of work that others may be waiting for as well, or a rejection as soon as the signal aborts. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

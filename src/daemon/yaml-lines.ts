@@ -1,17 +1,17 @@
 import { EVENT_ID, type Event, getScalarValue, parseEvents } from 'js-yaml';
 
-/** The way to a value in a document: names of members, and indexes of lists. */
+/** The path to a value in a document: names of members, and indexes of lists. */
 export type DocumentPath = readonly (string | number)[];
 
 /** Finds the line (from 1) of a value. Null if the text cannot be parsed. */
 export type LineFinder = (path: DocumentPath) => number | null;
 
-/** Deeper than any document that a person wrote; a parser that recurses needs a limit. */
+/** Deeper than any document that a person writes; a recursive parser needs a limit. */
 const MAX_DEPTH = 500;
 
 /**
- * Finds lines in a text of YAML or JSON. A member is in the line of its name. A path that leads nowhere, or through an
- * alias, has the line of the deepest value that it reaches.
+ * Finds lines in a YAML or JSON text. A member is in the line of its name. For a path that leads nowhere, or through an
+ * alias, it is the line of the deepest value on the path that exists.
  */
 export function linesOf(text: string): LineFinder {
   let events: readonly Event[] | null = null;

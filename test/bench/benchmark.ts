@@ -1,19 +1,19 @@
 /**
- * A benchmark measures a piece of work against its bare limit: the least code that could do the same. Only
- * the ratio of the two says something; the same machine moves by a third within minutes.
+ * A benchmark compares a piece of work with its lower limit: the least code that could do the same. Only the ratio of
+ * the two is meaningful; the speed of one machine varies by a third within minutes.
  */
 export interface Benchmark {
-  /** As typed: `npm run bench <name>`. */
+  /** The name to type: `npm run bench <name>`. */
   name: string;
-  /** What one unit of work is. */
+  /** One unit of work, in words. */
   work: string;
-  /** What the limit is made of. */
+  /** The limit, in words. */
   limit: string;
   unit: 'requests/s' | 'checks/s' | 'events/s' | 'µs' | 'ms' | 'KiB';
-  /** Makes what all rounds start from; the result takes it away again. */
+  /** Creates what all rounds start from; the returned function removes it. */
   prepare?(effort: Effort): Promise<() => Promise<void>>;
   bare: Contender;
-  /** What others do the same work with: measured beside ours, without a target. */
+  /** Other software that does the same work: measured for comparison, without a target. */
   peers?: readonly Contender[];
   ours: readonly (Contender & { target: Target })[];
 }
@@ -24,19 +24,19 @@ export interface Contender {
   round(effort: Effort): Promise<Sample>;
 }
 
-/** What is to be reached: so much of the limit, or a value in the benchmark's unit. */
+/** The target: a share of the limit, or a value in the benchmark's unit. */
 export type Target = { ratio: number; ambition: number } | { value: number; ambition: number };
 
 export interface Sample {
   /** In the benchmark's unit. */
   value: number;
-  /** Further figures of the round by name: percentiles and the like. */
+  /** Further figures of the round by name, such as percentiles. */
   figures?: Readonly<Record<string, number>>;
-  /** What was stored against what was acknowledged: a fast wrong answer does not count. */
+  /** Stored and acknowledged work must be equal: a fast wrong answer does not count. */
   counts?: Readonly<Record<string, number>>;
 }
 
-/** How much is done. */
+/** The amount of work. */
 export interface Effort {
   rounds: number;
   warm_up_ms: number;
@@ -47,11 +47,11 @@ export interface Effort {
   sessions: number;
   /** Event streams that are open at once. */
   streams: number;
-  /** Processes per round that are started to be timed. */
+  /** Number of timed process starts per round. */
   spawns: number;
 }
 
-/** Three seconds of warm-up: before, the server runs at two thirds of its speed. */
+/** Three seconds of warm-up: before it, the server runs at two thirds of its speed. */
 export const FULL: Effort = {
   rounds: 5,
   warm_up_ms: 3000,
@@ -62,7 +62,7 @@ export const FULL: Effort = {
   spawns: 20,
 };
 
-/** Shows that everything runs; its figures mean nothing. */
+/** Only shows that everything runs; its figures are meaningless. */
 export const QUICK: Effort = {
   rounds: 1,
   warm_up_ms: 30,

@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release, totalmem, type } from 'node:os';
 
-/** Where it was measured, and with what. */
+/** The machine and the versions of a measurement. */
 export interface Machine {
   cpu: string;
   cores: number;
   memory_gib: number;
   system: string;
-  /** Of the last minute, before anything was measured: what else was running. */
+  /** Load of the last minute before the measurement, which shows whether other programs were running. */
   load: number;
-  /** Server and load have a core each. */
+  /** Server and load each have their own core. */
   pinned: boolean;
   versions: Readonly<Record<string, string>>;
 }
@@ -34,7 +34,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** On one core only, a pinned server and a pinned load would just take turns as they do anyway. */
+/** On a machine with one core, server and load take turns anyway, so pinning changes nothing. */
 export const CAN_PIN =
   availableParallelism() > 1 && spawnSync('taskset', ['-c', '0', 'true'], { stdio: 'ignore' }).status === 0;
 

@@ -2,7 +2,7 @@ import type { Benchmark, Effort, Target } from './benchmark.ts';
 import type { Machine } from './machine.ts';
 import type { Series } from './rounds.ts';
 
-/** One line of the result: ours against the limit of the same run. */
+/** One line of the result: our figure and the limit of the same run. */
 export interface Row {
   benchmark: string;
   work: string;
@@ -10,9 +10,9 @@ export interface Row {
   unit: Benchmark['unit'];
   bare: Series;
   ours: Series;
-  /** Ours of the limit: of a rate more is better, of a time less. */
+  /** Our figure divided by the limit. For a rate, higher is better; for a time, lower. */
   ratio: number;
-  /** Null for a peer, whose figure is there to compare ours with. */
+  /** Null for a peer, whose figure is only for comparison. */
   target: Target | null;
   target_met: boolean;
   ambition_met: boolean;
@@ -91,7 +91,7 @@ function words(target: Row['target'], { unit }: Row): string {
   return `${unit.endsWith('/s') ? '≥' : '≤'} ${Math.round(target.ratio * 100)} %`;
 }
 
-/** What the limit is, and the figures and counts of both sides. */
+/** Describes the limit, with the figures and counts of both sides. */
 function notes({ benchmark, work, limit, bare, ours }: Row): string[] {
   const list = (record: Readonly<Record<string, number>>, digits: number) =>
     Object.entries(record).map(([name, value]) => `${name} ${value.toFixed(digits)}`);

@@ -14,9 +14,9 @@ export interface Series {
 }
 
 /**
- * Runs limit and product by turns, the order turned every other round, so that a machine that grows slower
- * meanwhile is slower for both.
- * @returns the limit's series first, then the peers', then ours, in their order.
+ * Runs the limit and agentd in alternation, in reverse order every other round, so that a machine that slows down does
+ * so for both.
+ * @returns the series of the limit, then of the peers, then ours.
  */
 export async function runRounds(
   { bare, peers = [], ours }: Benchmark,
@@ -70,7 +70,7 @@ export function median(values: readonly number[]): number {
   );
 }
 
-/** @param sorted ascending; 0 where there is none. */
+/** @param sorted ascending; 0 if it is empty. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   const middle = (sorted.length - 1) * share;
   const below = sorted[Math.floor(middle)] ?? 0;

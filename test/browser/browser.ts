@@ -7,7 +7,7 @@ import { type BrowserContext, chromium } from 'playwright-core';
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-/** A Chromium of this machine; null where there is none. With CI=true the tests then fail instead of being skipped. */
+/** A Chromium of this machine; null if there is none. With CI=true the tests then fail instead of being skipped. */
 export const browserPath = PROGRAMS.map(find).find((path) => path !== null) ?? null;
 
 export const withoutBrowser = browserPath === null && process.env.CI !== 'true';
@@ -21,14 +21,14 @@ function find(program: string): string | null {
 
 export interface Browser {
   context: BrowserContext;
-  /** Closes all pages but one empty one, without which the browser would end. */
+  /** Closes all pages except an empty one, since the browser ends with its last page. */
   leave(): Promise<void>;
   close(): Promise<void>;
 }
 
 type ContextOptions = NonNullable<Parameters<typeof chromium.launchPersistentContext>[1]>;
 
-/** A browser of its own with an empty profile, that asks nobody for anything. */
+/** Starts a browser with an empty profile and without prompts. */
 export async function launch(options: ContextOptions = {}): Promise<Browser> {
   const profile = mkdtempSync(join(tmpdir(), 'agentd-browser-'));
   const context = await chromium.launchPersistentContext(profile, {

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Everything in the widget whose contrast is below what WCAG 2.2 asks: 4.5 to 1 for words, 3 to 1 for large
- * ones, for pictures and for the border of a field. Measured from the computed colours, whatever their form.
+ * Everything in the widget whose contrast is below the minimum of WCAG 2.2: 4.5 to 1 for text, 3 to 1 for large text,
+ * for pictures and for the border of a field. It is measured from the computed colors, whatever their notation.
  */
 export function poorContrasts(page: Page): Promise<string[]> {
   return page.evaluate(() => {

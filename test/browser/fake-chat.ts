@@ -11,12 +11,12 @@ const WIDGET = resolve(import.meta.dirname, '../../dist/plugins/webchat/widget/w
 
 const NO_TEXTS: ChannelTranslations = { languages: {}, default_locale: 'en' };
 
-/** As the channel serves it. */
+/** The widget's script, as the channel serves it. */
 function servedWidget(texts: ChannelTranslations): string {
   return withTranslations(readFileSync(WIDGET, 'utf8'), widgetTranslations(texts));
 }
 
-/** Strict: no inline script or style, nothing from elsewhere. */
+/** Strict: no inline script or style, nothing from other origins. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -26,7 +26,7 @@ export interface ReceivedMessage {
   body: Record<string, unknown>;
 }
 
-/** One run of the agent, as a test directs it. */
+/** One run of the agent, controlled by a test. */
 export class Run {
   readonly stream_id = `sse_${randomUUID()}`;
   readonly events: { id: number; frame: string }[] = [];
@@ -96,14 +96,14 @@ export class Run {
 }
 
 export interface SitePage {
-  /** Of the widget's script element. */
+  /** Attributes of the widget's script element. */
   attributes: Record<string, string>;
-  /** Of the html element. */
+  /** Attributes of the html element. */
   html: Record<string, string>;
   /** The site's own script, before the widget's. */
   script: string;
   style: string;
-  /** What the operator has replaced. */
+  /** The texts that the operator has replaced. */
   texts: ChannelTranslations;
 }
 
@@ -118,29 +118,31 @@ type Script = (run: Run) => Promise<void> | void;
 type Refusal = { status: number; headers?: Record<string, string>; body?: object };
 
 /**
- * A service that speaks as agentd-service(7) says, with an agent that a test directs, and a site that has the widget.
- * It keeps what it was sent, and counts how often a message was run.
+ * A service with the interface of agentd-service(7) and an agent that a test controls, and a site with the widget. It
+ * stores the requests, and counts how often each message was run.
  */
 export class FakeChat {
   readonly received: ReceivedMessage[] = [];
   readonly runs = new Map<string, Run>();
-  /** What the agent does. */
+  /** The behavior of the agent. */
   script: Script = (run) => {
     run.say('Fine.');
     run.end();
   };
-  /** Answers a request in place of what would be; null lets it pass. */
+  /** Answers a request instead of the service; null if the service should answer. */
   refuse: (request: IncomingMessage) => Refusal | null = () => null;
-  /** The session that a message is answered in, which is another one than it names when somebody signs in. */
+  /**
+   * The session in which a message is answered. When somebody signs in, it differs from the one that the message names.
+   */
   sessionOf: (body: Record<string, unknown>) => string = sessionNamed;
-  /** The service is away: connections break without an answer. The site stays. */
+  /** The service is down: connections break without an answer. The site stays up. */
   away = false;
-  /** Messages arrive and are run, but the answers to their requests get lost. */
+  /** Messages arrive and are run, but the responses are lost. */
   losesAnswers = false;
-  /** What each message waits for before it is taken. */
+  /** Each message waits for this before it is accepted. */
   gate: Promise<void> = Promise.resolve();
   page: SitePage = { attributes: {}, html: {}, script: '', style: '', texts: NO_TEXTS };
-  /** The token that `/token` answers; null: 204. */
+  /** The token that `/token` returns; null for status 204. */
   token: string | null = null;
   tokenAsked = 0;
   readonly #server: Server;
@@ -171,13 +173,13 @@ export class FakeChat {
     return run;
   }
 
-  /** The service goes away, and every open stream with it. */
+  /** Takes the service down, and breaks every open stream. */
   goAway(): void {
     this.away = true;
     for (const run of this.runs.values()) run.drop();
   }
 
-  /** Between tests. */
+  /** Called between tests. */
   reset(): void {
     this.received.length = 0;
     this.runs.clear();

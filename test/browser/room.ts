@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 
-/** What of the page lies below an element, wherever the page is scrolled to. */
+/** The part of the page that is below an element, at any scroll position. */
 export async function coveredBy(page: Page, element: Locator): Promise<string[]> {
   const box = await element.boundingBox();
   if (box === null) throw new Error('the element is not shown');
@@ -21,7 +21,7 @@ export async function coveredBy(page: Page, element: Locator): Promise<string[]>
   }, box);
 }
 
-/** What does not fit: pixels beyond the page and beyond the table, and the most lines in a cell. */
+/** How much does not fit: pixels beyond the page and beyond the table, and the maximum number of lines in a cell. */
 export function tightness(page: Page): Promise<{ page: number; table: number; lines: number }> {
   return page.evaluate(() => {
     const { documentElement } = document;

@@ -1,4 +1,4 @@
-/** A token as a site signs it; nobody in these tests looks at the signature. */
+/** A token like those that a site signs. These tests do not check the signature. */
 export function tokenFor(sub: string, seconds = 3600): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   return `${part({ alg: 'HS256' })}.${part({ sub, exp: Math.floor(Date.now() / 1000) + seconds })}.c2ln`;

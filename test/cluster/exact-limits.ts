@@ -2,7 +2,7 @@ import { startRedis } from '../support/redis-server.ts';
 import { post } from '../support/webchat.ts';
 import { Fleet } from './fleet.ts';
 
-/** How many requests of one person, sent at once, were answered how. */
+/** How simultaneous requests of one person were answered. */
 export interface ExactLimits {
   answered: number;
   loop_guard_blocked: number;
@@ -13,14 +13,14 @@ const AT_ONCE = 64;
 const RATE_LIMIT = 20;
 const GUARD_LIMIT = 5;
 
-/** What each round must be: the rate limit comes before the guard. */
+/** The expected result of each round: the rate limit is checked before the guard. */
 export const EXACT: ExactLimits = {
   answered: GUARD_LIMIT,
   loop_guard_blocked: RATE_LIMIT - GUARD_LIMIT,
   rate_limited: AT_ONCE - RATE_LIMIT,
 };
 
-/** In each round another person sends 64 requests at once, to three replicas. */
+/** In each round a different person sends 64 requests at once, to three replicas. */
 export async function exactLimits({ rounds }: { rounds: number }): Promise<ExactLimits[]> {
   const redis = await startRedis();
   const env = {

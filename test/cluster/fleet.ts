@@ -12,13 +12,13 @@ const SECRET = 'what the exchange signs with';
 const DAY = 24 * 60 * 60 * 1000;
 
 export interface FleetOptions {
-  /** REDIS_URL. */
+  /** The value of REDIS_URL. */
   url: string;
   replicas: number;
   env?: Record<string, string>;
 }
 
-/** Several daemons on one Redis, with a platform that signs what it delivers. */
+/** Several daemons on one Redis, with a platform that signs its deliveries. */
 export class Fleet {
   readonly exchange: FakeExchange;
   /** Reads what the daemons have stored. */
@@ -63,7 +63,7 @@ export class Fleet {
     return fleet;
   }
 
-  /** Where the replicas listen, whether they run or not. */
+  /** The addresses of the replicas, whether they run or not. */
   get urls(): string[] {
     return this.#ports.map((port) => `http://127.0.0.1:${port}`);
   }
@@ -72,7 +72,7 @@ export class Fleet {
     return this.#replicas;
   }
 
-  /** The address of one of the replicas, by turns. */
+  /** The address of one of the replicas, in rotation. */
   url(turn: number): string {
     return this.urls[turn % this.#ports.length] as string;
   }

@@ -7,25 +7,26 @@ import { startProxy } from './proxy.ts';
 export interface RollingRestart {
   requests: number;
   restarts: number;
-  /** Status and detail, or code of the error, and how often. */
+  /** How often each status with its detail, or each error code, occurred. */
   failed: Record<string, number>;
   /** Streams that were read to their end, over all reconnections. */
   streams: number;
-  /** Of these, those whose connection was cut and that went on at another replica. */
+  /** Those of them whose connection was cut, and that continued at another replica. */
   resumed: number;
   /** Streams whose events were not 1, 2, 3, … up to `stream_complete`. */
   broken: number;
-  /** What the proxy has logged of it. */
+  /** What the proxy logged about it. */
   errors: string[];
 }
 
-/** Bounds how often all replicas are restarted for the sake of a stream to be cut. */
+/** Maximum number of restarts of all replicas until a stream is cut. */
 const MAX_ROUNDS_FOR_A_CUT = 5;
 
 /**
- * Restarts three replicas behind nginx, one after the other, under load, again and again until so many requests were made
- * and a stream was cut and went on. Whether a restart cuts a stream depends on where nginx sent its reader, and when.
- * @param requests at least.
+ * Restarts three replicas behind nginx, one after the other, under load, again and again until this many requests were
+ * made, and a stream was cut and continued. Whether a restart cuts a stream depends on where nginx sent its reader, and
+ * when.
+ * @param requests the minimum number
  */
 export async function rollingRestart({
   requests,
@@ -91,7 +92,9 @@ export async function rollingRestart({
   }
 }
 
-/** Posts over a kept connection, as a proxy's clients do. @returns status and detail, or the code of the error. */
+/**
+ * Posts over a persistent connection, as a proxy's clients do. @returns status and detail, or the code of the error.
+ */
 function ask(agent: Agent, url: string, body: string): Promise<string> {
   return new Promise((resolve) => {
     const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
@@ -100,7 +103,7 @@ function ask(agent: Agent, url: string, body: string): Promise<string> {
       response.setEncoding('utf8').on('data', (piece: string) => {
         text += piece;
       });
-      // Why a daemon refused it; nginx has a page of HTML.
+      // The reason of the daemon; the error page of nginx is HTML.
       const detail = () => /"detail":"([^"]*)"/.exec(text)?.[1] ?? '';
       response.on('end', () => resolve(`${response.statusCode} ${detail()}`.trim()));
       response.on('error', ({ message }) => resolve(message));

@@ -1,6 +1,7 @@
 /**
- * `npm run test:cluster -- [NAME…]`: what many replicas on one Redis promise, shown in full with real processes. Without
- * a name, all of it, which takes an hour and a half on two cores. Exit code 1 if something is not as promised.
+ * `npm run test:cluster -- [NAME…]`: checks the guarantees of several replicas on one Redis in full, with real
+ * processes. Without a name, it checks all of them, which takes an hour and a half on two cores. Exit code 1 if a
+ * guarantee is broken.
  */
 import { setPriority } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -13,13 +14,13 @@ import { redisOutage } from './redis-outages.ts';
 import { rollingRestart } from './rolling-restart.ts';
 import { type Sample, soak } from './soak.ts';
 
-/** Redis is back, and so are the daemons within this time, ms. */
+/** After Redis is back, the daemons must work again within this time, ms. */
 const RECOVERED_MS = 10_000;
 const OUTAGES = ['restart', 'hang', 'sentinel', 'cluster'] as const;
 const DURABILITIES = ['always', 'everysec'] as const;
 const MINUTE = 60_000;
 
-/** Each prints what it found, and returns what is wrong. */
+/** Each prints its results, and returns the problems. */
 const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
   async kills() {
     const found = await kills({ messages: 500, turns: 200, streams: 100, sessions: 50, kills: 10 });
@@ -92,12 +93,12 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
 /** Kinds of keys that are kept for days: one for each message or trace. */
 const KEPT = /^(?:seen|session:message|traces|inbox)/;
 
-/** Keys that end with their sessions and streams, within a minute. */
+/** Kinds of keys that expire with their sessions and streams, within a minute. */
 function shortLived({ keys }: Sample): number {
   return Object.entries(keys).reduce((all, [kind, count]) => all + (KEPT.test(kind) ? 0 : count), 0);
 }
 
-/** How much the last third of the samples is above the first third, as a part of it. */
+/** Growth from the first third of the samples to the last, relative to the first. */
 function growth(samples: readonly Sample[], measure: (sample: Sample) => number): number {
   const third = Math.floor(samples.length / 3);
   if (third === 0) return 0;

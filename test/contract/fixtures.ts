@@ -8,13 +8,13 @@ import type { NewStream } from '../../src/daemon/store/streams.ts';
 import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
 
 const HOUR = 60 * 60 * 1000;
-/** Of `aStream`, ms. */
+/** Time to live of `aStream`, ms. */
 export const STREAM_TTL = 300_000;
 
 export const ada = personKey({ sub: 'ada' });
 export const bob = personKey({ sub: 'bob' });
 
-/** A session of a random id that lives for an hour. */
+/** A session with a random id that lives for an hour. */
 export function aSession(now: number, members: Partial<Session> = {}): Session {
   return {
     session_id: randomUUID(),
@@ -34,7 +34,7 @@ export function aSession(now: number, members: Partial<Session> = {}): Session {
   };
 }
 
-/** An answered turn of nobody. */
+/** An answered turn without a signed-in person. */
 export function aTurn(members: Partial<StoredTurn> = {}): StoredTurn {
   return {
     turn_id: randomUUID(),
@@ -54,7 +54,7 @@ export function aTurn(members: Partial<StoredTurn> = {}): StoredTurn {
   };
 }
 
-/** The trace of a turn, in a session or in none. */
+/** The trace of a turn, in a session, or without one. */
 export function aTrace(session: Session | null, members: Partial<TraceRecord> = {}): TraceRecord {
   return {
     turn_id: randomUUID(),
@@ -107,7 +107,7 @@ export function anInboxMessage(members: Partial<NewInboxMessage> & { text?: stri
   };
 }
 
-/** A write of nobody, in no session that is stored. */
+/** A write without a signed-in person, in a session that is not stored. */
 export function anAction(members: Partial<NewAction> = {}): NewAction {
   return {
     action_id: randomUUID(),
@@ -140,7 +140,7 @@ export function aPendingAction(session: Session, members: Partial<NewPendingActi
   };
 }
 
-/** As the loop guard has them where nothing is set. */
+/** The default limits of the loop guard. */
 export const GUARD_LIMITS: GuardLimits = {
   max_messages: 5,
   window_ms: 10_000,

@@ -57,7 +57,7 @@ export async function storeReply(store: Store, claim: InboxClaim, text: string):
   );
 }
 
-/** Deletes everything that has expired. @returns how much that was; 0 for a backend that needs no sweep. */
+/** Deletes everything that has expired. @returns the number of deleted records; 0 for a backend that needs no sweep. */
 export async function sweepAll({ maintenance }: Store): Promise<number> {
   if (maintenance === null) return 0;
   let all = 0;

@@ -8,7 +8,7 @@ interface WrittenCall {
   args: unknown;
 }
 
-/** What a hostile author writes into a product name, a ticket or a document. */
+/** Texts that a hostile author writes into a product name, a ticket or a document. */
 export function hostileText(random: SeededRandom): string {
   const tool = random.chance(0.7) ? random.pick(OFFERS).tool : random.pick(UNLISTED);
   return random.pick([
@@ -21,12 +21,12 @@ export function hostileText(random: SeededRandom): string {
   ]);
 }
 
-/** What the crowd calls: operations of the API and tools of an MCP server, each as the person. */
+/** The calls of the crowd: operations of the API and tools of an MCP server, each as the person. */
 const CROWD = OFFERS.filter(({ tool }) =>
   ['shop_listOrders', 'shop_getProduct', 'crm_find', 'peek', 'docs_search'].includes(tool),
 );
 
-/** A model that calls a few tools at once, and answers. */
+/** A harmless model that calls a few tools at once, and answers. */
 export function plainAnswer(run: Run): ModelAnswer {
   if (run.requests > 1) return { text: [`Here it is. (${markOf(run.conversation)})`] };
   const chosen = run.random.shuffled(CROWD).slice(0, 3);
@@ -41,8 +41,8 @@ export function plainAnswer(run: Run): ModelAnswer {
 }
 
 /**
- * A model that does whatever the worst prompt says: it confirms by itself, acts for others, asks for tokens, calls what
- * nobody listed, repeats itself in other words, loops, and obeys orders that it finds in results and memories.
+ * A model that follows the worst possible prompt: it confirms by itself, acts for others, asks for tokens, calls
+ * unlisted tools, repeats calls in other words, loops, and obeys orders that it finds in results and memories.
  */
 export function hostileAnswer(
   run: Run,
@@ -64,7 +64,7 @@ export function hostileAnswer(
 function callOf(run: Run, offered: readonly string[], prompt: string): WrittenCall {
   const { random, calls } = run;
   const written = calls.filter(({ tool }) => UNASKED.includes(tool));
-  // It tries again what may have failed.
+  // It retries calls that may have failed.
   const isInDoubt = prompt.includes('not known whether') && random.chance(0.4);
   const earlier = isInDoubt ? written.at(-1) : random.chance(0.1) ? random.pick(calls) : undefined;
   if (earlier) return again(earlier.tool, earlier.args, run);
@@ -83,7 +83,8 @@ function callOf(run: Run, offered: readonly string[], prompt: string): WrittenCa
 }
 
 /**
- * A run that will break off writes before it does, and one that repeats it writes with the same tool, in other words.
+ * A run that will break off writes before it breaks, and the run that repeats it writes with the same tool, in other
+ * words.
  */
 function toolInOtherWords({ random, breaks_at, attempt, calls }: Run): string | undefined {
   if (breaks_at > 0) return random.chance(0.6) ? random.pick(UNASKED) : undefined;
@@ -111,7 +112,7 @@ function chosenTool(random: SeededRandom, offered: readonly string[]): string {
 
 type Text = (words: string) => string;
 
-/** Arguments as an attacker would like them. */
+/** Arguments that an attacker would choose. */
 function twisted(run: Run, args: Record<string, unknown>, text: Text, prompt: string): unknown {
   const { random, conversation } = run;
   const victim = `p${random.pick([conversation + 1, Math.max(0, conversation - 1), 1])}`;
@@ -142,7 +143,7 @@ function twisted(run: Run, args: Record<string, unknown>, text: Text, prompt: st
     case 11:
       return { ...args, ...replaced(args, `${text('long')} ${'x'.repeat(4000)}`) };
     case 12:
-      // What looks like a token in the prompt is passed on.
+      // A text in the prompt that looks like a token is passed on.
       return {
         ...args,
         ...replaced(args, `${text('token')} ${/eyJ[\w.-]{20,}/.exec(prompt)?.[0] ?? 'none'}`),
@@ -158,7 +159,7 @@ function twisted(run: Run, args: Record<string, unknown>, text: Text, prompt: st
   }
 }
 
-/** With a member `__proto__` of its own, as JSON can have one. */
+/** With its own member `__proto__`, which JSON allows. */
 function withPrototype(victim: string, args: Record<string, unknown> = {}): Record<string, unknown> {
   return Object.fromEntries([...Object.entries(args), ['__proto__', { customer: victim }]]);
 }

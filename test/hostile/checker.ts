@@ -17,7 +17,7 @@ export const MAX_STEPS = 6;
 const MAX_CALLS = 20;
 const MAX_EQUAL = 2;
 
-/** Secrets that are in no prompt, reply, log line, trace or file, by their names. */
+/** Secrets, by name, that must not be in any prompt, reply, log line, trace or file. */
 export const CANARIES: Readonly<Record<string, string>> = {
   'the payload of a token': PAYLOAD_START,
   'an exchanged token': '-for-billing',
@@ -25,10 +25,10 @@ export const CANARIES: Readonly<Record<string, string>> = {
   'the password of the service': SERVICE.password,
 };
 
-/** What somebody confirmed: the call with this nonce, once. */
+/** A confirmed call: the call with this nonce may be made once. */
 export interface Permit {
   call: ModelCall;
-  /** Whose credential it is to carry; null: nobody's. */
+  /** Whose credential it must carry; null for the default one. */
   person: Person | null;
   /** Its write has arrived. */
   done: boolean;
@@ -38,23 +38,23 @@ interface Write {
   offer: Offer;
   run: Run;
   attempt: number;
-  /** Of the model, within the run: calls of one step are made at the same time. */
+  /** The step of the model within the run: calls of one step are made at the same time. */
   step: number;
   key: string | null;
   status: number;
 }
 
-/** Holds all that arrives at the servers, and all that comes out, against what the driver knows. */
+/** Compares everything that arrives at the servers, and all output, with what the driver knows. */
 export class Checker {
   readonly violations: Violation[] = [];
   readonly tally: Tally = {};
-  /** Writes that arrived, each one time, for the journal. */
+  /** Writes that arrived, each of them once, for comparison with the journal. */
   readonly writes = new Map<string, Write>();
   readonly #calls = new Map<string, ModelCall>();
   readonly #permits = new Map<string, Permit>();
   readonly #company: Company;
   readonly #defaultToken: string;
-  /** The person with an address; null: it is nobody's. */
+  /** The person with an address; null if it is nobody's. */
   readonly #personAt: (email: string) => Person | null;
   readonly #hostileText: (nonce: string) => string;
   readonly #latency: (nonce: string) => number | undefined;
@@ -66,7 +66,7 @@ export class Checker {
     facts: {
       defaultToken: string;
       personAt: (email: string) => Person | null;
-      /** What a server writes into its answer. */
+      /** The texts that a server writes into its answer. */
       hostileText: (nonce: string) => string;
       latency: (nonce: string) => number | undefined;
     },
@@ -98,7 +98,7 @@ export class Checker {
     for (const call of calls) this.#calls.set(call.nonce, call);
   }
 
-  /** Something that came out. */
+  /** Checks a piece of output. */
   text(place: string, text: string, conversation: number): void {
     for (const [name, canary] of Object.entries(CANARIES))
       if (text.includes(canary)) {
@@ -112,14 +112,14 @@ export class Checker {
   }
 
   /**
-   * The person was shown a question of the daemon. Each text that the model chose has the nonce of its call, so the
-   * question must hold it as often as the arguments do.
+   * The person was shown a question of the daemon. Each text that the model chose contains the nonce of its call, so
+   * the question must contain it as often as the arguments.
    * @returns the call that it is about
    */
   question(text: string, conversation: number): ModelCall | null {
     const [nonce, ...others] = noncesIn(text);
     if (nonce === undefined) {
-      // No argument of the call was a text of ours. It is not confirmed.
+      // No argument of the call has a nonce. It is not confirmed.
       this.count('questions without arguments');
       return null;
     }
@@ -144,7 +144,7 @@ export class Checker {
     return call;
   }
 
-  /** The person confirms: from now on the write may arrive once. */
+  /** The person confirms: from now on, the write may arrive once. */
   permit(call: ModelCall, person: Person | null): Permit {
     const permit = { call, person, done: false };
     this.#permits.set(call.nonce, permit);
@@ -201,7 +201,7 @@ export class Checker {
       );
   }
 
-  /** `get_user` without arguments is about the person of the token. */
+  /** `get_user` without arguments looks up the person of the token. */
   #ownLookUp({ values, authorization }: Received, line: string, offer: Offer | undefined): Reaction {
     const email = textsIn(values).find((text) => text.includes('@')) ?? '';
     const person = this.#personAt(email);
@@ -258,7 +258,7 @@ export class Checker {
       case 'exchange':
         return person !== null && this.#exchangedFor(authorization) === person.token;
       case 'user-or-default':
-        // A person's token that got a 401 gives way to the default one, unless a parameter is bound.
+        // A person's token that got a 401 is replaced by the default one, unless a parameter is bound.
         return isOwn || (isDefault && mayFallBack && offer.bound === null);
     }
   }
@@ -304,7 +304,7 @@ export class Checker {
       );
   }
 
-  /** What was sent is what the model wrote, and what the person was shown. */
+  /** The request equals the call of the model, and the question that the person saw. */
   #checkArguments(
     { args, nonce, tool }: ModelCall,
     values: unknown,

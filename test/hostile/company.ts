@@ -14,7 +14,7 @@ export interface Received {
   server: ServerName;
   /** `tools/call` of an MCP server. */
   method: string;
-  /** As it came, not decoded; the name of the tool of an MCP server. */
+  /** The path as it arrived, not decoded; for an MCP server, the name of the tool. */
   path: string;
   /** Query, body or arguments, and the decoded segments of the path. */
   values: unknown;
@@ -24,11 +24,11 @@ export interface Received {
   partner_key: string | null;
 }
 
-/** How a server answers; `text` is what a hostile author wrote into its data. */
+/** How a server answers. `text` was written into its data by a hostile author. */
 export interface Reaction {
   status: number;
   text: string;
-  /** How long the answer takes, in ms. Absent: no longer than it must. */
+  /** How long the answer takes, in ms. Absent: no delay. */
   after?: number;
 }
 
@@ -37,11 +37,11 @@ export const SERVICE = { email: 'service@example.com', password: 'service-passwo
 const AUDIENCE = 'billing';
 
 /**
- * The servers that the daemon's tools talk to, on loopback. They hand each request on, answer as they are told, and show
- * in each answer the credential that came with it, as a careless server does.
+ * The servers that the daemon's tools talk to, on loopback. They pass each request on, answer as instructed, and show
+ * in each answer the credential of the request, as a careless server does.
  */
 export class Company {
-  /** Is handed each request of a tool, and says how it is answered. */
+  /** Gets each request of a tool, and returns the answer to it. */
   receive: (request: Received) => Reaction = () => ({ status: 200, text: '' });
   /** Requests at an address that no configuration names. */
   readonly strayed: string[] = [];
@@ -198,7 +198,7 @@ export class Company {
   }
 }
 
-/** A careless answer: it shows the credential, also in pieces and as base64. */
+/** A careless answer: it shows the credential, in pieces and as base64, too. */
 function answerOf({ status, text }: Reaction, authorization: string | null): object {
   const bearer = authorization?.replace(/^Bearer /, '') ?? '';
   return {
@@ -360,7 +360,7 @@ tools:
 `;
 }
 
-/** Tools of the operator that show all that they are given. */
+/** Tools of the operator that show everything that they get. */
 const MODULE = `
 const text = { type: 'string' };
 const shown = (context) => JSON.stringify([context, Object.keys(context.api), String(context.api.token)]);

@@ -2,24 +2,24 @@ import { randomFrom, type SeededRandom } from '../support/chance.ts';
 
 export type ChannelName = 'webchat' | 'sse' | 'teamchat' | 'phonechat' | 'msgbot';
 
-/** How the people of a conversation are known. */
+/** How the people of a conversation are identified. */
 export type Identity =
   /** A token with each message. `chosen`: in a session whose id the client chose. */
   | 'signed-in'
   | 'chosen'
   /** A token with the first message; later ones act by the stored context. */
   | 'once'
-  /** The first message has no token, the later ones have. */
+  /** The first message has no token, later ones have one. */
   | 'late'
-  /** No token, or one that is no good. */
+  /** No token, or an invalid one. */
   | 'anonymous'
   | 'expired'
   | 'forged'
-  /** A platform's user with a link to a person, or with none. */
+  /** A platform's user with a link to a person, or without one. */
   | 'linked'
   | 'unlinked';
 
-/** What is played, made from the seed and the index alone. */
+/** A conversation to play. It depends only on the seed and the index. */
 export interface Conversation {
   index: number;
   /** Number of the person. */
@@ -27,7 +27,7 @@ export interface Conversation {
   channel: ChannelName;
   identity: Identity;
   place: 'direct' | 'group';
-  /** Runs that its people ask for; answers to questions come on top. */
+  /** Runs that its people cause, without answers to questions. */
   turns: number;
   random: SeededRandom;
 }
@@ -42,21 +42,21 @@ export function makeConversation(seed: number, index: number): Conversation {
   const random = randomFrom(Math.imul(seed, 0x9e3779b1) ^ Math.imul(index + 1, 0x85ebca6b));
   const channel = CHANNELS[index % CHANNELS.length] as ChannelName;
   const isWeb = channel === 'webchat' || channel === 'sse';
-  // Nobody can link a user of msgbot from the platform itself.
+  // A user of msgbot cannot be linked from the platform itself.
   const known = channel !== 'msgbot' && random.chance(0.6);
   return {
     index,
     person: index,
     channel,
     identity: isWeb ? random.pick(WEB) : known ? 'linked' : 'unlinked',
-    // A group is one room, in which one conversation is played at a time.
+    // A group is one room, in which only one conversation is played at a time.
     place: (channel === 'teamchat' || channel === 'msgbot') && random.chance(0.3) ? 'group' : 'direct',
     turns: 2 + random.below(3),
     random,
   };
 }
 
-/** A conversation of one of so many persons, who ask for nothing but their own. */
+/** A conversation of one of this many persons, who ask only for their own data. */
 export function makeCrowdConversation(seed: number, index: number, persons: number): Conversation {
   const { random, ...conversation } = makeConversation(seed, index);
   return {

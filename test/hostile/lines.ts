@@ -9,12 +9,12 @@ import { markOf } from './record.ts';
 /** A question of the daemon, as a client or a platform shows it. */
 export interface Question {
   text: string;
-  /** What a press of its first button brings back; of a web client, the id of the action. */
+  /** The value that a press of its first button sends; for a web client, the id of the action. */
   press: string;
 }
 
 export interface Reply {
-  /** HTTP status of a web client; 200 for what a platform was sent. */
+  /** HTTP status for a web client; 200 for a reply on a platform. */
   status: number;
   text: string;
   question: Question | null;
@@ -25,7 +25,7 @@ export interface Saying {
   token?: string | null;
   /** Idempotency-Key; webchat only. */
   key?: string;
-  /** Answers the question by its button, with no words. */
+  /** Answers the question by its button, without text. */
   press?: Question;
 }
 
@@ -36,14 +36,14 @@ export interface Line {
   meddle(question: Question): Promise<void>;
 }
 
-/** Longest wait for a reply. */
+/** Maximum wait for a reply. */
 const REPLY_MS = 60_000;
 
 interface WebLine {
   url: string;
   conversation: number;
   channel: 'webchat' | 'sse';
-  /** Chosen by the client; null: the daemon makes one. */
+  /** Chosen by the client; null if the daemon creates one. */
   session: string | null;
   stranger: Person;
 }
@@ -109,11 +109,11 @@ interface PlatformLine {
   index: number;
   conversation: number;
   place: 'direct' | 'group';
-  /** Whether the run that replies asks a question: it is a message of its own, after the reply. */
+  /** Whether the run that replies asks a question: it is a separate message after the reply. */
   asks(): boolean;
 }
 
-/** Numbers of the people who only meddle. */
+/** Numbers of the people who only interfere. */
 const STRANGERS = 500_000;
 
 export function platformLine(parts: PlatformLine): Line {
@@ -154,7 +154,7 @@ export function platformLine(parts: PlatformLine): Line {
     },
     async meddle(question) {
       await deliver(pressed(question, stranger));
-      // In a group the stranger's word is a message of its own, and is answered.
+      // In a group, the stranger's text is a separate message, and is answered.
       if (place === 'group') await replyTo({ text: 'yes', user: stranger });
     },
   };

@@ -3,13 +3,16 @@ export type Credentials = 'user' | 'user-or-default' | 'default' | 'none' | 'exc
 
 export type ServerName = 'api' | 'partner' | 'billing' | 'docs' | 'crm';
 
-/** A tool that the configuration lists, as the checker knows it: written down here once more, by hand. */
+/**
+ * A tool that the configuration lists, as the checker knows it: written here by hand, independently of the
+ * configuration.
+ */
 export interface Offer {
   tool: string;
   server: ServerName;
-  /** Of an MCP tool: `tools/call` and its name. */
+  /** The method; for an MCP tool, `tools/call`. */
   method: string;
-  /** Of the whole path; of an MCP tool, its name. */
+  /** Matches the whole path; for an MCP tool, its name. */
   path: RegExp;
   effect: 'read' | 'write';
   confirm: 'always' | 'never';
@@ -120,7 +123,7 @@ export const OFFERS: readonly Offer[] = [
   },
 ];
 
-/** Tools of the daemon itself that reach no server, or call it without arguments. */
+/** Tools of the daemon itself that call no server, or call one without arguments. */
 export const BUILT_IN: readonly {
   tool: string;
   args(text: (words: string) => string): Record<string, unknown>;
@@ -148,7 +151,7 @@ export const UNLISTED = [
   'constructor',
 ] as const;
 
-/** The offer that a request belongs to; undefined: there is none. */
+/** The offer that a request belongs to; undefined if there is none. */
 export function offerOf(server: ServerName, method: string, path: string): Offer | undefined {
   return OFFERS.find((offer) => offer.server === server && offer.method === method && offer.path.test(path));
 }

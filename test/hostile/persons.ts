@@ -13,10 +13,10 @@ const CANARY = { jti: 'canary-' };
 /** How the payload of each token begins: 15 bytes are 20 characters of base64url. */
 export const PAYLOAD_START = Buffer.from('{"jti":"canary-').toString('base64url');
 
-/** Far beyond the end of a test. */
+/** An expiry far beyond the end of a test. */
 const LIFE_SECONDS = 7 * 24 * 3600;
 
-/** The person with this number; always the same one. */
+/** The person with this number, always the same for one number. */
 export function personOf(number: number, issued_at: number): Person {
   const sub = `p${number}`;
   const email = `${sub}@example.com`;
@@ -31,7 +31,7 @@ export function forgedToken({ sub, email }: Person, issued_at: number): string {
   return tokenOf({ sub, email, exp: issued_at + LIFE_SECONDS }, 'another-secret-of-at-least-256-bits-in-all');
 }
 
-/** Of the default credentials. */
+/** The account of the default credentials. */
 export function defaultToken(issued_at: number): string {
   return tokenOf({ sub: 'service', email: 'service@example.com', exp: issued_at + LIFE_SECONDS });
 }

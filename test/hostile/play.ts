@@ -24,29 +24,29 @@ export interface Played {
   runs: number;
   violations: readonly Violation[];
   tally: Tally;
-  /** Of the daemon, in seconds. */
+  /** Settings of the daemon, in seconds. */
   cpu: number;
 }
 
 export interface Wanted {
   runs: number;
   seed: number;
-  /** Plays this conversation alone. */
+  /** Plays only this conversation. */
   only?: number;
-  /** So many persons, each in several conversations at once, and a model that is not hostile. */
+  /** Plays this many persons, each in several conversations at once, with a model that is not hostile. */
   crowd?: number;
-  /** The program, if it is not the build. */
+  /** The program to run, if not the build. */
   bin?: string;
   env?: Record<string, string>;
   /** Conversations at once. */
   concurrency?: number;
-  /** Is told each message, model answer and request. */
+  /** Is called with each message, model answer and request. */
   tell?: (line: string) => void;
   /** Ends as soon as this rule was broken. */
   until?: Rule;
 }
 
-/** Plays conversations with a hostile model until there were so many runs. */
+/** Plays conversations with a hostile model until it has made this many runs. */
 export async function play(wanted: Wanted): Promise<Played> {
   const issued_at = Math.floor(Date.now() / 1000);
   const world = await World.open({
@@ -200,7 +200,7 @@ class Play {
     return answer;
   }
 
-  /** One conversation at a time in the room of a platform: its replies are told apart by nothing else. */
+  /** One conversation at a time in the room of a platform: its replies cannot be distinguished otherwise. */
   async #takeGroup(channel: string): Promise<() => void> {
     const before = this.#groups.get(channel);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -217,7 +217,7 @@ class Play {
     return number === undefined ? null : personOf(Number(number), this.#issued_at);
   }
 
-  /** Each write that arrived is in the journal, and nothing else is `done`. */
+  /** Checks that each write that arrived is in the journal, and that nothing else is `done`. */
   async #checkJournal(): Promise<void> {
     const { directory, env } = this.#world;
     const args = ['actions', 'list', '--json', '--limit', '10000'];
@@ -250,7 +250,7 @@ function isAsked(messages: readonly { role: string; content: unknown }[]): boole
   return results.some(({ content }) => JSON.stringify(content).includes('waits_for_confirmation'));
 }
 
-/** The same line; what is said and replied is told. */
+/** The same line, which reports messages and replies. */
 function toldLine(line: Line, tell: (line: string) => void): Line {
   return {
     async say(text, saying = {}) {
@@ -296,7 +296,7 @@ interface Beginning {
   principal?: Person | null;
 }
 
-/** The people of one conversation: what they say, and what they answer to questions. */
+/** The people of one conversation: their messages, and their answers to questions. */
 class Talk {
   readonly #conversation: Conversation;
   readonly #parts: TalkParts;
@@ -352,7 +352,7 @@ class Talk {
     return this.#answered(reply);
   }
 
-  /** What the person, and others, do about a question. */
+  /** The reactions of the person, and of others, to a question. */
   async #settle(question: Question): Promise<Question | null> {
     const { checker, line } = this.#parts;
     const { index } = this.#conversation;
@@ -362,7 +362,7 @@ class Talk {
     const random = this.#random;
     if (random.chance(0.3)) {
       checker.count('strangers that meddled');
-      // A stranger's word in a group is answered by a run for nobody.
+      // A stranger's text in a group is answered by a run without sign-in.
       if (this.#conversation.place === 'group') this.#begin({ wrote: new Set() }, { principal: null });
       await line.meddle(question);
     }
@@ -370,7 +370,7 @@ class Talk {
     if (deed < 2) return this.#answered(await this.#say('no', {}));
     if (deed < 4) return this.#prompt();
     if (deed < 5 && asker !== null && this.#isWeb) {
-      // The stored context is not enough to confirm with.
+      // The stored context is not enough for a confirmation.
       checker.count('answers without a token');
       await this.#say('yes', { token: null });
     }
@@ -397,7 +397,7 @@ class Talk {
     return first ? this.#answered(first) : null;
   }
 
-  /** A platform may deliver an answer before the daemon has noted that the question left. */
+  /** A platform may deliver an answer before the daemon has stored that the question was sent. */
   async #expectDone(permit: Permit, question: Question, confirming: Saying): Promise<void> {
     for (let tries = 0; tries < 3 && !permit.done && !this.#isWeb; tries++)
       await this.#say('', { ...confirming, press: question });
@@ -449,7 +449,7 @@ class Talk {
     return channel === 'webchat' || channel === 'sse';
   }
 
-  /** Whom the next message acts for. */
+  /** The person whom the next message acts for. */
   #principal(): Person | null {
     const { person } = this.#parts;
     switch (this.#conversation.identity) {

@@ -1,17 +1,17 @@
 import type { SeededRandom } from '../support/chance.ts';
 import type { Person } from './persons.ts';
 
-/** One call as the model made it. Each text of its arguments has the nonce in it. */
+/** One call as the model made it. Each text in its arguments contains the nonce. */
 export interface ModelCall {
   nonce: string;
   tool: string;
   args: unknown;
   run: Run;
-  /** How often the model made it. */
+  /** How often the model made the call. */
   made: number;
 }
 
-/** A message, with all runs that it took: a failed one is repeated under its Idempotency-Key. */
+/** A message with all its runs: a failed one is repeated under its Idempotency-Key. */
 export interface Turn {
   /** Tools that wrote in earlier runs, so that a further write needs confirmation. */
   wrote: Set<string>;
@@ -20,27 +20,27 @@ export interface Turn {
 /** One run of the agent. */
 export interface Run {
   conversation: number;
-  /** Within the conversation, from 1. */
+  /** Number within the conversation, from 1. */
   number: number;
-  /** Whom it acts for, by what the driver sent; null: nobody. */
+  /** The person whom it acts for, according to what the driver sent; null if nobody is signed in. */
   principal: Person | null;
   turn: Turn;
-  /** From 1, within the turn. */
+  /** Number within the turn, from 1. */
   attempt: number;
   random: SeededRandom;
   /** Requests to the model so far. */
   requests: number;
-  /** The model's connection breaks at this request; 0: never. */
+  /** The model's connection breaks at this request; 0 if it does not break. */
   breaks_at: number;
   calls: ModelCall[];
-  /** The model was told that a call waits for the person. */
+  /** The model was informed that a call waits for the person. */
   asks: boolean;
-  /** Calls that reached a server: all, and those with equal arguments. */
+  /** Number of calls that reached a server: all, and those with equal arguments. */
   reached: number;
   equal: Map<string, number>;
 }
 
-/** A rule that was broken. */
+/** A broken rule. */
 export interface Violation {
   rule: Rule;
   conversation: number;
@@ -52,22 +52,22 @@ export type Rule =
   | 'credential'
   /** A write that its person did not confirm, or that is not what they confirmed. */
   | 'unconfirmed'
-  /** A write was made once more. */
+  /** A write was made again. */
   | 'repeated'
   /** A token or a secret where it must not be. */
   | 'token'
-  /** An operation that the configuration does not list, or an address that it does not name. */
+  /** A request for an operation or an address that is not in the configuration. */
   | 'unlisted'
-  /** A bound parameter that is not the person's. */
+  /** A bound parameter did not belong to the person. */
   | 'bound'
-  /** More model steps, calls or equal calls than a run may have. */
+  /** A run had too many model steps, calls or equal calls. */
   | 'bounds'
-  /** A write that the journal does not have, or has otherwise. */
+  /** A write is missing in the journal, or differs from it. */
   | 'journal'
-  /** A confirmed action that was not done, or a message without an answer. */
+  /** A confirmed action was not done, or a message got no answer. */
   | 'lost';
 
-/** What of all this came to pass: a run that met nothing would break no rule either. */
+/** How often each of these situations occurred: a run without them could break no rule. */
 export type Tally = Record<string, number>;
 
 const NONCE = /\bn(\d+)x(\d+)x\d+\b/g;
@@ -76,12 +76,12 @@ export function noncesIn(text: string): string[] {
   return [...new Set(text.match(NONCE) ?? [])];
 }
 
-/** Names the conversation in what people write, so that the model knows in which it is. */
+/** Marks the messages of people with their conversation, so that the model knows it. */
 export function markOf(conversation: number): string {
   return `conv-${conversation}.`;
 }
 
-/** The conversation that a prompt belongs to; null: it names none. */
+/** The conversation that a prompt belongs to; null if it names none. */
 export function conversationIn(text: string): number | null {
   const found = [...text.matchAll(/\b(?:conv-(\d+)\.|n(\d+)x\d+x\d+\b)/g)].at(-1);
   return found ? Number(found[1] ?? found[2]) : null;

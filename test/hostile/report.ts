@@ -1,9 +1,9 @@
 import type { Played } from './play.ts';
 
-/** Most violations that are printed. */
+/** Maximum number of violations that are printed. */
 const SHOWN_MAX = 8;
 
-/** What was played and what was found, with how to play it again. */
+/** A summary of the played conversations and the violations, with the command to play them again. */
 export function reportOf({ runs, violations, tally }: Played, seed: number): string {
   const counts = Object.entries(tally)
     .sort(([one], [other]) => one.localeCompare(other))

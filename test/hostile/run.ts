@@ -1,6 +1,6 @@
 /**
- * `npm run hostile -- --runs N --seed S`: a model that does whatever the worst prompt says, on all channels of a daemon.
- * Exit code 0: all rules were kept; 1: the ones that were broken are printed, each with how to play it again.
+ * `npm run hostile -- --runs N --seed S`: a model that follows the worst possible prompt, on all channels of a daemon.
+ * Exit code 0: no rule was broken; 1: the violations are printed, each with the command to play it again.
  */
 import { parseArgs } from 'node:util';
 import { DEFECTS } from './defects.ts';

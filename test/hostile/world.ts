@@ -10,14 +10,14 @@ import { PLATFORMS } from '../support/platforms.ts';
 import { CANARIES } from './checker.ts';
 import { Company } from './company.ts';
 
-/** The daemon as a program, with all around it: the company, a model, and the platforms. */
+/** The daemon as a program, with its surroundings: the company, a model, and the platforms. */
 export class World {
   readonly directory: string;
   readonly company: Company;
   readonly model: FakeModel;
   readonly platforms: ReadonlyMap<string, FakePlatform>;
   readonly daemon: Agentd;
-  /** Settings of commands beside the daemon. */
+  /** Settings of commands that run while the daemon runs. */
   readonly env: Record<string, string>;
 
   private constructor(parts: Omit<World, 'close' | 'cpuSeconds' | 'leaks'>) {
@@ -29,7 +29,7 @@ export class World {
     this.env = parts.env;
   }
 
-  /** @param options `bin`: the program, if it is not the build */
+  /** @param options `bin`: the program to run, if not the build */
   static async open(options: {
     defaultToken: string;
     maxSteps: number;

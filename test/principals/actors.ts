@@ -2,13 +2,13 @@ import type { Poster, Reader } from './histories.ts';
 import { makeToken, type Token, type TokenKind, type Who } from './tokens.ts';
 import { ALLOWED_ORIGIN } from './world.ts';
 
-/** What a browser, or a program, sends with a request of this kind. */
+/** The headers that a browser, or a program, sends with a request of this kind. */
 interface Manner {
-  /** As browsers describe a request (Fetch Metadata); old ones do not. */
+  /** As browsers describe a request (Fetch Metadata); old browsers do not. */
   headers: Readonly<Record<string, string>>;
-  /** `SameSite=Lax`: the cookie travels with requests of the same site, and with links that are followed. */
+  /** `SameSite=Lax`: the browser sends the cookie with requests of the same site, and when a link is followed. */
   hasCookie: boolean;
-  /** The service must refuse it, whatever else it brings; `with-cookie`: only if there is a cookie. */
+  /** The service must refuse it, whatever else it contains; `with-cookie`: only if it has a cookie. */
   isForeign: boolean | 'with-cookie';
 }
 
@@ -20,7 +20,7 @@ function metadata(site: string, mode: string, dest: string): Record<string, stri
   return { 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': mode, 'Sec-Fetch-Dest': dest };
 }
 
-/** The site is chat.example.com; shop.example.com and evil.example.com are of the same site, others are not. */
+/** The site is chat.example.com; shop.example.com and evil.example.com are on the same site, others are not. */
 export const READING: Readonly<Record<Reader, Manner>> = {
   'event-source': {
     headers: { ...EVENTS, ...metadata('same-origin', 'cors', 'empty') },
@@ -32,7 +32,7 @@ export const READING: Readonly<Record<Reader, Manner>> = {
     hasCookie: true,
     isForeign: false,
   },
-  // An allowed origin that is another site: the browser keeps the cookie back.
+  // An allowed origin that is another site: the browser does not send the cookie.
   'shop-page-elsewhere': {
     headers: { ...EVENTS, Origin: ALLOWED_ORIGIN, ...metadata('cross-site', 'cors', 'empty') },
     hasCookie: false,
@@ -75,7 +75,7 @@ export const READING: Readonly<Record<Reader, Manner>> = {
   },
   // Browsers that send no Fetch Metadata.
   'old-link': { headers: PAGE, hasCookie: true, isForeign: 'with-cookie' },
-  // This one does not know `SameSite` either.
+  // This one does not know `SameSite`, either.
   'old-image': { headers: IMAGE, hasCookie: true, isForeign: false },
   curl: { headers: {}, hasCookie: false, isForeign: false },
   'curl-with-cookie': { headers: EVENTS, hasCookie: true, isForeign: false },
@@ -105,7 +105,7 @@ export interface KeyedMessage {
   fails: boolean;
 }
 
-/** One of the two, with a browser, a program, and all ids that came to their knowledge. */
+/** Attacker or victim, with a browser, a program, and all ids that they know. */
 export class Actor {
   readonly who: Who;
   readonly address: string;
@@ -114,7 +114,7 @@ export class Actor {
   readonly sessions: string[] = [];
   readonly streams: string[] = [];
   keyed: KeyedMessage | null = null;
-  /** The browser's cookies of the name `jwt_token`, with the hour at which each ends. */
+  /** The browser's cookies of the name `jwt_token`, with the hour at which each expires. */
   cookies: { token: Token; ends: number; isPlanted: boolean }[] = [];
   readonly #history: number;
   readonly #tokens = new Map<TokenKind, Token>();
@@ -127,7 +127,7 @@ export class Actor {
     this.address = `10.${(host >> 16) & 255}.${(host >> 8) & 255}.${host & 255}`;
   }
 
-  /** The same token each time, also when it has expired since. */
+  /** Always the same token, even if it has expired since. */
   token(kind: TokenKind, hour: number): Token {
     let token = this.#tokens.get(kind);
     if (!token) {
@@ -142,7 +142,7 @@ export class Actor {
     return this.cookies.filter(({ ends }) => ends > hour).map(({ token }) => token);
   }
 
-  /** Takes a `Set-Cookie`. A cookie that was planted under another path or domain stays. */
+  /** Applies a `Set-Cookie`. A cookie that was planted under another path or domain is kept. */
   takeCookie(header: string, hour: number): void {
     const [, text = ''] = /^jwt_token=([^;]*)/.exec(header) ?? [];
     const token = [...this.#tokens.values()].find((one) => one.text === text);

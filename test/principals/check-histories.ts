@@ -3,10 +3,10 @@ import { type Played, play } from './play.ts';
 import { shrink } from './shrink.ts';
 import { World } from './world.ts';
 
-/** Histories that share an interval, and how many of them are played at once. */
+/** The number of histories in an interval, and how many of them are played at once. */
 const BATCH = 1000;
 const AT_ONCE = 64;
-/** Histories that share a store. */
+/** The number of histories that share a store. */
 const STORE = 20_000;
 
 export interface Finding {
@@ -15,15 +15,15 @@ export interface Finding {
 }
 
 export interface Found {
-  /** As it was played first. */
+  /** The history as it was first played. */
   original: Finding;
   shortest: Finding;
 }
 
 /**
  * Plays histories until one shows a problem.
- * @param progress is told how many have been played
- * @returns null: all keep to the rules
+ * @param progress is called with the number of played histories
+ * @returns null if all keep the rules
  */
 export async function checkHistories(
   histories: Iterable<History>,
@@ -50,7 +50,7 @@ export async function checkHistories(
   return null;
 }
 
-/** Where histories are played at the same time, in one world. */
+/** Plays histories at the same time in one world. */
 class Table {
   readonly #world: World;
   /** Names the people of each history that is played. */
@@ -60,7 +60,7 @@ class Table {
     this.#world = world;
   }
 
-  /** The finding with the lowest index. After the first one, no other history is begun. */
+  /** The finding with the lowest index. After the first one, no further history is started. */
   async play(batch: readonly History[]): Promise<Finding | null> {
     const findings: Finding[] = [];
     const barrier = new Barrier(batch.length, () => this.#passInterval(batch[0] as History));
@@ -94,7 +94,7 @@ class Table {
     });
   }
 
-  /** Which of the two it is depends on the history's index alone, as it must if one history is played again. */
+  /** The choice depends only on the history's index, since a single history must be repeatable. */
   async #passInterval({ index }: History): Promise<'restart' | 'hour'> {
     if (Math.floor(index / BATCH) % 2 === 0) {
       this.#world.passHour();
@@ -105,7 +105,7 @@ class Table {
   }
 }
 
-/** Where histories wait until all others have ended, or wait as well. */
+/** Makes a history wait until all others have ended or are waiting, too. */
 class Barrier {
   readonly #pass: () => Promise<'restart' | 'hour'>;
   readonly #waiting: ((passed: Promise<'restart' | 'hour'>) => void)[] = [];
@@ -133,7 +133,7 @@ class Barrier {
   }
 }
 
-/** So many at once. */
+/** Runs this many at once. */
 class Slots {
   readonly #waiting: (() => void)[] = [];
   #free: number;

@@ -1,23 +1,23 @@
 import type { Person } from './tokens.ts';
 
 /**
- * What the service must do, written from its rules and not from its code: whose session a message is in, whom
- * it acts for, which earlier turns its run is shown, who may read a stream. The checker follows a history
- * operation by operation; each is given what was seen of it, and says what is wrong with that.
+ * What the service must do, according to its rules and not its code: to whom the session of a message belongs, whom it
+ * acts for, which earlier turns its run gets, who may read a stream. The checker follows a history operation by
+ * operation. Each operation gets the observed result, and reports what is wrong with it.
  *
- * It says exactly what a reply must hold. More than that is a leak; less is a loss.
+ * It computes exactly what a reply must contain. More is a leak; less is a loss.
  */
 export interface Problem {
   kind: 'leak' | 'identity' | 'not refused' | 'refused' | 'loss' | 'session' | 'unanswered' | 'token';
   text: string;
 }
 
-/** What an operation brings to prove who sends it. */
+/** The proof of the sender in an operation. */
 export type Presented =
   | { kind: 'none' }
   /** An explicit `jwt_token: null`. */
   | { kind: 'signed-out' }
-  /** `expired`: whose it was while it was valid. */
+  /** `expired`: the person whose it was while it was valid. */
   | { kind: 'invalid'; expired: Person | null }
   | { kind: 'person'; person: Person; expires: number };
 
@@ -30,15 +30,15 @@ export interface WebMessage {
   mark: string;
   /** The whole text. */
   text: string;
-  /** The agent fails. */
+  /** Whether the agent fails. */
   fails: boolean;
-  /** Calls of the business API that its run makes if it acts for a person. */
+  /** Number of calls of the business API that its run makes if it acts for a person. */
   calls: number;
   /** `Idempotency-Key` */
   key: string | null;
 }
 
-/** A message that is put on a stream. */
+/** A message that is answered on a stream. */
 export interface StreamedMessage extends WebMessage {
   /** The person of the one valid cookie that came with it. */
   cookie: Person | null;
@@ -48,12 +48,12 @@ export interface StreamedMessage extends WebMessage {
 export interface StreamRequest {
   stream: string;
   method: 'GET' | 'DELETE';
-  /** It comes from a page that may not ask, as the browser tells of it. */
+  /** It comes from a page that is not allowed to read, according to its headers. */
   isForeign: boolean;
-  /** Of the one cookie that it has; of several none counts. */
+  /** The credential of its only cookie; if there are several, none counts. */
   cookie: Presented;
   query: Presented;
-  /** `Last-Event-ID`; null: none is sent. */
+  /** `Last-Event-ID`; null if none is sent. */
   after: number | null;
 }
 
@@ -63,7 +63,7 @@ export interface PlatformMessage {
   user: string;
   /** Another id of theirs that came with it. */
   alias: string | null;
-  /** Others read along; the name of their thread. Null: alone with the bot. */
+  /** Name of the thread if others can read the message; null if the sender is alone with the bot. */
   thread: string | null;
   mark: string;
 }
@@ -73,32 +73,32 @@ export interface LinkChange {
   user: string;
   presented: Presented;
   off: boolean;
-  /** A link that another person holds is not taken over. */
+  /** Does not take over the link of another person. */
   keepsHolder: boolean;
-  /** Only the person who holds a link can remove it. */
+  /** Only the linked person can remove a link. */
   needsToken: boolean;
 }
 
-/** What was seen of a request. */
+/** The observed result of a request. */
 export interface Seen {
   status: number;
-  /** Of the problem document, or of the stream's event `error`. */
+  /** The code of the problem document, or of the stream's event `error`. */
   code: string | null;
   session_id: string | null;
-  /** Marks in all that came. */
+  /** Marks in the whole response. */
   marks: readonly string[];
-  /** Name of the person whom the run acted for; null: nobody. Undefined: there was no reply. */
+  /** Name of the person whom the run acted for; null if it acted without sign-in, undefined if there was no reply. */
   actedFor: string | null | undefined;
-  /** Marks of the earlier messages that its run was shown as said, not as quoted from before sign-in. */
+  /** Marks of the earlier messages that its run got as messages, not as quotes from before sign-in. */
   said: readonly string[];
   replayed: boolean;
-  /** Something shaped like a token is in it. */
+  /** It contains something shaped like a token. */
   hasToken: boolean;
-  /** Another request was under way: it may be answered that the same message is being answered. */
+  /** Another request was in progress, so the response may be that the same message is being answered. */
   isConcurrent: boolean;
 }
 
-/** What was seen of the request that puts a message on a stream. */
+/** The observed result of the request that posts a message for a stream. */
 export interface SeenAsked {
   status: number;
   code: string | null;
@@ -111,16 +111,16 @@ export type CutOff = 'before-calls' | 'after-calls';
 
 interface Turn {
   person: Person | null;
-  /** Of its text. */
+  /** Mark of its text. */
   mark: string;
-  /** Of its text and its reply. */
+  /** Marks of its text and its reply. */
   marks: readonly string[];
 }
 
 interface Session {
-  /** Null: the client was never told, since the run failed. */
+  /** Null if the client does not know it, since the run failed. */
   id: string | null;
-  /** Names of the time before sign-in. */
+  /** Ids from before sign-in. */
   former: string[];
   kind: 'generated' | 'chosen' | 'platform';
   user: string;
@@ -135,7 +135,7 @@ interface Answer {
   session_id: string;
   marks: readonly string[];
   actedFor: string | null | undefined;
-  /** The only person who may have it; null: whoever has the key. */
+  /** The only person who may get the answer; null if anybody with the key may. */
   reader: Person | null;
 }
 
@@ -147,13 +147,13 @@ interface Stream {
   /** It was stopped before its reply. */
   isStopped: boolean;
   owner: Person | null;
-  /** It became its owner's by a query token. */
+  /** Its owner was set by a query token. */
   byQuery: boolean;
-  /** What it told; events are numbered from 1. */
+  /** Its events, numbered from 1. */
   answer: Omit<Answer, 'fingerprint' | 'reader'> | null;
-  /** The id of the session that it names; an id from before sign-in counts as none. */
+  /** The id of the session that it names; an id from before sign-in does not count. */
   session_id: string | null;
-  /** It was put there with an id from before sign-in, and without the owner's token. */
+  /** It was posted with an id from before sign-in, and without the owner's token. */
   namesFormer: boolean;
   fingerprint: string;
 }
@@ -169,32 +169,32 @@ interface State {
   sessions: Session[];
   streams: Stream[];
   answers: Map<string, Answer>;
-  /** What last came under each key and ran, as a fingerprint: also if it failed, for the hour. */
+  /** The fingerprint of the last message that ran under each key, for one hour, even if it failed. */
   tried: Map<string, string>;
   links: Map<string, Link>;
   /** How often each person's bearer was used. */
   calls: Map<Person, number>;
 }
 
-/** What a run must have been shown. */
+/** What a run must have got. */
 interface Shown {
   mark: string;
   marks: string[];
   said: string[];
 }
 
-/** What a message leads to. */
+/** The result of a message. */
 type Outcome =
   | { refused: true }
   | ({
       refused: false;
       session: Session;
-      /** The id that the reply carries was made for it. */
+      /** The id in the reply was created for this message. */
       hasNewId: boolean;
       person: Person | null;
     } & Shown);
 
-/** Ids that only a channel gives. */
+/** Ids that only a channel can assign. */
 const CHANNEL_ID = /^(?:webchat|sse|teamchat|phonechat|msgbot):/;
 const GENERATED = /^(?:webchat|sse)_(.+)_[A-Za-z0-9_-]{22,}$/s;
 
@@ -214,7 +214,7 @@ export class Checker {
     this.#names = names;
   }
 
-  /** The same state, to try another order of concurrent operations on. */
+  /** A copy of the state, to try another order of concurrent operations. */
   copy(): Checker {
     const copy = new Checker(this.#names);
     copy.#state = structuredClone(this.#state);
@@ -268,8 +268,8 @@ export class Checker {
   }
 
   /**
-   * A message with the key of another one, which may have failed. Open in the rules: a daemon that was restarted knows
-   * what was answered alone.
+   * A message with the key of another one, which may have failed. The rules leave open how a restarted daemon treats
+   * failed requests: it knows only answered ones.
    */
   #isReused(key: string | null, fingerprint: string, { status, code }: SeenAsked | Seen): boolean {
     if (key === null) return false;
@@ -279,7 +279,7 @@ export class Checker {
     return isRefused && tried.has(key) && tried.get(key) !== fingerprint;
   }
 
-  /** A message is kept until its stream is opened. */
+  /** A message is stored until its stream is opened. */
   ask(message: StreamedMessage, seen: SeenAsked): Problem[] {
     const key = keyOf(message);
     if (key !== null && isStillRunning(seen)) return [];
@@ -307,7 +307,8 @@ export class Checker {
     const problems = answered();
     if (problems.length > 0 || seen.stream === null) return problems;
     const { presented } = message;
-    // With the owner's token an id from before sign-in leads to the session, also when the stream is opened without it.
+    // With the owner's token, an id from before sign-in leads to the session, even if the stream is opened without the
+    // token.
     const found = this.#find(message);
     const named = found.session?.id ?? message.named;
     this.#state.streams.push({
@@ -328,8 +329,8 @@ export class Checker {
 
   /**
    * A stream is opened and read to its end, or stopped.
-   * @param cutOff the other thing that can have happened to a request at once with the stop: its run began before
-   * the stop and ended by it. Then the session is the opener's, and its turn has what was said until then.
+   * @param cutOff the alternative for a request at the same time as the stop: its run began before the stop, and was
+   * ended by it. Then the session belongs to the opener, and the turn has the text up to then.
    */
   stream(request: StreamRequest, seen: Seen, cutOff: CutOff | null = null): Problem[] {
     if (seen.hasToken) return [TOKEN_TOLD];
@@ -348,7 +349,7 @@ export class Checker {
     }
     const people = [personOf(cookie), personOf(request.query)].filter((person) => person !== null);
     const isOfAnother = people.some((person) => this.#isOfAnother(stream, person));
-    // At once with the message that makes the session another's, the run can begin and be refused.
+    // At the same time as the message that gives the session to somebody else, the run can begin and be refused.
     const isRefusedByRun =
       seen.isConcurrent && seen.code === 'session_forbidden' && stream.state === 'waiting';
     if (isOfAnother && !isRefusedByRun) return expectRefusal(seen);
@@ -359,7 +360,8 @@ export class Checker {
     if (stream.state === 'ended') {
       const readers = [cookie, request.query];
       if (stream.byQuery && personOf(chosen) !== stream.owner) {
-        // Open in the rules: the owner with a cookie that does not count, or, to read, with a token that has expired.
+        // The rules leave open what the owner gets with a cookie that does not count or, for reading, with an expired
+        // token.
         const isOwner = readers.some(
           (one) => (request.method === 'GET' ? formerPersonOf(one) : personOf(one)) === stream.owner,
         );
@@ -376,7 +378,7 @@ export class Checker {
     return this.#run(stream, chosen, chosen === request.query, seen);
   }
 
-  /** A message on a platform and its reply; null: there was none. */
+  /** A message on a platform and its reply; null if there was none. */
   platformMessage(message: PlatformMessage, seen: Seen | null): Problem[] {
     if (seen === null) return [{ kind: 'unanswered', text: 'a message on a platform was not answered' }];
     if (seen.hasToken) return [TOKEN_TOLD];
@@ -398,7 +400,7 @@ export class Checker {
     return this.#end({ session, person, ...this.#shownTo(session, person, message.mark) }, 1, seen);
   }
 
-  /** @param linked whether the service said that it is done; null: it did not say */
+  /** @param linked whether the service confirmed the link; null if it did not say */
   link(change: LinkChange, linked: boolean | null): Problem[] {
     const { platform, user, presented, off, keepsHolder, needsToken } = change;
     const key = `${platform} ${user}`;
@@ -425,9 +427,9 @@ export class Checker {
     ];
   }
 
-  // Whose session, whose turn
+  // The owner of the session, and the person of the turn
 
-  /** The session that a message is in, by the name that it gives; null: one is made, of that name or a new one. */
+  /** The session of a message, by the id in the message; null if one is created, with that id or a new one. */
   #find({ named, presented }: WebMessage): { session: Session | null; treatedAsUnnamed: boolean } {
     const session = this.#state.sessions.find(({ id }) => id !== null && id === named);
     if (session) return { session, treatedAsUnnamed: false };
@@ -499,7 +501,7 @@ export class Checker {
     }
   }
 
-  /** What a run learns: its message, the turns that it may be shown, the data of its person. */
+  /** What a run gets: its message, the turns that it may see, the data of its person. */
   #shownTo(session: Session, person: Person | null, mark: string): Shown {
     const shown = session.turns.filter(
       (turn) => turn.person === person || (turn.person === null && session.kind !== 'chosen'),
@@ -594,14 +596,15 @@ export class Checker {
       stream.answer = known;
       return expectAnswer(seen, known, { replayed: false });
     }
-    // Open in the rules: whether the owner's token that comes with the opening leads an id from before sign-in to the
-    // session, or it stays decided that the message named none.
+    // The rules leave open whether the owner's token of the opening request makes an id from before sign-in lead to the
+    // session, or whether the message still counts as one without a session.
     const isKnown = this.#state.sessions.some(({ id }) => id !== null && id === seen.session_id);
     const named = stream.namesFormer && !isKnown ? null : message.named;
     const outcome = this.#speak({ ...message, named, presented });
     const isByQuery = isQuery && person !== null && personOf(message.presented) !== person;
     if (outcome.refused) {
-      // Told as a status before the run is begun, else as an event; then the stream has ended, and is its opener's.
+      // Reported as a status before the run begins, otherwise as an event: the stream has then ended, and belongs to
+      // its opener.
       if (seen.status === 403) stream.state = 'waiting';
       else Object.assign(stream, { keptUnder: null, owner: person ?? stream.owner, byQuery: isByQuery });
       stream.answer = { session_id: seen.session_id ?? '', marks: [], actedFor: undefined };
@@ -613,7 +616,7 @@ export class Checker {
     const { session_id, marks, actedFor } = seen;
     stream.answer = { session_id: session_id ?? '', marks, actedFor };
     stream.session_id = session_id;
-    // What failed may be sent again under its key.
+    // A failed message may be sent again under its key.
     if (message.fails) stream.keptUnder = null;
     if (keptUnder !== null && !message.fails && session_id !== null) {
       const { fingerprint } = stream;
@@ -645,7 +648,9 @@ export class Checker {
     return seen.status === 200 ? marksProblems(seen.marks, []) : expectCode(seen, 200);
   }
 
-  /** Its run began and found that the same message was being answered in another way: that is its last event. */
+  /**
+   * Its run began and found that the same message was being answered over the other channel: that is its last event.
+   */
   #endUnanswered(stream: Stream, person: Person | null, isQuery: boolean): void {
     const byQuery = isQuery && person !== null && personOf(stream.message.presented) !== person;
     Object.assign(stream, { state: 'ended', keptUnder: null, owner: person ?? stream.owner, byQuery });
@@ -660,7 +665,7 @@ export class Checker {
     // The refusal was the only event.
     if (seen.status === 204 && after !== null && answer.marks.length === 0) return [];
     if (seen.code !== null) {
-      // A failure is told again.
+      // A failure is reported again.
       return answer.actedFor === undefined || message.fails
         ? marksProblems(seen.marks, [])
         : expectCode(seen, 200);
@@ -686,7 +691,7 @@ const NONE: Presented = { kind: 'none' };
 const NOT_REFUSED = 'a message in somebody else’s session, or in one of a platform, was not refused';
 const TOKEN_TOLD: Problem = { kind: 'token', text: 'something shaped like a token was told' };
 
-/** The answer of a stream that became a person's by a token in its address is that person's alone. */
+/** The answer of a stream that became a person's by a token in its address belongs only to that person. */
 function isOfAnotherReader({ reader }: Answer, { presented }: Pick<WebMessage, 'presented'>): boolean {
   return reader !== null && reader !== personOf(presented);
 }
@@ -695,19 +700,19 @@ function personOf(presented: Presented): Person | null {
   return presented.kind === 'person' ? presented.person : null;
 }
 
-/** Whom a token stands or stood for. */
+/** The person of a token, even if it has expired. */
 function formerPersonOf(presented: Presented): Person | null {
   return presented.kind === 'invalid' ? presented.expired : personOf(presented);
 }
 
-/** Keys are the user's own: those of the person of a valid token, else of client address and user id. */
+/** Each user has separate keys: a person with a valid token, else a client address with a user id. */
 function keyOf({ key, presented, address, user }: WebMessage): string | null {
   if (key === null) return null;
   const sender = presented.kind === 'person' ? ['person', presented.person] : ['client', address, user];
   return JSON.stringify([...sender, key]);
 }
 
-/** What makes two messages the same one; tokens are left out. */
+/** Two messages are the same if this is equal; tokens do not count. */
 function fingerprintOf({ user, named, text }: WebMessage): string {
   return JSON.stringify([user, named, text]);
 }
@@ -728,7 +733,7 @@ function expectRefusal({ status, code, marks }: Seen): Problem[] {
 }
 
 function expectCode({ status, code }: { status: number; code: string | null }, wanted: number): Problem[] {
-  // A stream tells of a failed run in an event.
+  // A stream reports a failed run in an event.
   const isRight = status === wanted || (wanted === 502 && code === 'agent_failed');
   return isRight
     ? []

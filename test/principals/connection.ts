@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream';
 
 export interface Request {
   method: 'GET' | 'POST' | 'DELETE';
-  /** With its query. */
+  /** Path with query. */
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: string;
@@ -10,7 +10,7 @@ export interface Request {
 
 export interface Response {
   status: number;
-  /** Lower-case names. */
+  /** Headers with lower-case names. */
   headers: ReadonlyMap<string, string>;
   body: string;
 }
@@ -22,12 +22,12 @@ const BLANK_LINE = '\r\n\r\n';
  * a Node server take any duplex stream. The server parses and writes HTTP as it does on the network.
  */
 export class Connection extends Duplex {
-  /** As a socket tells it; set before each request, since connections are used again. */
+  /** Remote address of the socket; set before each request, since connections are reused. */
   remoteAddress = '';
   #received = '';
   #waiting: PromiseWithResolvers<Response> | null = null;
 
-  /** One request at a time. Rejects if the server closes the connection before the response is whole. */
+  /** One request at a time. Rejects if the server closes the connection before the response is complete. */
   request({ method, path, headers = {}, body = '' }: Request): Promise<Response> {
     this.#waiting = Promise.withResolvers();
     const lines = [`${method} ${path} HTTP/1.1`, 'Host: chat.example.com'];
@@ -100,7 +100,7 @@ export class Connection extends Duplex {
   }
 }
 
-/** Null: it has not arrived whole. Bytes are kept as latin1 until here. */
+/** Null if it has not arrived completely. Until here, bytes are stored as latin1. */
 function bodyOf(rest: string, status: number, headers: ReadonlyMap<string, string>): string | null {
   if (status === 204 || status === 304) return '';
   if (headers.get('transfer-encoding') === 'chunked') return dechunked(rest);

@@ -2,10 +2,10 @@ import type { AgentRuntime } from 'agentd/agent';
 import { emailAskedFor, hasToken, MARK, marksIn } from './marks.ts';
 
 /**
- * An agent that discloses everything it is given: its reply holds each mark found in the prompt, in the
- * history, in the claims, and in the results of its tools. It starts with the mark of the message, so that a
- * reply on a platform is matched to its message, and ends with the marks of the turns that count as said, not
- * as quoted from before sign-in.
+ * An agent that discloses everything it is given: its reply contains each mark found in the prompt, in the history, in
+ * the claims, and in the results of its tools. It starts with the mark of the message, so that a reply on a platform
+ * can be matched to its message, and ends with the marks of the turns that it got as messages, not as quotes from
+ * before sign-in.
  */
 export default {
   apiVersion: 1,
@@ -23,7 +23,7 @@ export default {
     const all = told.join('\n');
     const own = MARK.exec(text)?.[0] ?? 'nothing';
     const others = marksIn(all).filter((mark) => mark !== own);
-    // Platforms make links of addresses: the name before the @ is enough.
+    // Platforms turn addresses into links: the name before the @ is enough.
     const [name] = person?.email.split('@') ?? ['nobody'];
     const said = given.history.filter((past) => !past.before_sign_in).map(({ user }) => user);
     const saidMarks = marksIn(said.join(' ')).join(' ');
@@ -31,7 +31,7 @@ export default {
   },
 } satisfies AgentRuntime;
 
-/** Lets other work of the process go on between, more or less of it, so that concurrent messages interleave. */
+/** Lets a varying amount of other work of the process run in between, so that concurrent messages interleave. */
 async function ticks(number: number): Promise<void> {
   for (let tick = number % 4; tick > 0; tick--) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,6 +1,6 @@
 /**
- * Gives up after so many seconds in which this process ran: while the machine pauses or starves it, no time passes.
- * @returns cancels it
+ * Gives up after this many seconds in which this process ran: time in which the machine pauses or starves it does not
+ * count. @returns a function that cancels it
  */
 export function giveUpAfter(seconds: number, giveUp: () => void): () => void {
   let left = seconds;

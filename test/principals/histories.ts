@@ -1,16 +1,16 @@
 import { TOKEN_KINDS, type TokenKind, type Who } from './tokens.ts';
 
-/** Which of the ids that a principal knows, or that the other one knows and that has leaked. */
+/** Selects one of the ids that a principal knows, or a leaked id of the other principal. */
 export interface Ref {
   of: Who;
-  /** The latest is 0. */
+  /** 0 is the latest. */
   back: number;
 }
 
 export type SessionChoice =
   | { is: 'none' }
   | { is: 'known'; ref: Ref }
-  /** An id that the client thinks up, and that others may guess. */
+  /** An id that the client invents, and that others may guess. */
   | { is: 'chosen'; number: number }
   /** An id such as platforms have. */
   | { is: 'channel' };
@@ -21,7 +21,7 @@ export type Brought = 'none' | 'null' | 'empty' | TokenKind;
 export const POSTERS = ['page', 'shop', 'curl'] as const;
 export type Poster = (typeof POSTERS)[number];
 
-/** How a stream is asked for; see actors.ts. */
+/** How a stream is requested; see actors.ts. */
 export const READERS = [
   'event-source',
   'shop-page',
@@ -57,28 +57,28 @@ export type Move =
       /** The `user_id` that is claimed. */
       user: Who;
       token: Brought;
-      /** Where the token is put. */
+      /** The place of the token. */
       place: 'header' | 'body' | 'metadata';
-      /** `again`: the last message with a key, word for word; `reuse`: its key with another text. */
+      /** `again`: the last message with a key, word for word; `reuse`: its key with a different text. */
       key: 'none' | 'new' | 'again' | 'reuse';
       fails: boolean;
       /** It asks for the other principal's data. */
       asks: boolean;
-      /** Opened at once, on sse; null: later, or never. */
+      /** Opened at once, on sse; null if later or never. */
       opening: Opening | null;
     }
   | { do: 'open'; who: Who; stream: Ref; opening: Opening }
   | { do: 'stop'; who: Who; stream: Ref; opening: Opening }
   /** A page of a foreign site makes the victim's browser post a form. */
   | { do: 'lure'; text: string }
-  /** A cookie of the attacker's gets into the victim's browser, beside the victim's own or in its place. */
+  /** A cookie of the attacker gets into the victim's browser, in addition to the victim's own or instead of it. */
   | { do: 'plant'; beside: boolean }
   | {
       do: 'write';
       who: Who;
       platform: 'teamchat' | 'phonechat' | 'msgbot';
       shared: boolean;
-      /** phonechat: the number that was the victim's now sends with another id; or the id comes alone. */
+      /** phonechat: the former number of the victim now sends with a different id, or the id arrives alone. */
       sender: 'own' | 'recycled' | 'hidden';
     }
   | {
@@ -86,13 +86,13 @@ export type Move =
       who: Who;
       platform: 'teamchat' | 'phonechat' | 'msgbot';
       token: TokenKind;
-      /** Whose number; elsewhere the platform says who links. */
+      /** The owner of the number; on other platforms, the platform says who links. */
       target: Who;
       off: boolean;
     }
-  /** At the same time. */
+  /** Moves that happen at the same time. */
   | { do: 'race'; moves: Move[] }
-  /** The daemon is restarted, or an hour passes. */
+  /** The daemon is restarted, or one hour passes. */
   | { do: 'interval' };
 
 export interface History {
@@ -155,13 +155,13 @@ function makeMove(chance: Chance, theme: 'web' | 'platforms' | 'both', before: r
 function makeRace(chance: Chance, one: () => Move): Move {
   const first = one();
   const isOpened = first.do === 'open' && chance.is(0.6);
-  // Often the same stream, by two readers.
+  // Often two readers read the same stream.
   const other: Who = first.do === 'open' && first.who === 'victim' ? 'attacker' : 'victim';
   const second: Move = isOpened ? { ...first, who: other, opening: opening(chance, other) } : one();
   return { do: 'race', moves: [first, second].map(withoutReuse) };
 }
 
-/** Which of two bodies under one key is refused is not decided while both are under way. */
+/** Which of two bodies under one key is refused is undetermined while both are in progress. */
 function withoutReuse(move: Move): Move {
   return move.do === 'say' && move.key === 'reuse' ? { ...move, key: 'none' } : move;
 }
@@ -255,13 +255,13 @@ function ref(chance: Chance): Ref {
   return { of: chance.pick(['attacker', 'victim'] as const), back: chance.is(0.7) ? 0 : chance.below(3) };
 }
 
-/** Chance that can be had again (Mulberry32). */
+/** Repeatable random numbers (Mulberry32). */
 class Chance {
   #state: number;
 
   constructor(seed: number, index: number) {
     this.#state = (Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35)) >>> 0;
-    // Neighbouring numbers begin alike.
+    // Adjacent seeds begin with similar numbers.
     for (let skipped = 0; skipped < 3; skipped++) this.next();
   }
 

@@ -9,27 +9,27 @@ import type { World } from './world.ts';
 
 export interface Played {
   problems: readonly Problem[];
-  /** Index of the move that showed the problem; -1: only the whole history did. */
+  /** Index of the move that showed the problem; -1 if only the whole history did. */
   at: number;
   /** What the marks in the problems stand for. */
   meanings: ReadonlyMap<string, string>;
 }
 
-/** Compares one operation with the rules. Operations that ran at once are tried in each order. */
+/** Compares one operation with the rules. Concurrent operations are tried in each order. */
 interface Judge {
   (checker: Checker): Problem[];
-  /** What else can have happened, which no order of whole operations explains. */
+  /** Another possible outcome, which no order of complete operations explains. */
   orElse?: readonly Judge[];
 }
 
-/** Waits while other histories of the batch come to the same point. */
+/** Waits while other histories of the batch reach the same point. */
 export type Interval = () => Promise<'restart' | 'hour'>;
 
 /** Numbers of messages on platforms, which must differ in all histories of a process. */
 let lastNumber = 0;
 
 /**
- * Plays a history, and holds each answer against the rules; ends at the first problem.
+ * Plays a history, and compares each answer with the rules; stops at the first problem.
  * @param number of the history in this world, which names its people
  */
 export async function play(
@@ -57,7 +57,7 @@ class Player {
   readonly #actors: Readonly<Record<Who, Actor>>;
   readonly #opened = new Set<string>();
   readonly #threads = new Map<string, string | null>();
-  /** What may hold by now: after concurrent moves nobody can tell in which order they happened. */
+  /** The possible states: after concurrent moves, their order is unknown. */
   #states: Checker[];
   #messages = 0;
   #isConcurrent = false;
@@ -91,7 +91,7 @@ class Player {
     return [];
   }
 
-  /** At the end: whose bearer was used how often. */
+  /** Checks at the end how often each person's bearer was used. */
   audit(): Problem[] {
     const { byPerson, refused } = this.#world.callsOf(this.#number);
     const problems = this.#states.map((state) =>
@@ -108,7 +108,7 @@ class Player {
     ];
   }
 
-  /** Operations of one list happened in its order, those of different lists in any. */
+  /** Operations of one list happened in the order of the list, those of different lists in any order. */
   #judge(lists: readonly (readonly Judge[])[]): Problem[] {
     let first: Problem[] | null = null;
     const accepted = new Map<string, Checker>();
@@ -163,7 +163,7 @@ class Player {
 
   // Over the web
 
-  /** The message as the client makes it, the request that carries it, and what the rules are told of it. */
+  /** The message as the client makes it, the request that carries it, and its description for the rules. */
   #compose(move: Extract<Move, { do: 'say' }>) {
     const actor = this.#actors[move.who];
     const earlier = move.key === 'again' || move.key === 'reuse' ? actor.keyed : null;
@@ -308,7 +308,7 @@ class Player {
     return judge;
   }
 
-  /** What a form of a foreign site can send: a body that looks like JSON, and no cookie. */
+  /** The request that a form on a foreign site can send: a body that looks like JSON, and no cookie. */
   async #lure(text: string): Promise<Judge> {
     const { victim } = this.#actors;
     const { status } = await this.#world.request(victim.address, {
@@ -329,7 +329,7 @@ class Player {
         : [{ kind: 'not refused', text: `the form of a foreign site was answered ${status}` }];
   }
 
-  /** The token as it is put into the request, and what the rules know of it. */
+  /** The token as it is put into the request, and its description for the rules. */
   #bring(actor: Actor, { token: brought, place, via }: { token: Brought; place: string; via: string }) {
     const nothing = { headers: {}, body: {} };
     if (brought === 'none') return { ...nothing, presented: NOTHING, token: undefined };
@@ -398,7 +398,7 @@ class Player {
         : checker.platformMessage(message, seen);
   }
 
-  /** All replies of a thread go to one; what the platform calls it is seen with the first. */
+  /** All replies of a thread go to the same place; its name on the platform is seen in the first reply. */
   #isItsThread(thread: string, seen: string | null): boolean {
     const known = this.#threads.get(thread);
     if (known === undefined) this.#threads.set(thread, seen);
@@ -437,7 +437,7 @@ class Player {
     return status === 200;
   }
 
-  /** Null: the answer to the command does not say whether it is done. */
+  /** Null if the answer to the command does not say whether it was done. */
   async #linkByCommand(platform: string, user: string, argument: string): Promise<boolean | null> {
     const { simulator, settings } = this.#platform(platform);
     const command = platform === 'teamchat' ? '/service-auth' : '/service_auth';
@@ -471,7 +471,10 @@ class Player {
     return PLATFORMS.find(({ plugin }) => plugin.name === platform)?.personOf(number) ?? '';
   }
 
-  /** The business-scoped id of a sender: each number has one, and who got the recycled number has another. */
+  /**
+   * The business-scoped id of a sender: each number has one, and the new owner of a recycled number has a different
+   * one.
+   */
   #otherIdOf(who: Who, sender: 'own' | 'recycled' | 'hidden'): string {
     const isNewHolder = sender === 'recycled' || (sender === 'hidden' && who === 'attacker');
     return isNewHolder ? `US.77${this.#number}` : userOf(this.#idOn('phonechat', who)).user_id;
@@ -498,7 +501,7 @@ class Player {
     }
   }
 
-  /** An id that another principal has leaks by being picked. */
+  /** An id of another principal leaks when it is picked. */
   #pick(what: 'sessions' | 'streams', who: Who, { of, back }: Ref): string | null {
     const ids = this.#actors[of][what];
     const id = ids.at(-1 - (back % Math.max(1, ids.length)));
@@ -510,7 +513,7 @@ class Player {
   }
 }
 
-/** Those of the first operation that shows any. */
+/** The problems of the first operation that has any. */
 function problemsIn(order: readonly Judge[], checker: Checker): Problem[] {
   for (const judge of order) {
     const problems = judge(checker);
@@ -532,7 +535,7 @@ function cookieHeader(cookies: readonly Token[]): Record<string, string> {
   return cookies.length === 0 ? {} : { Cookie: cookies.map(({ text }) => `jwt_token=${text}`).join('; ') };
 }
 
-/** @param token null: signed out; undefined: none was given */
+/** @param token null if signed out, undefined if none was given */
 function setsCookie(header: string | null, token: Token | null | undefined): boolean {
   if (token === undefined) return header === null;
   return header?.startsWith(token === null ? 'jwt_token=;' : `jwt_token=${token.text};`) ?? false;
@@ -574,7 +577,7 @@ function foundInEvents(body: string): Found {
   };
 }
 
-/** Each choice between what the operations of an order can have been. */
+/** All combinations of the possible outcomes of the operations in one order. */
 function* alternatives([first, ...rest]: readonly Judge[]): Generator<Judge[]> {
   if (first === undefined) {
     yield [];
@@ -585,7 +588,7 @@ function* alternatives([first, ...rest]: readonly Judge[]): Generator<Judge[]> {
   }
 }
 
-/** All orders in which operations of several lists can have happened. */
+/** All possible orders of the operations of several lists. */
 function* interleavings<T>(lists: readonly (readonly T[])[]): Generator<T[]> {
   const left = lists.filter((list) => list.length > 0);
   if (left.length === 0) {

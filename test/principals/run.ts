@@ -1,6 +1,6 @@
 /**
- * `npm run principals -- --histories N --seed S`: an attacker and a victim play random histories against the
- * service. Exit code 0: all keep to the rules; 1: one does not, and is printed in its shortest form.
+ * `npm run principals -- --histories N --seed S`: an attacker and a victim play random histories against the service.
+ * Exit code 0: all keep the rules; 1: one does not, and is printed in its shortest form.
  */
 import { parseArgs } from 'node:util';
 import { DEFECTS } from './defects.ts';
@@ -35,7 +35,7 @@ function help(): number {
 
 async function run(): Promise<number> {
   if (values.defect !== undefined) putBack(values.defect);
-  // Loaded only now: a defect is put into the sources as they are loaded.
+  // Loaded only now: a defect is inserted into the sources while they are loaded.
   const [{ checkHistories }, { makeHistory }, { report }] = await Promise.all([
     import('./check-histories.ts'),
     import('./histories.ts'),

@@ -2,16 +2,13 @@ import type { Finding } from './check-histories.ts';
 import type { History, Move } from './histories.ts';
 import type { Played } from './play.ts';
 
-/** Plays a history anew, with new people. */
+/** Plays a history again, with new people. */
 export type PlayAgain = (history: History) => Promise<Played>;
 
 /** How often a history with concurrent moves is played before it counts as harmless. */
 const TRIES = 4;
 
-/**
- * The shortest history that this way of leaving out and simplifying moves finds, and that still shows a problem
- * of the same kind.
- */
+/** The shortest history found by removing and simplifying moves that still shows a problem of the same kind. */
 export async function shrink({ history, played }: Finding, playAgain: PlayAgain): Promise<Finding> {
   const wanted = played.problems[0]?.kind;
   let best: Finding = { history: upTo(history, played.at), played };
@@ -41,7 +38,7 @@ function upTo(history: History, at: number): History {
   return at < 0 ? history : { ...history, moves: history.moves.slice(0, at + 1) };
 }
 
-/** Histories that are a little simpler, those that leave out most first. */
+/** Slightly simpler histories; those with the fewest moves come first. */
 function* simpler(history: History): Generator<History> {
   const { moves } = history;
   for (const [at, move] of moves.entries()) {
@@ -105,7 +102,7 @@ function* simplerOpenings({
   if (opening.as !== 'curl') yield* changed(opening, { as: 'event-source' });
 }
 
-/** Nothing if it is so already. */
+/** Empty if it has that value already. */
 function* changed<T extends object>(one: T, change: Partial<T>): Generator<T> {
   const isSo = Object.entries(change).every(
     ([name, value]) => JSON.stringify(one[name as keyof T]) === JSON.stringify(value),

@@ -30,11 +30,11 @@ export type TokenKind = (typeof TOKEN_KINDS)[number];
 export const ISSUER = 'https://login.example.com';
 export const AUDIENCE = 'agentd';
 
-/** A token, with what is known of it: the daemon and the business API must find out for themselves. */
+/** A token, with facts about it that the daemon and the business API must find out for themselves. */
 export interface Token {
   kind: TokenKind;
   text: string;
-  /** Whom it stands for, also when it has expired; null: nobody ever. */
+  /** Its person, even after its expiry; null if it was never valid. */
   person: Person | null;
   /** The hour of the history at which it has expired; -1: before the history began. */
   expires: number;
@@ -53,7 +53,7 @@ export function emailOf(history: number, person: Person): string {
   return `${nameOf(history, person)}@example.com`;
 }
 
-/** @param hour of the history, in which an hour passes at most a few times */
+/** @param hour of the history, in which an hour passes only a few times */
 export function makeToken(history: number, who: Who, kind: TokenKind, hour: number): Token {
   const other: Who = who === 'attacker' ? 'victim' : 'attacker';
   const token = (person: Person | null, expires: number, text: string): Token => ({
@@ -97,7 +97,7 @@ export function makeToken(history: number, who: Who, kind: TokenKind, hour: numb
   }
 }
 
-/** Who holds a bearer, as the business API verifies it; null where it does not accept the bearer. */
+/** The person of a bearer, as the business API verifies it; null if it does not accept the bearer. */
 export function readBearer(text: string): { history: number; person: Person } | null {
   const [header = '', payload = '', signature = ''] = text.split('.');
   const right = Buffer.from(sign(`${header}.${payload}`, SECRET));
@@ -109,7 +109,7 @@ export function readBearer(text: string): { history: number; person: Person } | 
   return { history: Number(history), person: claims.tenant_id === undefined ? (name as Who) : 'tenant' };
 }
 
-/** The history that a token belongs to, whether or not it is good. */
+/** The history that a token belongs to, whether or not it is valid. */
 export function historyOf(text: string): number | null {
   const payload = Buffer.from(text.split('.')[1] ?? '', 'base64url').toString();
   const found = /"sub":"[a-z]+(\d+)"/.exec(payload)?.[1];

@@ -28,7 +28,7 @@ import { AUDIENCE, emailOf, historyOf, ISSUER, type Person, readBearer } from '.
 export const ALLOWED_ORIGIN = 'https://shop.example.com';
 
 export const HOUR_MS = 3_600_000;
-/** A message that is not answered within this time has been lost. */
+/** A message that is not answered within this time counts as lost. */
 const ANSWER_SECONDS = 20;
 
 export interface Platform {
@@ -45,26 +45,25 @@ export interface Delivered {
   text: string;
 }
 
-/** What the business API saw of one history. */
+/** The requests of one history to the business API. */
 export interface ApiCalls {
   /** Calls with a person's bearer, by person. */
   byPerson: Map<Person, number>;
-  /** Bearers that are nobody's: forged, expired, or of another issuer or audience. */
+  /** Number of bearers without a valid person: forged, expired, or of another issuer or audience. */
   refused: string[];
 }
 
-/** Nothing is listened to there: calls to these addresses are answered within the process. */
+/** Nothing listens there: calls to these addresses are answered within the process. */
 const platformUrl = (index: number) => `http://127.0.0.1:${12 + index}`;
 const SERVICE_TOKEN = 'the-token-of-the-default-credentials';
 
 /**
- * The service with all around it, in this process: a daemon with a real store, the business API, the
- * platforms, and a clock that can be set forward. Histories share it; each uses persons, users, numbers and
- * threads of its own.
+ * The service with its surroundings, in this process: a daemon with a real store, the business API, the platforms, and
+ * a clock that can be set forward. Histories share it; each uses its own persons, users, numbers and threads.
  */
 export class World {
   readonly platforms: ReadonlyMap<string, Platform>;
-  /** Log lines with something shaped like a token, which no line may hold. */
+  /** Log lines that contain something shaped like a token, which is not allowed. */
   readonly tokensInLog: string[] = [];
   readonly #directory: string;
   readonly #env: Record<string, string>;
@@ -101,7 +100,7 @@ export class World {
     };
   }
 
-  /** @param settings of the daemon, beside those that histories need */
+  /** @param settings of the daemon, in addition to those that histories need */
   static async open(settings: Readonly<Record<string, string>> = {}): Promise<World> {
     const directory = mkdtempSync(join(memoryDirectory(), 'agentd-principals-'));
     mkdirSync(join(directory, 'state'), { mode: 0o700 });
@@ -130,7 +129,7 @@ export class World {
       API_BASE_URL: `http://127.0.0.1:${(api.address() as AddressInfo).port}`,
       API_EMAIL: 'service@example.com',
       API_PASSWORD: 'service-password',
-      // On a busy machine this process may not run for a long time.
+      // On a busy machine, this process may be suspended for a long time.
       API_TIMEOUT_SECONDS: '120',
       ...settings,
     };
@@ -165,14 +164,14 @@ export class World {
     }
   }
 
-  /** Delivers a request of a platform, and resolves with the daemon's answer to it. */
+  /** Delivers a request of a platform, and resolves to the daemon's answer. */
   deliver({ method, path, headers, body }: SimulatedRequest): Promise<Response> {
     return this.request('192.0.2.1', { method, path, headers, body });
   }
 
   /**
-   * Resolves with the reply that begins with the mark; null: there was none in time. To be called before the
-   * message is delivered.
+   * Resolves to the reply that begins with the mark; null if there was none in time. Call it before the message is
+   * delivered.
    */
   replyTo(mark: string): { reply: Promise<Delivered | null>; cancel(): void } {
     const { promise, resolve } = Promise.withResolvers<Delivered | null>();
@@ -188,7 +187,7 @@ export class World {
     return { reply: promise, cancel: end };
   }
 
-  /** Calls of the business API so far, of one history. */
+  /** Calls of the business API so far in one history. */
   callsOf(history: number): ApiCalls {
     let calls = this.#calls.get(history);
     if (!calls) {
@@ -198,7 +197,7 @@ export class World {
     return calls;
   }
 
-  /** The history is over: what was noted of it is dropped. */
+  /** Drops the records of a history that is over. */
   forget(history: number): void {
     this.#calls.delete(history);
   }
@@ -209,7 +208,7 @@ export class World {
     await this.#start();
   }
 
-  /** An hour passes, and a little. */
+  /** Moves the clock by a little more than an hour. */
   passHour(): void {
     this.#offset += HOUR_MS + 5000;
   }
@@ -226,7 +225,7 @@ export class World {
     const configuration = await configure({ cwd: this.#directory, env: this.#env });
     const log = pino({ level: 'info', base: null }, { write: (line: string) => this.#examine(line) });
     this.#daemon = await startDaemon(configuration, log);
-    // The server is told of by Node with its first request, which needs a socket.
+    // Node announces the server with its first request, which needs a socket.
     let server: unknown = null;
     const listener = (message: unknown) => {
       server = (message as { server: unknown }).server;
@@ -274,7 +273,7 @@ export class World {
     });
   }
 
-  /** It shows a person their own data, and the service account everybody's. */
+  /** It shows each person their own data, and the data of everybody to the service account. */
   #answerAsApi(url: URL, authorization: string): ApiAnswer {
     if (url.pathname === '/authentication_token') return answer(200, { token: SERVICE_TOKEN });
     const bearer = authorization.replace(/^Bearer /, '');
@@ -305,18 +304,18 @@ function answer(status: number, body: object): ApiAnswer {
   return { status, body };
 }
 
-/** 43 base64url characters, the same for the same name. */
+/** 43 base64url characters, equal for equal names. */
 function secretOf(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }
 
-/** A directory in memory if there is one with room: what is tested here is not the disk. */
+/** A directory in memory if there is one with room: the disk is not tested here. */
 function memoryDirectory(): string {
   try {
     const { bavail, bsize } = statfsSync('/dev/shm');
     if (bavail * bsize > 1024 ** 3) return '/dev/shm';
   } catch {
-    // Not on this system.
+    // This system has none.
   }
   return tmpdir();
 }

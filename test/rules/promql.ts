@@ -1,7 +1,7 @@
-/** A metric as an expression names it. */
+/** A metric in an expression. */
 export interface NamedMetric {
   name: string;
-  /** Labels that it is matched by, with the text that they are compared with. */
+  /** Labels that it is matched by, with the text of the comparison. */
   matchers: { label: string; operator: string; value: string }[];
 }
 

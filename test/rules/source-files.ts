@@ -21,20 +21,20 @@ export function read(file: string): string {
 }
 
 export interface Import {
-  /** As written. */
+  /** The specifier, as written. */
   specifier: string;
   /** Path from the root for relative ones; null for packages. */
   file: string | null;
-  /** Erased when types are stripped. */
+  /** Whether it is erased when types are stripped. */
   typeOnly: boolean;
-  /** `import('…')`, run when it is reached. */
+  /** Whether it is `import('…')`, which runs when it is reached. */
   dynamic: boolean;
 }
 
 const STATIC = /^\s*(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?['"]([^'"]+)['"]/gm;
 const DYNAMIC = /\bimport\(\s*['"]([^'"]+)['"]\s*\)(\.[A-Z])?/g;
 
-/** What a source file imports, by its text alone. */
+/** The imports of a source file, according to its text. */
 export function importsOf(file: string): Import[] {
   const text = read(file);
   const place = (specifier: string) =>

@@ -8,16 +8,16 @@ import { type AgentRun, labelOf } from './record.ts';
 import type { AgentPlan, WritePlan } from './scenario.ts';
 import type { World } from './world.ts';
 
-/** How long the agent takes for each piece of its reply, by its plan. */
+/** How long the agent takes for each piece of its reply, by plan. */
 const PAUSES_MS: Partial<Record<AgentPlan, readonly number[]>> = {
   slow: [1500, 3000, 1000],
   lasting: [7000, 7000, 4000],
   long: [10, 10],
 };
-/** Runs of `passing` and `broken` that fail before one answers. */
+/** How many runs of `passing` and `broken` fail before one answers. */
 const FAILING_RUNS = 1;
 
-/** The agent of one daemon: what it does with a message is planned; each step of it waits for the scheduler. */
+/** The agent of one daemon: its handling of each message is planned, and each of its steps waits for the scheduler. */
 export function simulatedAgent(world: World, daemon: SimulatedDaemon): AgentRuntime {
   return {
     apiVersion: 1,
@@ -66,7 +66,7 @@ async function write(turn: AgentTurn, { label, number }: AgentRun, plan: WritePl
   for (let time = 0; time < plan.times; time++) await tool?.call(args);
 }
 
-/** A run is told what earlier runs of its message have written; another person's writes are not shown. */
+/** A run gets the writes of earlier runs of its message, but no writes of another person. */
 function checkAlreadyDone(world: World, { already_done }: AgentTurn, run: AgentRun): void {
   if (world.scenario.happenings.some(({ is }) => is === 'link' || is === 'unlink')) return;
   const { label, number } = run;
@@ -75,7 +75,7 @@ function checkAlreadyDone(world: World, { already_done }: AgentTurn, run: AgentR
     run.doubt = `run ${number} is told of ${already_done.length} writes for ${label}, and there are ${written}`;
 }
 
-/** The agent must know the person who wrote, or nobody. */
+/** The agent must get the person who wrote, or nobody. */
 function checkPerson(world: World, { person: known, text }: AgentTurn, run: AgentRun): void {
   const { person } = world.messageOf(text);
   const named = known?.email.split('@')[0];
@@ -83,10 +83,10 @@ function checkPerson(world: World, { person: known, text }: AgentTurn, run: Agen
     world.report(`run ${run.number}: the message of ${person} acts for ${named}`);
 }
 
-/** Compiled once for all seeds, as its object is the same. */
+/** Compiled once for all seeds, because the object is always the same. */
 const NO_PARAMETERS = { type: 'object', properties: {}, additionalProperties: false };
 
-/** A tool that says whose token it would use. */
+/** A tool that returns whose token it would use. */
 export function whoAmI(world: World, daemon: SimulatedDaemon): Tool {
   return {
     name: 'who_am_i',

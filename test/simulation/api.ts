@@ -9,20 +9,20 @@ import type { World } from './world.ts';
 
 /** A write that reached the API. */
 export interface ApiCall {
-  /** The message that it was made for. */
+  /** The message for which it was made. */
   label: string;
   tool: string;
   key: string;
   status: number;
-  /** The API has done it. */
+  /** The API has carried it out. */
   hasEffect: boolean;
-  /** Whom the run that made it acted for. */
+  /** The person for whom its run acted. */
   person: PersonKey | null;
 }
 
 const ENTRY: ModuleEntry = { kind: 'module', place: 'tools[0]', module: 'orders', folder: '/' };
 export const API_SOURCE = describeSource(ENTRY, undefined);
-/** The tool that a plan means. Of those that are idempotent, the API knows the key of an earlier call. */
+/** The tool for a plan. For idempotent tools, the API knows the keys of earlier calls. */
 export function toolOf({ idempotent, confirmed }: Pick<WritePlan, 'idempotent' | 'confirmed'>): string {
   if (confirmed) return idempotent ? 'orders_return' : 'orders_refund';
   return idempotent ? 'orders_pay' : 'orders_cancel';
@@ -41,7 +41,7 @@ export function isConfirmed(tool: string): boolean {
   return TOOLS.some(({ name, confirmed }) => name === tool && confirmed);
 }
 
-/** What the API was asked to write, by both daemons. */
+/** The writes that both daemons requested from the API. */
 export class SimulatedApi {
   readonly calls: ApiCall[] = [];
   readonly #world: World;
@@ -67,21 +67,21 @@ export class SimulatedApi {
     }
     const chance = random.next();
     const status = chance < 0.08 ? 409 : chance < 0.18 ? 503 : 200;
-    // Some failures come after the deed.
+    // Some failures occur after the write.
     const hasEffect = status === 200 || (status === 503 && random.chance(0.5));
     this.calls.push({ label, tool, key, status, hasEffect, person });
     return status;
   }
 }
 
-/** Compiled once for all seeds, as its object is the same. */
+/** Compiled once for all seeds, because the object is always the same. */
 const PARAMETERS = {
   type: 'object',
   properties: { order: { type: 'string' }, note: { type: 'string' } },
   additionalProperties: false,
 };
 
-/** The tools of one daemon that write at the API. */
+/** The tools of one daemon that write through the API. */
 export function apiTools(world: World, daemon: SimulatedDaemon): Tool[] {
   return TOOLS.map(({ name, idempotent, confirmed }) => ({
     name,

@@ -3,7 +3,7 @@ import type { PlannedMessage, WritePlan } from './scenario.ts';
 import { brief } from './trace.ts';
 import type { World } from './world.ts';
 
-/** Nothing was written twice, and everything that was is in the journal with what came of it. */
+/** Checks that nothing was written twice, and that every write is in the journal with its outcome. */
 export function checkActions(world: World): void {
   for (const message of world.scenario.messages)
     if (message.writes) checkWrites(world, message, message.writes);
@@ -21,9 +21,9 @@ function checkWrites(
   for (const [key, equal] of Map.groupBy(calls, (call) => call.key))
     if (equal.length > 1 && !isIdempotent(equal[0]?.tool ?? ''))
       report(`the write ${key.slice(0, 6)} for ${label} reached the API ${equal.length} times`);
-  // What was refused has changed nothing, so it may be tried in other words.
+  // A refused write has changed nothing, so it may be tried again with different arguments.
   const keys = [...api.keysOf(label)].filter((key) => state.actions.get(key)?.action.state !== 'failed');
-  // One action waits at a time, and each run of the message asks for the same one.
+  // Only one action waits at a time, and each run of the message asks for the same one.
   const most = confirmed ? 1 : times;
   if (keys.length > most) report(`${label} wanted ${most} writes, and ${keys.length} reached the API`);
   const isWhole = !['passing', 'broken', 'refused'].includes(agent) && stops === null && leaves === null;
@@ -43,7 +43,7 @@ function checkJournal({ api, state, record, report, struck }: World): void {
     if (at === 'failed' && isDone) report(`the journal says that ${what} failed, and it was done`);
     if (at === 'done' && !isDone) report(`the journal says that ${what} was done, and it was not`);
     if (at === 'started' && struck.length === 0) report(`the journal does not say what came of ${what}`);
-    // The run knew its outcome, or that it was not sent, and could not record it.
+    // The run knew the outcome, or that the write was not sent, but could not record it.
     const isUnrecorded =
       struck.some((trouble) => trouble.includes('store-outage')) ||
       struck.filter((trouble) => /actions\.(start|finish)/.test(trouble)).length > 1;
@@ -53,7 +53,7 @@ function checkJournal({ api, state, record, report, struck }: World): void {
     );
     for (const { label, record: turn } of answers) {
       const isShown = person === null || person === turn.person;
-      // It was still being recorded when the person stopped the run, which then does not send it.
+      // The write was still being recorded when the person stopped the run, which then does not send it.
       const isUnsent = turn.stopped === true && calls.length === 0;
       if (
         isShown &&
@@ -68,7 +68,9 @@ function checkJournal({ api, state, record, report, struck }: World): void {
   }
 }
 
-/** A write that needs a confirmation was confirmed, by whom it was asked, and as the same person. */
+/**
+ * Checks that a write that needs a confirmation was confirmed by the person who was asked, and made as the same person.
+ */
 function checkConfirmations({ api, state, report, presses }: World): void {
   for (const { label, tool, key, person } of api.calls.filter((call) => isConfirmed(call.tool))) {
     const action = state.actions.get(key)?.action;

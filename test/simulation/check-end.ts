@@ -3,7 +3,7 @@ import type { Clients } from './clients.ts';
 import { DAEMONS, type PlannedMessage } from './scenario.ts';
 import type { World } from './world.ts';
 
-/** Checks what must hold when nothing moves any more. */
+/** Checks what must be true when nothing happens any longer. */
 export function checkEnd(world: World, clients: Clients): void {
   for (const message of world.scenario.messages) checkMessage(world, clients, message);
   checkQueues(world);
@@ -45,7 +45,7 @@ function checkMessage(world: World, clients: Clients, message: PlannedMessage): 
   }
 }
 
-/** A web client pressed a button that does not wait for it. */
+/** A web client pressed a button for which no action waits. */
 function isGone(code: string, { presses }: PlannedMessage): boolean {
   return code === 'confirmation_gone' && presses !== null;
 }
@@ -92,7 +92,7 @@ function checkDelivered(world: World, { label, agent, presses }: PlannedMessage,
   if (!mayFail) report(`${label} failed: ${message.failure}`);
 }
 
-/** After it, nobody knows whether a text was sent: it is sent again. */
+/** After it, it is unknown whether a text was sent, so it is sent again. */
 function mayRepeatSends(trouble: string): boolean {
   return !trouble.startsWith('delay') && !/^error (?:before|after) (?!platform\.send|inbox\.)/.test(trouble);
 }
@@ -110,7 +110,7 @@ function checkQueues({ state, record, report, platform }: World): void {
   }
 }
 
-/** Messages that one daemon was sent in one thread are answered in the order of their arrival. */
+/** Messages that one daemon got in one thread are answered in the order of their arrival. */
 function checkThreads({ record, report }: World): void {
   const groups = Map.groupBy(record.commits, ({ session_tag, record: { request_id } }) => {
     const arrival = record.arrivals.find((one) => one.request_id === request_id);
@@ -142,11 +142,12 @@ function checkStreams({ state, report }: World): void {
   }
 }
 
-/** What the guard counts is what it let through, over both daemons. */
+/** The guard counts exactly the messages that it allowed, over both daemons. */
 function checkGuard({ state, record, report, struck, scenario }: World): void {
-  // A session that ends or begins anew takes its count with it; a stream that is stopped before it is opened has no turn.
+  // The count is deleted with a session that ends or starts again; a stream that is stopped before it is opened has no
+  // turn.
   const hasExceptions = scenario.happenings.some(({ is }) => is === 'end-session' || is === 'link');
-  // So does a second press of a button, which is not answered.
+  // A second press of a button has no turn, either: it is not answered.
   const isStopped = scenario.messages.some(
     ({ stops, both, presses }) => stops !== null || both || presses !== null,
   );
@@ -155,7 +156,7 @@ function checkGuard({ state, record, report, struck, scenario }: World): void {
     const counted = state.guard_turns.get(tag)?.turns ?? 0;
     if (!hasExceptions && counted !== turns)
       report(`the guard counts ${counted} turns of ${tag}, and let ${turns} through`);
-    // A message whose session got another owner while it waited begins a session, which does not count it.
+    // A message whose session got a different owner while it waited creates a session, which does not count it.
     const stored = record.commits.filter(
       ({ session_tag, ranElsewhere }) => session_tag === tag && !ranElsewhere,
     ).length;
@@ -165,7 +166,7 @@ function checkGuard({ state, record, report, struck, scenario }: World): void {
   }
 }
 
-/** Nothing is held, followed or waited for. */
+/** Checks that nothing is locked, subscribed to or waited for. */
 function checkLeftovers({ claims, hosts, report }: World): void {
   for (const claim of claims.held()) report(`nobody releases the claim of the ${claim}`);
   for (const name of DAEMONS)

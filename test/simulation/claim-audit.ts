@@ -10,8 +10,8 @@ interface Holder {
 }
 
 /**
- * Knows who has which claim, by what the store answered, and so what it must answer next: a second opinion on the one
- * rule that keeps two daemons apart.
+ * Derives from the store's answers who has which claim, and so which answer must follow: an independent check of the
+ * rule that separates two daemons.
  */
 export class ClaimAudit {
   readonly #now: () => number;
@@ -19,7 +19,7 @@ export class ClaimAudit {
   readonly #isDisturbed: () => boolean;
   readonly #holders = new Map<string, Holder>();
 
-  /** @param isDisturbed nothing may expire before something has gone wrong. */
+  /** @param isDisturbed whether something has gone wrong; nothing may expire before. */
   constructor(now: () => number, report: (problem: string) => void, isDisturbed: () => boolean) {
     this.#now = now;
     this.#report = report;
@@ -53,7 +53,7 @@ export class ClaimAudit {
     if (was && holder) holder.valid_until = this.#now() + CLAIM_MS;
   }
 
-  /** Something was written, or refused, under a claim. */
+  /** A write under a claim was made or refused. */
   wrote(kind: ClaimKind, name: string, owner: string, was: boolean): void {
     this.#expect(kind, name, owner, was, 'written');
   }

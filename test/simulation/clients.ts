@@ -12,16 +12,16 @@ import { Actor } from './scheduler.ts';
 import { brief } from './trace.ts';
 import type { World } from './world.ts';
 
-/** What became of a message, as far as its client knows. */
+/** The outcome of a message, as far as its client knows. */
 export type Fate =
   | { is: 'open' }
-  /** The reply, as the client has it. */
+  /** The reply, as the client got it. */
   | { is: 'answered'; reply: string; isStopped: boolean }
   /** A stream ended in this error. */
   | { is: 'failed'; code: string }
-  /** It was refused for good, with this code, or the client gave up. */
+  /** It was refused permanently, with this code, or the client gave up. */
   | { is: 'refused'; code: string }
-  /** The platform was told that it has been taken. */
+  /** The daemon has acknowledged it to the platform. */
   | { is: 'accepted' };
 
 /** Codes after which a client sends the same again. */
@@ -34,10 +34,10 @@ const AGAIN: readonly string[] = [
 ];
 /** How often a client sends a message that the model refuses. */
 const REFUSED_TRIES = 2;
-/** The wait before a client tries again, ms. */
+/** How long a client waits before it tries again, ms. */
 const AGAIN_MS = 1500;
 
-/** Everybody who writes: web clients that try again, and a platform that delivers until it is heard. */
+/** All senders: web clients that retry, and a platform that delivers until it gets an acknowledgement. */
 export class Clients {
   readonly fates = new Map<string, Fate>();
   readonly #world: World;
@@ -47,7 +47,7 @@ export class Clients {
   readonly #open = new Set<string>();
   /** Messages that the platform has delivered at least once, or has tried to. */
   readonly #delivered: IncomingMessage[] = [];
-  /** Replies that clients were given, by label. */
+  /** Replies that clients got, by label. */
   readonly replies = new Map<string, Set<string>>();
 
   constructor(world: World) {
@@ -63,7 +63,7 @@ export class Clients {
     return [...this.#open];
   }
 
-  /** Plans what a client does; it begins when the message is due. */
+  /** Plans the actions of a client, which begin when the message is due. */
   plan(message: PlannedMessage, previous: PlannedMessage | null): void {
     const { scheduler } = this.#world;
     this.fates.set(message.label, { is: 'open' });
@@ -145,7 +145,7 @@ export class Clients {
     }
   }
 
-  /** Reads a stream to its end, from whichever daemon is there. */
+  /** Reads a stream to its end, from any daemon that runs. */
   async #follow(message: PlannedMessage, actor: Actor, stream_id: string): Promise<Fate> {
     const { state, report, random } = this.#world;
     const seen: StreamEvent[] = [];
@@ -171,7 +171,7 @@ export class Clients {
             report(`${message.label}: its stream is over, and its last event was not read`);
           return;
         }
-        // Some readers go away in the middle, and come back.
+        // Some readers disconnect in the middle, and return.
         const gone = new AbortController();
         if (random.chance(0.1)) this.#world.scheduler.add(actor, random.below(2000), () => gone.abort());
         const signal = AbortSignal.any([request.signal, gone.signal]);
@@ -240,7 +240,7 @@ export class Clients {
 
   /**
    * Sends a request until it is answered.
-   * @param isSafe it can be sent again though it may have had an effect.
+   * @param isSafe whether it can be sent again even if it may have had an effect
    */
   async #until<T>(
     message: PlannedMessage,
@@ -269,7 +269,7 @@ export class Clients {
           () => `${label} at ${to}: ${end.is === 'problem' ? end.error.code : end.is}`,
         );
       if (end.is === 'problem') this.#checkProblem(message, end.error.code);
-      // A reader that left comes back, and a stream is followed from where it was left.
+      // A reader returns, and continues the stream from where it stopped.
       if (end.is === 'answered') return end;
       if (end.is === 'problem' && !AGAIN.includes(end.error.code))
         return { is: 'refused', code: end.error.code };
@@ -289,7 +289,7 @@ export class Clients {
     }
   }
 
-  /** What went wrong must have a reason. */
+  /** A failure must have a cause. */
   #checkProblem({ label, agent }: PlannedMessage, code: string): void {
     const { struck, report } = this.#world;
     const mayFail = agent === 'passing' || agent === 'broken' || agent === 'refused';
@@ -297,7 +297,7 @@ export class Clients {
     if (struck.length === 0 && !isRight) report(`${label} was refused for no reason: ${code}`);
   }
 
-  /** What a client is shown as the answer is stored. */
+  /** The answer that a client gets is also stored. */
   #checkStored({ label }: PlannedMessage, reply: string): void {
     const { record, report } = this.#world;
     if (!record.answersOf(label).some((commit) => commit.record.reply === reply))
@@ -311,7 +311,7 @@ export class Clients {
     return door === 'post' ? `post:${room.name}` : room.name;
   }
 
-  /** The button of the last question that the message was answered with, whether it still waits or not. */
+  /** The button of the last question in the answers to the message, whether the question is still open or not. */
   #press(
     { person }: PlannedMessage,
     { label, approve }: NonNullable<PlannedMessage['presses']>,
@@ -325,7 +325,7 @@ export class Clients {
     return { id, approve };
   }
 
-  /** The message as its channel hands it over. */
+  /** The message as its channel passes it on. */
   #incoming(message: PlannedMessage, thread_id: string | null): IncomingMessage {
     const { label, door, room, person, agent, key, signed, presses } = message;
     const isPlatform = door === 'post';

@@ -4,20 +4,21 @@ import type { SeededRandom } from '../support/chance.ts';
 export interface Fault {
   /** The name of the call, for example `commitTurn` or `inbox.settle`. */
   readonly op: string;
-  /** Which call of that name in this run, counted from 1 over both daemons. */
+  /** The number of the call of that name in this run, counted from 1 over both daemons. */
   readonly nth: number;
-  /** Before the call has an effect, or after it. */
+  /** Whether it occurs before the call has an effect, or after. */
   readonly when: 'before' | 'after';
   /**
-   * `error`: the call fails; after its effect, its outcome is unknown. `delay`: it takes long. `pause`: the whole daemon
-   * stands still, perhaps longer than a claim is valid. `crash`: the daemon dies. `stop`: it begins to stop.
+   * `error`: the call fails; after its effect, its outcome is unknown. `delay`: it takes a long time. `pause`: the
+   * whole daemon is suspended, perhaps for longer than a claim is valid. `crash`: the daemon dies. `stop`: it begins to
+   * stop.
    */
   readonly act: 'error' | 'delay' | 'pause' | 'crash' | 'stop';
-  /** Of a delay or a pause; after a crash or a stop, until the daemon starts again. */
+  /** Length of a delay or a pause; after a crash or a stop, the time until the daemon starts again. */
   readonly ms: number;
 }
 
-/** The faults of one run, found by the calls that they strike. */
+/** The faults of one run, by the calls that they affect. */
 export class Faults {
   readonly #faults: Fault[];
   readonly #counts = new Map<string, number>();
@@ -27,7 +28,7 @@ export class Faults {
     this.#faults = [...faults];
   }
 
-  /** Nothing fails from now on. */
+  /** Makes nothing fail from now on. */
   calm(): void {
     this.#isCalm = true;
   }
@@ -36,7 +37,7 @@ export class Faults {
     return this.#isCalm;
   }
 
-  /** Counts a call. @returns the fault that strikes it; null: none. */
+  /** Counts a call. @returns its fault; null if it has none */
   of(op: string): Fault | null {
     if (this.#isCalm) return null;
     const nth = (this.#counts.get(op) ?? 0) + 1;
@@ -46,7 +47,7 @@ export class Faults {
   }
 }
 
-/** Calls that can be struck, with how often each is chosen. */
+/** Calls that can have a fault, with the weight of each. */
 const OPS = [
   ['commitTurn', 25],
   ['beginTurn', 5],
@@ -96,7 +97,7 @@ const OPS = [
   ['platform.send', 8],
 ] as const;
 
-/** Calls that happen once or twice for each message; of the others, a later one can be struck. */
+/** Calls that happen once or twice for each message; for the others, a later call can have the fault. */
 const OFTEN = /^(?:agent|inbox\.nextDueAt|outages\.list|inbox\.take|sessions\.find|streams\.append)$/;
 
 export function randomFault(random: SeededRandom, acts: readonly Fault['act'][]): Fault {

@@ -3,7 +3,7 @@ import { TEXTS } from '../../src/daemon/texts/text-records.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import type { World } from './world.ts';
 
-/** One text, or one part of it, that the platform has taken. */
+/** One text, or a part of one, that the platform has accepted. */
 export interface Taken {
   reply_id: string;
   part: number;
@@ -19,7 +19,7 @@ export class SimulatedPlatform {
     this.#world = world;
   }
 
-  /** The channel, as a daemon has it. */
+  /** The channel, as a daemon uses it. */
   pluginFor(daemon: SimulatedDaemon): ChannelPlugin {
     return {
       name: 'post',
@@ -65,9 +65,9 @@ export class SimulatedPlatform {
   }
 }
 
-/** The channel whose answers leave in the response. */
+/** The channel that answers in the response. */
 export const CHAT: ChannelPlugin = web('chat', false);
-/** The channel whose answers leave on event streams; it shares its sessions with `chat`. */
+/** The channel that answers on event streams. It shares its sessions with `chat`. */
 export const FEED: ChannelPlugin = web('feed', true);
 
 function web(name: string, streaming: boolean): ChannelPlugin {

@@ -13,13 +13,13 @@ export interface AgentRun {
   number: number;
   label: string;
   history: AgentTurn['history'];
-  /** What is wrong if the run is stored. One that has lost its session may be told what is true no more. */
+  /** The problem if the run is stored. A run that has lost its session may get outdated data. */
   doubt?: string;
 }
 
-/** A turn that was stored, or could not be because its session had ended. */
+/** A turn that was stored, or that could not be stored because its session had ended. */
 export interface Commit {
-  /** The guard had counted it in another session, and took that turn back. */
+  /** The guard had counted it in another session, and has uncounted that turn. */
   ranElsewhere?: true;
   label: string;
   session_tag: string;
@@ -32,12 +32,12 @@ export interface Commit {
 /** A message that reached a daemon, in a thread, to be answered in the response. */
 export interface Arrival {
   request_id: string;
-  /** The start of the daemon that it reached. */
+  /** The daemon run that it reached. */
   at: Actor;
   thread: string;
 }
 
-/** What the runs of the agent saw, what was stored, and what the guard counted. */
+/** Records the input of the runs of the agent, the stored data, and the counts of the guard. */
 export class RunRecord {
   readonly runs: AgentRun[] = [];
   readonly commits: Commit[] = [];
@@ -56,7 +56,7 @@ export class RunRecord {
     return run;
   }
 
-  /** A name of a start of a daemon. */
+  /** A name for a daemon run. */
   startOf(actor: Actor): string {
     const starts = [...new Set(this.arrivals.map(({ at }) => at))];
     return `${actor.name}${starts.indexOf(actor) + 1}`;
@@ -67,7 +67,7 @@ export class RunRecord {
     return this.commits.filter((commit) => commit.label === label && commit.record.outcome === 'answered');
   }
 
-  /** To be called before a commit. @returns to be called with its outcome. */
+  /** Call it before a commit. @returns a function to call with the outcome */
   beforeCommit(
     { session_tag }: SessionClaim,
     { session, turn, answer }: TurnChanges,
@@ -121,7 +121,7 @@ export class RunRecord {
   }
 }
 
-/** The run that gave this reply; null if it was stopped before it said anything, or failed. */
+/** The run that gave this reply; null if it was stopped before it wrote anything, or failed. */
 function runOf({ reply }: StoredTurn, runs: readonly AgentRun[]): AgentRun | null {
   const number = /^r(\d+)\b/.exec(reply ?? '')?.[1];
   return number === undefined ? null : (runs[Number(number) - 1] ?? null);

@@ -7,19 +7,21 @@ export type DaemonName = (typeof DAEMONS)[number];
 /** `chat` answers in the response, `feed` on an event stream, `post` is a platform. */
 export type Door = 'chat' | 'feed' | 'post';
 
-/** Someone who writes. Everybody has a token, and uses it or not. */
+/** A sender. Everybody has a token, and may or may not use it. */
 export const PEOPLE = ['alice', 'bob', 'carol'] as const;
 export type Person = (typeof PEOPLE)[number];
 
-/** Where people write. */
+/** A place where people write. */
 export interface Room {
   name: string;
-  /** `begun`: a session that the daemon names. `chosen`: the client names it. Else a place of the platform. */
+  /**
+   * `begun`: a session that the daemon names. `chosen`: the client names it. Otherwise it is a place on the platform.
+   */
   is: 'begun' | 'chosen' | 'direct' | 'thread';
   members: readonly Person[];
 }
 
-/** How the agent takes a message. */
+/** How the agent reacts to a message. */
 export const AGENT_PLANS = [
   'answers',
   'asks',
@@ -31,22 +33,23 @@ export const AGENT_PLANS = [
   'long',
 ] as const;
 /**
- * `asks`: calls a tool. `lasting`: takes longer than a claim is valid. `passing`: fails at first for a passing reason, `broken` for another one. `refused`: the model
- * refuses the message whenever it is asked. `long`: the reply has several parts.
+ * `asks`: calls a tool. `lasting`: takes longer than a claim is valid. `passing`: fails at first for a temporary
+ * reason, `broken` for a different one. `refused`: the model always refuses the message. `long`: the reply has several
+ * parts.
  */
 export type AgentPlan = (typeof AGENT_PLANS)[number];
 
-/** What the agent writes at the API, in each run. */
+/** What the agent writes through the API in each run. */
 export interface WritePlan {
-  /** The arguments are worded anew in each run. */
+  /** The arguments are worded differently in each run. */
   reworded: boolean;
-  /** By the tool that may be called again under the same key. */
+  /** Through the tool that may be called again with the same key. */
   idempotent: boolean;
-  /** So many equal calls, on purpose. */
+  /** Number of intentionally equal calls. */
   times: 1 | 2;
-  /** When the reply is said already, for the most part. */
+  /** When most of the reply has already been sent. */
   late: boolean;
-  /** By a tool whose calls the person must confirm. */
+  /** Through a tool whose calls the person must confirm. */
   confirmed: boolean;
 }
 
@@ -56,28 +59,28 @@ export interface PlannedMessage {
   door: Door;
   room: Room;
   person: Person;
-  /** After the beginning, ms. */
+  /** Time after the beginning, ms. */
   at: number;
-  /** It is written when the message before it in the room has its answer; else it does not wait. */
+  /** Whether it is written only after the previous message in the room has been answered. */
   waits: boolean;
-  /** Where it is sent first. */
+  /** The daemon to which it is sent first. */
   daemon: DaemonName;
-  /** It brings the token of its person. */
+  /** Whether it has the token of its person. */
   signed: boolean;
-  /** It can be recognized when it is sent again; always so on the platform. */
+  /** Whether it can be recognized when it is sent again; always true on the platform. */
   key: boolean;
   agent: AgentPlan;
-  /** What the agent writes at the API; null: nothing. */
+  /** What the agent writes through the API; null if it writes nothing. */
   writes: WritePlan | null;
-  /** It presses a button of the question that this message was answered with; null: it presses none. */
+  /** The message whose answer has the question of which it presses a button; null if it presses none. */
   presses: { label: string; approve: boolean } | null;
-  /** feed: how many read its stream. post: how often the platform delivers it, at least. */
+  /** feed: number of readers of its stream. post: minimum number of deliveries by the platform. */
   copies: number;
-  /** feed: the person stops it after so many ms; null: never. */
+  /** feed: the person stops it after this many ms; null for never. */
   stops: number | null;
-  /** It is sent at the other door of the web as well, at the same time and with the same key. */
+  /** Whether it is sent over the other web channel as well, at the same time and with the same key. */
   both: boolean;
-  /** The client goes away after so many ms, and sends it again; null: never. */
+  /** The client disconnects after this many ms, and sends it again; null for never. */
   leaves: number | null;
 }
 
@@ -86,7 +89,7 @@ export type Happening = { at: number } & (
   | { is: 'crash' | 'pause' | 'stop'; daemon: DaemonName; ms: number }
   | { is: 'link' | 'unlink'; daemon: DaemonName; person: Person; as: Person }
   | { is: 'end-session'; room: Room }
-  /** The platform, or the store, is out of reach for all. */
+  /** The platform, or the store, is unreachable for both daemons. */
   | { is: 'platform-outage' | 'store-outage'; ms: number }
 );
 
@@ -95,17 +98,20 @@ export interface Scenario {
   messages: readonly PlannedMessage[];
   happenings: readonly Happening[];
   faults: readonly Fault[];
-  /** Of calls that reach the scheduler, so that anything can happen in between; the others are made at once. */
+  /**
+   * The share of calls that wait for the scheduler, so that anything can happen in between; the others are made at
+   * once.
+   */
   scheduled: number;
   maxTurns: number;
   runSeconds: number;
   /** How far the clock of the daemon B is ahead of the store's, ms. */
   skew_ms: number;
-  /** From then on nothing fails, ms after the beginning. */
+  /** Nothing fails after this time, ms after the beginning. */
   calm_at: number;
 }
 
-/** The scenario of a seed: always the same. */
+/** The scenario of a seed: always the same for one seed. */
 export function scenarioOf(seed: number): Scenario {
   const random = randomFrom(seed * 2 + 1);
   const people = random.shuffled(PEOPLE).slice(0, 1 + random.below(3));
@@ -161,7 +167,9 @@ function writesOf(random: SeededRandom): WritePlan {
   };
 }
 
-/** Some of the writes need a confirmation, and people press the buttons: their own, those of others, and twice. */
+/**
+ * Makes some of the writes need a confirmation, and people press the buttons: their own, those of others, and twice.
+ */
 function addPresses(random: SeededRandom, messages: PlannedMessage[]): void {
   if (random.chance(0.6)) return;
   for (const message of [...messages]) {

@@ -1,12 +1,12 @@
 import type { AlarmClock } from '../../src/daemon/clock.ts';
 import type { SeededRandom } from '../support/chance.ts';
 
-/** Whatever acts in a simulation: one start of a daemon, a client, the network. */
+/** An actor in a simulation: one daemon run, a client, the network. */
 export class Actor {
   readonly name: string;
   /** It does nothing before this time. */
   pausedUntil = 0;
-  /** It does nothing any more. */
+  /** It does nothing any longer. */
   isDead = false;
 
   constructor(name: string) {
@@ -14,7 +14,7 @@ export class Actor {
   }
 }
 
-/** Something that can happen next. */
+/** A task that can run next. */
 interface Task {
   readonly actor: Actor;
   /** Not before this time. */
@@ -23,9 +23,9 @@ interface Task {
 }
 
 /**
- * Runs everything that is asynchronous in a simulation, one task at a time: of the tasks that are due, chance picks the
- * next one, and when none is due, the clock moves to the next one. Between two tasks all promise jobs run, so the same
- * chance makes the same run.
+ * Runs everything that is asynchronous in a simulation, one task at a time: it picks the next one at random among those
+ * that are due, and if none is due, the clock moves to the next one. All promise jobs run between two tasks, so the
+ * same random numbers produce the same run.
  */
 export class Scheduler {
   readonly random: SeededRandom;
@@ -42,12 +42,12 @@ export class Scheduler {
     return this.#now;
   }
 
-  /** Tasks that have run. */
+  /** Number of tasks that have run. */
   get steps(): number {
     return this.#steps;
   }
 
-  /** @returns cancels the task. */
+  /** @returns a function that cancels the task */
   add(actor: Actor, in_ms: number, run: () => void): () => void {
     if (actor.isDead) return () => undefined;
     const task = { actor, at: this.#now + Math.max(0, in_ms), run };
@@ -55,14 +55,14 @@ export class Scheduler {
     return () => this.#remove(task);
   }
 
-  /** Resolves when the scheduler lets the actor go on; never if the actor dies before. */
+  /** Resolves when the scheduler lets the actor continue; never if the actor dies before. */
   point(actor: Actor, in_ms = 0): Promise<void> {
     return new Promise((resolve) => {
       this.add(actor, in_ms, resolve);
     });
   }
 
-  /** The actor does nothing any more. */
+  /** Makes the actor do nothing any longer. */
   kill(actor: Actor): void {
     actor.isDead = true;
     for (const task of this.#tasks.filter((one) => one.actor === actor)) this.#remove(task);
@@ -76,7 +76,7 @@ export class Scheduler {
     };
   }
 
-  /** Runs tasks until the condition holds, nothing is left to do, or the time is reached. */
+  /** Runs tasks until the condition is true, no task is left, or the time is reached. */
   async run(isDone: () => boolean, until: number): Promise<void> {
     for (;;) {
       await promiseJobs();

@@ -3,9 +3,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import type { SeededRandom } from '../support/chance.ts';
 
 /**
- * Takes the place of everything in this process by which two runs of one seed could differ: random bytes, `Math.random`
- * and the time of day come from the simulation, and real timers are refused.
- * @returns puts everything back.
+ * Replaces everything in this process that could make two runs of one seed differ: random bytes, `Math.random` and the
+ * time of day come from the simulation, and real timers are refused.
+ * @returns a function that restores everything
  */
 export function seedChance(random: SeededRandom, now: () => number): () => void {
   const { randomBytes, randomUUID } = crypto;

@@ -8,24 +8,24 @@ import { DAEMONS, type Happening, type PlannedMessage, type Room, scenarioOf } f
 import { seedChance } from './seeded-chance.ts';
 import { BEGIN, World } from './world.ts';
 
-/** How long everything may take to come to rest once nothing fails any more, ms. */
+/** How long everything may take to finish after the last fault, ms. */
 const REST_MS = 300_000;
 
 export interface SimulatedRun {
   seed: number;
-  /** What must never happen, and did; empty if the run is right. */
+  /** The problems: things that must never happen, and did. Empty if the run is correct. */
   violations: readonly string[];
-  /** Empty unless it was wanted. */
+  /** The trace; empty unless it was requested. */
   trace: readonly string[];
   steps: number;
   /** Virtual time, ms. */
   took_ms: number;
   struck: readonly string[];
-  /** How the messages ended, for statistics. */
+  /** The outcomes of the messages, for statistics. */
   fates: readonly string[];
 }
 
-/** Runs a seed from its beginning until nothing moves any more. */
+/** Runs a seed from its beginning until nothing happens any longer. */
 export async function simulate(
   seed: number,
   keys: VerificationKeys,
@@ -78,10 +78,10 @@ async function play(world: World, clients: Clients): Promise<void> {
   if (isBroken()) return;
   if (!isOver())
     world.report(`it does not come to rest: ${[...clients.waiting, ...unfinished(world)].join(', ')}`);
-  // What ends after the last answer, such as a claim that is released, ends now.
+  // Work that ends after the last answer, such as the release of a claim, ends now.
   await scheduler.run(isBroken, scheduler.now + 1500);
   if (world.struck.length === 0) return;
-  // A claim that could not be released expires; it must not be renewed for ever.
+  // A claim that could not be released expires; it must not be renewed forever.
   if (world.claims.held().length > 0) await scheduler.run(isBroken, scheduler.now + CLAIM_MS);
 }
 
@@ -124,7 +124,7 @@ function isAtRest(world: World): boolean {
   return unfinished(world).length === 0;
 }
 
-/** Work that is under way, or that the store knows of. */
+/** Work that is in progress, or that the store knows about. */
 function unfinished({ state, hosts }: World): string[] {
   return [
     ...DAEMONS.flatMap((name) => (hosts[name].isBusy ? [`${name} answers a message`] : [])),

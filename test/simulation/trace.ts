@@ -1,7 +1,7 @@
 /** How long a value may be in a trace, in characters. */
 const VALUE_MAX = 160;
 
-/** What happened in a run, line by line; empty unless it is wanted. */
+/** The events of a run, line by line; empty unless it is requested. */
 export class RunTrace {
   readonly lines: string[] = [];
   readonly #isWanted: boolean;
@@ -21,7 +21,7 @@ export class RunTrace {
     this.lines.push(`${at} ${who.padEnd(4)} ${this.#short(words())}`);
   }
 
-  /** Long random ids by short names, in the order in which they appear. */
+  /** Replaces long random ids by short names, in the order in which they appear. */
   #short(text: string): string {
     return text.replaceAll(RANDOM_ID, (id) => {
       const known = this.#names.get(id) ?? `~${this.#names.size + 1}`;

@@ -28,14 +28,14 @@ import {
 import { Actor, Scheduler } from './scheduler.ts';
 import { brief, RunTrace } from './trace.ts';
 
-/** When every run begins, ms since the epoch. */
+/** The time at which every run begins, ms since the epoch. */
 export const BEGIN = Date.UTC(2030, 0, 1);
 const SECRET = new Secret('a-secret-of-the-simulation-with-32-bytes');
-/** The wait before a daemon that did not start is started again, ms. */
+/** How long to wait before a daemon is started again that did not start, ms. */
 const START_AGAIN_MS = 1000;
 /** Longer than any stop may take, ms. */
 const STOP_MAX_MS = 300_000;
-/** Calls that are made again and again while nothing happens: most of them are made at once. */
+/** Calls that are made again and again while nothing happens: most of them do not wait for the scheduler. */
 const POLLS: ReadonlySet<string> = new Set([
   'outages.list',
   'inbox.nextDueAt',
@@ -43,7 +43,7 @@ const POLLS: ReadonlySet<string> = new Set([
   'inbox.reap',
   'streams.reap',
 ]);
-/** Of those, the part that waits for the scheduler. */
+/** The share of these calls that waits for the scheduler. */
 const POLLS_SCHEDULED = 0.02;
 /** Calls that need neither the platform nor the store. */
 const OF_NEITHER: ReadonlySet<string> = new Set(['agent', 'tool', 'api', 'tokens.validate']);
@@ -54,12 +54,12 @@ export interface Passage<T> {
   op: string;
   effect(): T | Promise<T>;
   failure(when: 'before' | 'after'): Error;
-  /** About what, in a trace. */
+  /** The subject of the call, for the trace. */
   words(): string;
   takes_ms?: number;
 }
 
-/** One run: the state, both daemons on it, the platform, and what the checks know of them. */
+/** One run: the state, both daemons on it, the platform, and the records for the checks. */
 export class World {
   readonly scenario: Scenario;
   readonly random: SeededRandom;
@@ -74,12 +74,12 @@ export class World {
   readonly platform: SimulatedPlatform;
   readonly api: SimulatedApi;
   readonly hosts: Readonly<Record<DaemonName, Host>>;
-  /** Buttons that were pressed. */
+  /** The pressed buttons. */
   readonly presses: { id: string; approve: boolean; person: string }[] = [];
   readonly violations: string[] = [];
-  /** Faults and other troubles that have happened. */
+  /** Number of faults and outages that have happened. */
   readonly struck: string[] = [];
-  /** Whatever acts beside daemons and clients: it starts daemons, and makes things happen. */
+  /** The actor besides daemons and clients: it starts daemons, and causes events. */
   readonly outside = new Actor('—');
   readonly #keys: VerificationKeys;
   /** When each outage ends. */
@@ -108,7 +108,7 @@ export class World {
     this.hosts = { A: new Host(this, 'A'), B: new Host(this, 'B') };
   }
 
-  /** Something that must never happen has happened. */
+  /** Records something that must never happen. */
   readonly report = (problem: string): void => {
     this.violations.push(problem);
     this.trace.note('!!!!', () => problem);
@@ -119,7 +119,7 @@ export class World {
     return `request-${this.#requests}`;
   }
 
-  /** Everything that the work does is about this message, in traces. */
+  /** Attributes everything that the work does to this message, in traces. */
   about<T>(label: string, work: () => T): T {
     return this.#labels.run(label, work);
   }
@@ -147,7 +147,7 @@ export class World {
     return createValidator(TOKEN_SETTINGS, this.#keys, clock, log);
   }
 
-  /** Work beside the messages; the run does not end before it. */
+  /** Work besides the messages; the run does not end before it. */
   inBackground(work: Promise<void>): void {
     this.#background.add(work);
     void work.then(() => this.#background.delete(work));
@@ -157,21 +157,21 @@ export class World {
     return this.#background.size > 0;
   }
 
-  /** Every call of the platform, or of the store, fails for a while. */
+  /** Makes every call of the platform, or of the store, fail for a while. */
   beginOutage(what: 'platform-outage' | 'store-outage', ms: number): void {
     this.struck.push(what);
     this.trace.note('—', () => `${what.toUpperCase()} for ${ms} ms`);
     this.#outages.set(what, this.scheduler.now + ms);
   }
 
-  /** Does work on the state, and looks at what it did, before anything else changes the state. */
+  /** Does work on the state, and checks its effect before anything else changes the state. */
   atomically<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#lastWork.then(work);
     this.#lastWork = result.catch(() => undefined);
     return result;
   }
 
-  /** A call: it waits for the scheduler before and after its effect, and faults strike it. */
+  /** A call: it waits for the scheduler before and after its effect, and can have a fault. */
   async pass<T>(
     daemon: SimulatedDaemon,
     { op, effect, failure, words, takes_ms = 0 }: Passage<T>,
@@ -221,7 +221,7 @@ export class World {
         return this.scheduler.point(daemon.actor);
       case 'crash':
         host.crash(ms);
-        // Nothing of a dead daemon goes on.
+        // Nothing in a dead daemon continues.
         return new Promise(() => undefined);
       case 'stop':
         host.stop(ms);
@@ -229,7 +229,7 @@ export class World {
     }
   }
 
-  /** The message that is being worked on here, if one is. */
+  /** The message that is being processed, if there is one. */
   get label(): string | undefined {
     return this.#labels.getStore();
   }
@@ -309,7 +309,7 @@ export class Host {
     actor.pausedUntil = Math.max(actor.pausedUntil, this.#world.scheduler.now + ms);
   }
 
-  /** A daemon that stands still goes on. */
+  /** A suspended daemon continues. */
   wake(): void {
     if (this.#daemon) this.#daemon.actor.pausedUntil = 0;
   }

@@ -3,7 +3,7 @@ import type { AgentTool, AgentTurn, ModelMeter, ToolAnswer } from '../../src/dae
 /** Counts nothing and limits nothing. */
 const FREE_METER: ModelMeter = { begin: async () => ({ ok: true, end: async () => {} }) };
 
-/** A turn of a visitor who is not signed in, changed as told. */
+/** A turn of a visitor who is not signed in, with changes. */
 export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
   return {
     text: 'Hello',
@@ -29,7 +29,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
   };
 }
 
-/** A `get_user` that answers so, and the arguments of its calls. */
+/** A `get_user` with this answer, and the arguments of its calls. */
 export function fakeTool(
   answer: ToolAnswer | ((args: unknown) => Promise<ToolAnswer>),
 ): AgentTool & { calls: unknown[] } {

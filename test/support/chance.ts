@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed makes the same choices in the same order. */
+/** Repeatable random numbers: the same seed makes the same choices in the same order. */
 export interface SeededRandom {
   /** 0 ≤ result < 1. */
   next(): number;
@@ -31,7 +31,7 @@ export function randomFrom(seed: number): SeededRandom {
   };
 }
 
-/** Mulberry32: small, fast, good enough to choose test cases with. */
+/** Mulberry32: small, fast, good enough for choosing test cases. */
 function mulberry32(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -6,12 +6,12 @@ import type { ChannelScope, ChannelSettings, LinkAnswer } from '../../src/channe
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { DeliveryFailed } from '../../src/daemon/message/delivery-failed.ts';
 
-/** The scope of the conformance suite, with links that can be made and the errors of the daemon. */
+/** The scope of the conformance suite, in which users can be linked, with the errors of the daemon. */
 export interface RecordingScope extends Recording {
   linked: Map<string, string>;
 }
 
-/** What the scope answers to a link; a token of this text is taken. */
+/** The answer of the scope to a link; a token with this text is accepted. */
 export const GOOD_TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl';
 export const LINKED: LinkAnswer = {
   linked: true,
@@ -20,7 +20,7 @@ export const LINKED: LinkAnswer = {
   expires_at: Date.UTC(2030, 0, 2, 3, 4, 5),
 };
 
-/** @param members that do otherwise than is usual here */
+/** @param members replacements for the default members */
 export function recordingScope(
   settings: ChannelSettings,
   members: Partial<ChannelScope> = {},

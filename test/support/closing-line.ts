@@ -5,7 +5,7 @@ export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const counts = { passed: 0, failed: errors.length, skipped: 0 };
     for (const module of modules) {
-      // A file that fails outside of its tests (on import, in a hook) would otherwise count as nothing.
+      // A file that fails outside of its tests (on import, in a hook) would otherwise not be counted.
       if (module.errors().length > 0) counts.failed++;
       for (const test of module.children.allTests()) {
         const { state } = test.result();

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { bytesOf, type Fields, fieldsOf, numberOf } from './protobuf.ts';
 
-/** A span as tests look at it. */
+/** A span, as tests check it. */
 export interface SeenSpan {
   traceId: string;
   spanId: string;
-  /** Empty: it has none. */
+  /** Empty if it has none. */
   parentSpanId: string;
   name: string;
   kind: number;
@@ -22,7 +22,7 @@ export interface SeenSpan {
   resource: Record<string, string | number | boolean>;
 }
 
-/** An export as it came. */
+/** An export as it arrived. */
 export interface SeenExport {
   path: string;
   headers: IncomingMessage['headers'];
@@ -57,7 +57,7 @@ export class Collector {
     return Buffer.concat(this.exports.map(({ body }) => body));
   }
 
-  /** Resolves with the spans, once there is one for which this holds. */
+  /** Resolves to the spans when one of them meets the condition. */
   async until(found: (span: SeenSpan) => boolean): Promise<SeenSpan> {
     for (;;) {
       const span = this.spans.find(found);
@@ -140,7 +140,7 @@ function attributesOfJson(attributes: Attribute[] = []): SeenSpan['attributes'] 
   );
 }
 
-/** The numbers are those of the fields in opentelemetry-proto: trace.proto, common.proto, resource.proto. */
+/** The numbers are the field numbers of opentelemetry-proto: trace.proto, common.proto, resource.proto. */
 function spansOfProtobuf(body: Buffer): SeenSpan[] {
   return messages(fieldsOf(body), 1).flatMap((resourceSpans) => {
     const resource = attributesOfFields(messages(messages(resourceSpans, 1)[0] ?? new Map(), 1));

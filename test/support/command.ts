@@ -14,7 +14,7 @@ interface Ended {
 export interface CommandOptions {
   env?: Record<string, string>;
   cwd?: string;
-  /** What is piped in. */
+  /** The text that is piped in. */
   input?: string;
   /** False: without the settings that every test daemon has. */
   base?: boolean;
@@ -23,9 +23,9 @@ export interface CommandOptions {
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs one command of the build to its end as `agentd` (daemon.ts) does, but within this process: for tests of
- * what many commands say, each of which would otherwise spend most of its time on its start. One runs at a
- * time, since environment, directory and standard input are this process's own.
+ * Runs one command of the build to its end like `agentd` (daemon.ts), but within this process: for tests of the output
+ * of many commands, each of which would otherwise spend most of its time on its start. Only one runs at a time, since
+ * they share the environment, the directory and standard input of this process.
  */
 export function command(args: string[], options: CommandOptions = {}): Promise<Ended> {
   const ended = last.then(() => runHere(args, options));
@@ -57,14 +57,14 @@ interface Surroundings {
 }
 
 function become({ env, cwd, stdin }: Surroundings): void {
-  // The variables themselves, since libraries in C look at them too.
+  // Changes the variables themselves, since libraries in C read them, too.
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
   Object.assign(process.env, env);
   process.chdir(cwd);
   Object.defineProperty(process, 'stdin', stdin);
 }
 
-/** The property, not its value: a look at that would open the input of this process. */
+/** Replaces the property without reading its value, which would open the input of this process. */
 function stdinOf(holder: object): PropertyDescriptor {
   const stdin = Object.getOwnPropertyDescriptor(holder, 'stdin');
   if (!stdin) throw new Error('the process has no standard input');

@@ -1,22 +1,24 @@
-/** A command as a document shows it, with what it prints there. */
+/** A command in a document, with the output that the document shows. */
 export interface ShownCommand {
   line: string;
   prints: string;
 }
 
-/** The commands of a block of a console: those after `$ `, each with the lines that follow it. */
+/** The commands of a console block: those after `$ `, each with the lines that follow it. */
 export function shownCommands(block: string): ShownCommand[] {
   return block
     .split(/^\$ /m)
     .slice(1)
     .map((entry) => {
-      // A command goes on in the next line after a backslash.
+      // A command continues on the next line after a backslash.
       const [line = ''] = /^(?:.*\\\n)*.*/.exec(entry) ?? [];
       return { line, prints: entry.slice(line.length + 1) };
     });
 }
 
-/** What is printed fits what is shown: `…` stands for anything; blanks for any blanks, since tables vary in width. */
+/**
+ * Does the output match the document? `…` stands for anything, and spaces for any spaces, since tables vary in width.
+ */
 export function outputPattern(shown: string): RegExp {
   const [first = '', ...rest] = shown
     .trim()
@@ -25,8 +27,8 @@ export function outputPattern(shown: string): RegExp {
     .split('…');
   const last = rest.pop();
   if (last === undefined) return new RegExp(`^${first}$`);
-  // Each is looked for once, where it comes first: trying all places would take forever if one of many is missing.
-  // The blanks at its end are as few as possible: the next one may begin with others.
+  // Each part is searched for once, at the first possible place: trying all places would take forever if one of many is
+  // missing. It takes as few spaces as possible at its end, since the next part may begin with spaces.
   const middle = rest
     .map((piece) => piece.replace(/\]\+$/, ']+?'))
     .map((piece, place) => `(?=([^]*?${piece}))\\${place + 1}`)

@@ -1,4 +1,4 @@
-/** The time of the processor that a piece of synchronous work takes, ms. It does not depend on what else the machine does. */
+/** The processor time of a piece of synchronous work, ms. It does not depend on other load of the machine. */
 export function cpuTime(work: () => void): number {
   const began = process.cpuUsage();
   work();

@@ -5,14 +5,14 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** Connections that were broken. */
+  /** Number of broken connections. */
   cuts = 0;
 
   private constructor(server: Server) {
     this.#server = server;
   }
 
-  /** @param bytesOf how much of the next answer gets through, in bytes. */
+  /** @param bytesOf returns how many bytes of the next answer get through */
   static async start(url: string, bytesOf: () => number): Promise<CuttingProxy> {
     const { hostname, port } = new URL(url);
     const server = createServer((client) => {
@@ -49,7 +49,7 @@ export class CuttingProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Nothing gets through any more, and nobody is told. */
+  /** From now on, nothing gets through, without any notice. */
   hold(): void {
     for (const socket of this.#sockets) socket.removeAllListeners('data').pause();
     this.#server.removeAllListeners('connection').on('connection', (client) => this.#sockets.add(client));

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 
-/** Where the sample agent (test/fixtures/dictated-agent.ts) asks what to say next, on loopback. */
+/** Where the sample agent (test/fixtures/dictated-agent.ts) asks for its next words, on loopback. */
 export class Dictation {
   /** The text of each run that was begun, in order. */
   readonly runs: string[] = [];
@@ -27,7 +27,7 @@ export class Dictation {
     return dictation;
   }
 
-  /** For the daemon. */
+  /** Settings for the daemon. */
   get env(): Record<string, string> {
     return {
       AGENT_RUNTIME: resolve(import.meta.dirname, '../fixtures/dictated-agent.ts'),
@@ -35,17 +35,17 @@ export class Dictation {
     };
   }
 
-  /** The next pieces of the answer to `text`. */
+  /** Sends the next pieces of the answer to `text`. */
   say(text: string, ...pieces: string[]): void {
     for (const body of pieces) this.#add(text, { status: 200, body });
   }
 
-  /** No more of it. */
+  /** Ends the answer. */
   end(text: string): void {
     this.#add(text, { status: 204 });
   }
 
-  /** The agent throws. */
+  /** Makes the agent throw. */
   fail(text: string): void {
     this.#add(text, { status: 500, body: 'the agent was told to fail' });
   }
@@ -56,7 +56,7 @@ export class Dictation {
     return new Promise((resolveBegun) => this.#begun.set(text, resolveBegun));
   }
 
-  /** Nothing has been said, and no run begun: another test begins. */
+  /** Forgets all words and runs, for the next test. */
   forget(): void {
     this.runs.length = 0;
     this.#said.clear();

@@ -1,7 +1,10 @@
-/** Set to anything: tests of chance play as many rounds as they once were tried with. For a night, not for a commit. */
+/**
+ * If set to anything, random tests play as many rounds as when they were written. This takes a night, so it is not for
+ * each commit.
+ */
 const IS_THOROUGH = Boolean(process.env.THOROUGH);
 
-/** How often a test of chance plays in each run of the suite, and with THOROUGH=1. */
+/** The number of rounds of a random test in each run of the suite, and with THOROUGH=1. */
 export function effort(usual: number, thorough: number): number {
   return IS_THOROUGH ? thorough : usual;
 }

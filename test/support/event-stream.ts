@@ -8,7 +8,7 @@ export interface Seen {
   data: any;
 }
 
-/** The whole blocks of an event stream; a block that is cut off is none, as the standard has it. */
+/** The complete blocks of an event stream. An incomplete block is ignored, as the standard requires. */
 export function eventsIn(text: string): Seen[] {
   return text
     .split('\n\n')
@@ -28,14 +28,14 @@ export function eventsIn(text: string): Seen[] {
 export interface StreamAnswer {
   status: number;
   head: string;
-  /** Of the body, without the framing of chunks. */
+  /** The text of the body, without the framing of chunks. */
   text: string;
-  /** The response ended as HTTP says, rather than by a broken connection. */
+  /** Whether the response ended properly, and not because the connection broke. */
   whole: boolean;
 }
 
 export interface Reading {
-  /** Resolves when the text that has come holds this. */
+  /** Resolves when the received text contains this. */
   holds(part: string): Promise<void>;
   text(): string;
   /** Resolves when the connection has ended. */
@@ -45,10 +45,10 @@ export interface Reading {
 
 export interface ReadOptions {
   headers?: Record<string, string>;
-  /** After the `?`. */
+  /** The query, after the `?`. */
   query?: string;
   method?: string;
-  /** Breaks the connection after so many bytes of the body. */
+  /** Breaks the connection after this many bytes of the body. */
   cutAfter?: number;
 }
 

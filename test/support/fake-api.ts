@@ -3,23 +3,23 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request as the API saw it. */
+/** A request to the API. */
 export interface SeenRequest {
   method: string;
   path: string;
   query: Record<string, string>;
-  /** The bearer as it came, or null. */
+  /** The bearer as received, or null. */
   bearer: string | null;
-  /** `sub` of a bearer whose signature is right and which has not been revoked; else null. */
+  /** `sub` of a bearer with a valid signature that has not been revoked; else null. */
   sub: string | null;
   body: unknown;
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** How the API can be told to answer a path instead. */
+/** Other ways in which the API can answer a path. */
 export type Misbehaviour =
   | { status: number; body?: unknown; headers?: Record<string, string> }
-  /** Answers rightly, but only when `release` resolves. */
+  /** Answers correctly, but only when `release` resolves. */
   | { wait: Promise<void> }
   | 'hang'
   /** 2 MiB of JSON, in pieces. */
@@ -32,11 +32,11 @@ export interface FakeApiOptions {
   users?: readonly Record<string, unknown>[];
   email?: string;
   password?: string;
-  /** Path prefix below which the API lies. */
+  /** Path prefix of the API. */
   prefix?: string;
-  /** Life of the default token in seconds; null issues one without `exp`. */
+  /** Lifetime of the default token in seconds; null issues one without `exp`. */
   tokenLife?: number | null;
-  /** The user that a look-up with a valid bearer finds; by e-mail address among `users` unless told. */
+  /** The user that a lookup with a valid bearer finds. Default: the one of `users` with the e-mail address. */
   find?: (request: SeenRequest) => Record<string, unknown> | undefined;
 }
 
@@ -82,22 +82,22 @@ export class FakeApi {
     return api;
   }
 
-  /** For `API_BASE_URL`. */
+  /** Value for `API_BASE_URL`. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${this.#options.prefix}`;
   }
 
-  /** The requests of one path. */
+  /** The requests to one path. */
   seen(path: string): SeenRequest[] {
     return this.requests.filter((request) => request.path === path);
   }
 
-  /** Resolves when the next request of the path has come; ask before it is sent. */
+  /** Resolves when the next request to the path has arrived; call it before the request is sent. */
   next(path: string): Promise<SeenRequest> {
     return new Promise((resolve) => this.#awaited.push({ path, resolve }));
   }
 
-  /** Answers a path (`/users`) differently, so many times; for ever unless told. */
+  /** Answers a path (`/users`) differently, this many times. Default: always. */
   misbehave(path: string, how: Misbehaviour, times = Number.POSITIVE_INFINITY): void {
     this.#misbehaviours.set(path, { how, times });
   }
@@ -106,12 +106,12 @@ export class FakeApi {
     this.#misbehaviours.clear();
   }
 
-  /** All default tokens that were issued so far are answered 401. */
+  /** Answers 401 to all default tokens that were issued so far. */
   revokeDefaultTokens(): void {
     for (const token of this.#issued) this.#revoked.add(token);
   }
 
-  /** This token is answered 401. */
+  /** Answers 401 to this token. */
   revoke(token: string): void {
     this.#revoked.add(token);
   }
@@ -158,7 +158,7 @@ export class FakeApi {
     if (how === 'huge') {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.on('error', () => {
-        // The reader has had enough: that is what is tested.
+        // The reader has stopped reading, which is what the test checks.
       });
       response.write('["');
       for (let kilobytes = 0; kilobytes < 2048; kilobytes++) response.write('x'.repeat(1024));

@@ -4,17 +4,17 @@ import type { AddressInfo } from 'node:net';
 
 export const EXCHANGE_CLIENT = { client_id: 'agentd:1', client_secret: 'p@ss word/+' };
 
-/** A token endpoint that exchanges tokens (RFC 8693), and refuses every request that is not exactly as it should be. */
+/** A token endpoint that exchanges tokens (RFC 8693), and refuses every request that is not exactly as expected. */
 export class FakeAuthorizationServer {
   /** Subject tokens in the order in which they were exchanged. */
   readonly exchanged: string[] = [];
-  /** What was wrong with requests. */
+  /** The problems of requests. */
   readonly wrong: string[] = [];
-  /** Answers instead of a token. */
+  /** The answers instead of a token. */
   instead: { status: number; body: string; headers?: Record<string, string> } | null = null;
-  /** The answer waits for it. */
+  /** The answer is sent when it resolves. */
   wait: Promise<void> | null = null;
-  /** Members of the answer; `access_token` is the issued one unless told. */
+  /** Members of the answer; by default, `access_token` is the issued token. */
   answer: Record<string, unknown> = { token_type: 'Bearer', expires_in: 600 };
   readonly #audience: string;
   readonly #server = createServer((request, response) => {
@@ -95,7 +95,7 @@ export class FakeAuthorizationServer {
   }
 }
 
-/** As a form encodes it (RFC 6749, appendix B). */
+/** Encoded as in a form (RFC 6749, appendix B). */
 function formEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll('%20', '+');
 }

@@ -13,7 +13,7 @@ export interface SentText {
   at: number;
 }
 
-/** What an agent tells of a run; which of it, depends on the agent. */
+/** The report of an agent about a run; its members depend on the agent. */
 export interface Run {
   text: string;
   sign_in_expired: boolean;
@@ -22,22 +22,22 @@ export interface Run {
   history: { user: string; speaker: string; reply: string }[];
 }
 
-/** How a text is answered: a status, perhaps with `Retry-After`; `hang`: never. */
+/** How a text is answered: a status, perhaps with `Retry-After`; `hang` for never. */
 export type Answer = { status: number; retryAfter?: number } | 'hang';
 
 /**
- * The platform behind the sample channel telex (test/fixtures/telex.ts), on loopback: what the daemon sends
- * it, and how it answers. `run` is where the sample agent tells of its runs.
+ * The platform behind the sample channel telex (test/fixtures/telex.ts), on loopback: the requests of the daemon, and
+ * the answers. The sample agent reports its runs to `run`.
  */
 export class FakeExchange extends EventEmitter<{ came: [] }> {
-  /** Texts that were taken, and calls of `/send` with any outcome. */
+  /** Accepted texts, and calls of `/send` with any outcome. */
   readonly taken: SentText[] = [];
   readonly calls: SentText[] = [];
   readonly typed: (string | null)[] = [];
   readonly runs: Run[] = [];
-  /** Asked for each text; taken unless it says otherwise. */
+  /** Called for each text, which is accepted unless it returns something else. */
   answer: (text: SentText) => Answer = () => ({ status: 200 });
-  /** Asked for each run, which goes on when it resolves. */
+  /** Called for each run, which continues when it resolves. */
   holdRun: (run: Run) => Promise<void> = async () => {};
   readonly #server = createServer((request, response) => {
     this.#receive(request, response).catch((error: Error) => response.destroy(error));
@@ -55,7 +55,7 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Settings of a daemon that has the channel telex, from a file of its own, and the sample agent. */
+  /** Settings of a daemon with the channel telex, which is loaded from its file, and the sample agent. */
   env(directory: string): Record<string, string> {
     const plugin = join(directory, 'telex.ts');
     const agent = join(directory, 'telling-agent.ts');
@@ -70,17 +70,17 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     };
   }
 
-  /** Resolves when the condition holds; looked at whenever something has come. */
+  /** Resolves when the condition holds; checked whenever something has arrived. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await once(this, 'came');
   }
 
-  /** Texts that were taken for a place, in order. */
+  /** Accepted texts for a place, in order. */
   textsTo(place: string): string[] {
     return this.taken.filter(({ to }) => to === place).map(({ text }) => text);
   }
 
-  /** Nothing came, and it works again: another test begins. */
+  /** Forgets everything, and works again, for the next test. */
   forget(): void {
     for (const list of [this.taken, this.calls, this.typed, this.runs]) list.length = 0;
     this.answer = () => ({ status: 200 });

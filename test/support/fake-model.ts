@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request for a completion, as far as tests look at it. */
+/** A request for a completion, as far as tests check it. */
 export interface CompletionRequest {
   authorization: string | null;
   model: string;
@@ -15,7 +15,7 @@ export interface CompletionRequest {
   stream: boolean;
 }
 
-/** What the model says that a request used; it says nothing if it was not asked to. */
+/** The usage that the model reports for a request. It reports none unless requested. */
 export interface Usage {
   prompt_tokens: number;
   completion_tokens: number;
@@ -23,18 +23,21 @@ export interface Usage {
 
 /** One answer of the model. */
 export type ModelAnswer =
-  /** Deltas of text, then `finish_reason: stop` unless told. */
+  /** Deltas of text, then `finish_reason: stop` by default. */
   | { text: readonly string[]; finish?: string; usage?: Usage }
-  /** Calls of tools, after text if there is any; the arguments, or `raw` instead, come in deltas of a few characters. */
+  /**
+   * Calls of tools, after text if there is any; the arguments, or `raw` instead, are sent in deltas of a few
+   * characters.
+   */
   | {
       tools: readonly { name: string; args: unknown; raw?: string }[];
       text?: readonly string[];
       usage?: Usage;
     }
   | { status: number; headers?: Record<string, string>; body?: unknown }
-  /** These deltas, then the connection is cut. */
+  /** These deltas, then the connection breaks. */
   | { cut: readonly string[] }
-  /** These deltas, then the response ends properly, but with no finish. */
+  /** These deltas, then the response ends properly, but without a finish. */
   | { unfinished: readonly string[] }
   | { garbage: string }
   /** Never answers, not even with headers. */
@@ -43,13 +46,13 @@ export type ModelAnswer =
 /** An OpenAI-compatible server that answers by a script. */
 export class FakeModel {
   readonly requests: CompletionRequest[] = [];
-  /** What its list of models names; null: it has no such list. */
+  /** The entries of its list of models; null if it has no such list. */
   models: readonly string[] | null = null;
-  /** Without which the list is not told; null: anybody gets it. */
+  /** The key that the list requires; null if anybody gets it. */
   key: string | null = null;
-  /** Requests whose client went away before the end. */
+  /** Number of requests whose client disconnected before the end. */
   aborted = 0;
-  /** Resolves when a request that is left hanging has come. */
+  /** Resolves when a request has arrived that is left hanging. */
   readonly hanging: Promise<void>;
   #script: (request: CompletionRequest, index: number) => ModelAnswer = () => ({ text: ['Hello.'] });
   #onHang: () => void = () => {};
@@ -70,12 +73,12 @@ export class FakeModel {
     return model;
   }
 
-  /** For `AGENT_BASE_URL`. */
+  /** Value for `AGENT_BASE_URL`. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
   }
 
-  /** One answer per request, the last one again and again; or a function of the request. */
+  /** One answer per request, of which the last one is repeated; or a function of the request. */
   script(
     answers: readonly ModelAnswer[] | ((request: CompletionRequest, index: number) => ModelAnswer),
   ): void {

@@ -13,10 +13,10 @@ import type {
 } from '../../src/channel/index.ts';
 import { Secret } from '../../src/daemon/secret.ts';
 
-/** One call of the platform's API, as it came. */
+/** One call of the platform's API, as received. */
 export interface PlatformCall {
   method: string;
-  /** Below the API's base, with its query. */
+  /** Path below the API's base, with the query. */
   path: string;
   headers: Readonly<Record<string, string | undefined>>;
   body: string;
@@ -24,7 +24,7 @@ export interface PlatformCall {
   at: number;
 }
 
-/** How a call is answered in the platform's stead; `hang`: never; `after`: correctly, once this resolves. */
+/** How a call is answered instead of by the platform. `hang`: never. `after`: correctly, once this resolves. */
 export type PlatformAnswer =
   | { status: number; headers?: Readonly<Record<string, string>>; body?: object | string }
   | { after: Promise<void> }
@@ -37,20 +37,20 @@ export interface DaemonAnswer {
 }
 
 /**
- * The platform of a channel, on loopback: its simulator's API behind a server, which tells what the channel
- * called and what people would see, and can be told to fail; and deliveries as the platform sends them.
+ * The platform of a channel, on loopback: its simulator's API behind a server, which records the calls of the channel
+ * and what people would see, and can fail on request; and deliveries as the platform sends them.
  */
 export class FakePlatform extends EventEmitter<{ came: [] }> {
-  /** Every call, also those that were made to fail. */
+  /** Every call, including failed ones. */
   readonly calls: PlatformCall[] = [];
   /** What people see, in order. */
   readonly shown: Shown[] = [];
-  /** Asked for each call; null: the platform answers. */
+  /** Called for each call; null if the platform answers. */
   answer: (call: PlatformCall) => PlatformAnswer | null = () => null;
   readonly simulator: PlatformSimulator;
-  /** Settings of a daemon that has the channel, and talks to this platform. */
+  /** Settings of a daemon with the channel, which calls this platform. */
   readonly env: Readonly<Record<string, string>>;
-  /** The same settings as the channel is given them. */
+  /** The same settings as the channel gets them. */
   readonly settings: ChannelSettings;
   readonly #server: Server;
   readonly #api: SimulatedApi;
@@ -82,7 +82,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** An event with all that is not given filled in: a new direct message of the first person, written now. */
+  /** A complete event. Default: a new direct message of the first person, written now. */
   event(given: Partial<SimulatedEvent> = {}): SimulatedEvent {
     return {
       kind: 'message',
@@ -108,17 +108,17 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
     return { status: response.status, headers: response.headers, text: await response.text() };
   }
 
-  /** Resolves when the condition holds; looked at whenever a call has come or was answered. */
+  /** Resolves when the condition holds; checked whenever a call has arrived or was answered. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await once(this, 'came');
   }
 
-  /** Words that people see in a room, in order. */
+  /** Texts that people see in a room, in order. */
   textsTo(place: string): string[] {
     return this.shown.filter(({ what, to }) => what === 'message' && to === place).map(({ text }) => text);
   }
 
-  /** Nobody called, and it works again: another test begins. */
+  /** Forgets all calls, and works again, for the next test. */
   forget(): void {
     this.calls.length = 0;
     this.shown.length = 0;
@@ -162,7 +162,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
   }
 }
 
-/** Settings of one channel as it is given them: typed, defaults filled in, secrets hidden. */
+/** Settings of one channel as it gets them: typed, defaults filled in, secrets hidden. */
 export function settingsOf(
   { settings: records }: ChannelPlugin,
   given: Readonly<Record<string, string>>,
@@ -176,7 +176,7 @@ export function settingsOf(
   );
 }
 
-/** 43 base64url characters, the same for the same name. */
+/** 43 base64url characters, equal for equal names. */
 function secretOf(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }

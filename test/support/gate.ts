@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A server that answers when the test says so: what waits for it is known to be under way. */
+/** A server that answers when the test allows it. Work that waits for it is certainly in progress. */
 export class Gate {
   readonly #waiting: ServerResponse[] = [];
   readonly #arrivals: (() => void)[] = [];
@@ -22,14 +22,14 @@ export class Gate {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** Resolves when so many wait. */
+  /** Resolves when this many requests wait. */
   async waiting(count: number): Promise<void> {
     while (this.#waiting.length < count) {
       await new Promise<void>((resolve) => this.#arrivals.push(resolve));
     }
   }
 
-  /** Lets all through that wait now. */
+  /** Answers all requests that wait now. */
   release(): void {
     for (const response of this.#waiting.splice(0)) response.end('go on');
   }

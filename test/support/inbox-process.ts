@@ -12,11 +12,11 @@ import { type TestServices, testServices } from './services.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 import type { VirtualPlatform } from './virtual-platform.ts';
 
-/** Ports of the store whose calls end with the process. */
+/** Ports of the store whose calls never return when the process is dead. */
 const MORTAL = ['inbox', 'outages', 'sessions', 'traces'] as const;
-/** Calls that only read: a process that dies at one dies as after the write before it. */
+/** Calls that only read: dying at one of them is the same as dying after the previous write. */
 const READS = ['find', 'history', 'holdsInterrupted', 'list', 'nextDueAt', 'partsSent', 'renew', 'search'];
-/** How far the clock is moved at most while nothing is known to be due, ms. */
+/** Maximum step of the clock while nothing is known to be due, ms. */
 const STEP_MS = 60 * 60 * 1000;
 
 export interface InboxProcessOptions {
@@ -28,8 +28,8 @@ export interface InboxProcessOptions {
 }
 
 /**
- * The daemon's inbox with all steps of a message, the real channels and a real database on disk, in this process
- * and on a virtual clock. It can be killed: nothing it has begun goes on, and another one takes over.
+ * The daemon's inbox with all steps of a message, the real channels and a real database on disk, in this process and on
+ * a virtual clock. It can be killed: nothing that it has begun continues, and another one takes over.
  */
 export class InboxProcess {
   readonly services: StreamServices;
@@ -83,7 +83,7 @@ export class InboxProcess {
     return process;
   }
 
-  /** As the platform delivers it. Rejects if the daemon does not take it; resolves too if the process has died. */
+  /** Delivers like the platform. Rejects if the daemon does not accept it; resolves even if the process has died. */
   async deliver(name: string, event: SimulatedEvent): Promise<void> {
     const found = this.#channels.get(name);
     if (!found) throw new Error(`no channel ${name}`);
@@ -100,7 +100,7 @@ export class InboxProcess {
     await this.#life.orDeath(this.worker.idle());
   }
 
-  /** Lets time pass until then, from one moment at which something is due to the next. */
+  /** Moves the clock to this time, in steps from one due time to the next. */
   async passUntil(end: number): Promise<void> {
     await this.idle();
     while (this.#clock.now() < end && !this.#life.isOver) {
@@ -120,13 +120,13 @@ export class InboxProcess {
     return this.#life.isOver;
   }
 
-  /** As by SIGKILL: nothing it has begun goes on. */
+  /** Like SIGKILL: nothing that it has begun continues. */
   async kill(): Promise<void> {
     this.#life.end();
     await this.#store.close();
   }
 
-  /** As by SIGTERM after the grace: runs are broken off, their attempts given back. */
+  /** Like SIGTERM after the grace period: runs are aborted, and their attempts do not count. */
   async stop(): Promise<void> {
     this.worker.pause();
     this.#stopping.abort(new Error('the daemon is stopping'));
@@ -149,7 +149,7 @@ export class InboxProcess {
   }
 }
 
-/** The life of a process: what it has asked for is never answered once it is over. */
+/** The life of a process. After its end, its calls are never answered. */
 class Life {
   readonly #death = Promise.withResolvers<void>();
   #calls = 0;
@@ -176,7 +176,7 @@ class Life {
     return this.isOver ? NEVER : result;
   }
 
-  /** The store, as far as this life can use it. */
+  /** The store, as this life can use it. */
   of(store: Store): Store {
     const mortal = Object.fromEntries(MORTAL.map((name) => [name, this.#port(store[name])]));
     const commitTurn: Store['commitTurn'] = (...args) =>

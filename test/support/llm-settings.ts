@@ -1,6 +1,6 @@
 import type { LlmSettings } from '../../src/daemon/agent/llm.ts';
 
-/** The settings of the agent at their defaults, changed as told. */
+/** The settings of the agent with their defaults, except for the given changes. */
 export function llmSettings<Changes extends Partial<LlmSettings>>(changes: Changes): LlmSettings & Changes {
   return {
     AGENT_MODEL: undefined,

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** What takes longest begins first, so that no long file is left for the end, when it would run alone. */
+/** Starts the longest files first, so that no long file runs alone at the end. */
 const LONGEST = [
   /\/principals\//,
   /\/simulation\//,

@@ -11,7 +11,7 @@ import {
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 
-/** A request that arrived, as far as tests look at it. */
+/** A request that arrived, as far as tests check it. */
 export interface McpRequest {
   http: string;
   /** The JSON-RPC method; null if there is none. */
@@ -30,7 +30,7 @@ export interface McpCall {
   session: string | null;
 }
 
-/** Answers a request in place of the server. @returns false: the server answers it. */
+/** Answers a request instead of the server. @returns false if the server should answer it */
 export type Intercept = (
   request: McpRequest,
   http: { request: IncomingMessage; response: ServerResponse; body: string },
@@ -47,7 +47,7 @@ export const SEARCH: Tool = {
   },
 };
 
-/** An MCP server over streamable HTTP, made with the official SDK; it keeps each request that arrived. */
+/** An MCP server over streamable HTTP, made with the official SDK; it records each request. */
 export class McpServer {
   tools: Tool[] = [SEARCH];
   call: (call: McpCall) => Promise<CallToolResult> | CallToolResult = ({ args }) => ({
@@ -79,17 +79,17 @@ export class McpServer {
     return `http://127.0.0.1:${this.#port}/mcp`;
   }
 
-  /** Ids of the sessions that are open. */
+  /** Ids of the open sessions. */
   get sessions(): string[] {
     return [...this.#sessions.keys()];
   }
 
-  /** Requests with this JSON-RPC method. */
+  /** The requests with this JSON-RPC method. */
   of(rpc: string): McpRequest[] {
     return this.requests.filter((request) => request.rpc === rpc);
   }
 
-  /** Tells every session that the tools have changed. */
+  /** Notifies every session that the tools have changed. */
   async tellOfTools(): Promise<void> {
     await Promise.all([...this.#sessions.values()].map(({ server }) => server.sendToolListChanged()));
   }

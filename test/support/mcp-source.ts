@@ -15,7 +15,7 @@ export interface SourceWanted extends Partial<McpEntry> {
   tools?: Record<string, ToolEntry>;
   clock?: AlarmClock;
   digests?: ToolDigestStore;
-  /** `API_BASE_URL` */
+  /** The value of `API_BASE_URL`. */
   api?: string;
 }
 
@@ -23,11 +23,11 @@ export interface SourceUnderTest {
   source: McpSource;
   digests: ToolDigestStore;
   lines: LogLine[];
-  /** The tool that is offered under this name. */
+  /** The tool with this name, if it is offered. */
   tool(name: string): Tool;
-  /** Resolves once this is so. */
+  /** Resolves when the condition is true. */
   until(holds: () => boolean): Promise<void>;
-  /** The same, while a virtual clock goes on by a second again and again. */
+  /** The same, while a virtual clock advances in steps of a second. */
   inTime(clock: VirtualClock, holds: () => boolean): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export function mcpSource(
   };
 }
 
-/** A client that adds a token, or nothing, as the daemon's does. */
+/** A client that adds a token, or nothing, like that of the daemon. */
 export function clientWith(
   token: string | null,
   credentials: CredentialsUsed = token ? 'user' : 'none',
@@ -83,7 +83,7 @@ export function clientWith(
   };
 }
 
-/** Sends a call as this person, or as nobody. */
+/** Sends a call as this person, or without sign-in. */
 export function send(
   tool: Tool,
   args: Record<string, unknown>,

@@ -1,8 +1,8 @@
 import type { CompletionRequest, FakeModel, ModelAnswer } from './fake-model.ts';
 
 /**
- * Has the model call the tool that a message begins with: `remember I like tea`, `recall tea`, `forget tea`. Then it
- * says what the tool answered. If the tool is not offered, it says so.
+ * Makes the model call the tool with which a message begins: `remember I like tea`, `recall tea`, `forget tea`. The
+ * reply is the result of the tool, or says that the tool is not offered.
  */
 export function callMemoryTools(model: FakeModel): void {
   model.script(answer);

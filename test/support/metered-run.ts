@@ -6,7 +6,7 @@ import { Texts } from '../../src/daemon/texts/texts.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import { collectLog } from './log-lines.ts';
 
-/** The meter of a run as the daemon makes it, with its trace, and a store for budgets. */
+/** The meter of a run, as the daemon creates it, with its trace, and a store for budgets. */
 export function meteredRun({ max, ...parts }: Partial<MeterParts> & { max?: number } = {}) {
   const trace = new Trace(systemClock);
   const store = openMemoryStore(emptyState(), { clock: systemClock });
@@ -20,7 +20,7 @@ export function meteredRun({ max, ...parts }: Partial<MeterParts> & { max?: numb
     isLost: async () => false,
     ...parts,
   });
-  /** What has been traced of model calls, without times. */
+  /** The trace lines of model calls, without times. */
   const lines = () =>
     trace.lines
       .filter(({ step }) => step === 'model')

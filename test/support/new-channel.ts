@@ -16,8 +16,8 @@ export async function manifestIn(folder: string): Promise<Manifest> {
 }
 
 /**
- * What `npm install` brings to a channel that `agentd channels new` wrote, without a registry: agentd out of the file
- * that the package depends on, all else from this project.
+ * The result of `npm install` in a channel that `agentd channels new` wrote, without a registry: agentd from the file
+ * on which the package depends, everything else from this project.
  */
 export async function installChannel(folder: string): Promise<void> {
   const { devDependencies } = await manifestIn(folder);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa, execaSync } from 'execa';
 
-/** With CI=true the tests then fail instead of being skipped. */
+/** If it is missing, the tests are skipped; with CI=true, they fail. */
 export const withoutNotify =
   process.env.CI !== 'true' &&
   ['python3', 'systemd-notify'].some(
@@ -14,7 +14,7 @@ export const withoutNotify =
 
 /**
  * Prints each datagram as one line of JSON. A barrier of sd_notify(3) is a datagram with a file descriptor, which is
- * closed unseen; that tells its sender that all before it was read.
+ * closed unread; this shows its sender that everything before it was read.
  */
 const RECEIVER = `
 import json, socket, sys
@@ -26,9 +26,9 @@ while True:
     print(json.dumps(receiver.recv(4096).decode()), flush=True)
 `;
 
-/** A datagram socket that receives what a service tells its manager, as systemd does. */
+/** A datagram socket that receives the notifications of a service to its manager, like that of systemd. */
 export class NotifySocket {
-  /** For NOTIFY_SOCKET. */
+  /** Value for NOTIFY_SOCKET. */
   readonly name: string;
   readonly #received: string[] = [];
   readonly #listeners = new Set<() => void>();
@@ -39,7 +39,7 @@ export class NotifySocket {
     this.#stop = stop;
   }
 
-  /** @param isAbstract without a file: its name begins with `@`. */
+  /** @param isAbstract whether it has no file: its name then begins with `@`. */
   static async open({ isAbstract = false } = {}): Promise<NotifySocket> {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-notify-'));
     const path = join(directory, 'socket');
@@ -65,12 +65,12 @@ export class NotifySocket {
     return this.#received;
   }
 
-  /** How many notifications hold an assignment, such as `WATCHDOG=1`. */
+  /** How many notifications contain an assignment, such as `WATCHDOG=1`. */
   count(assignment: string): number {
     return this.#received.filter((text) => text.split('\n').includes(assignment)).length;
   }
 
-  /** Resolves when so many notifications hold the assignment. */
+  /** Resolves when this many notifications contain the assignment. */
   async seen(assignment: string, times = 1): Promise<void> {
     while (this.count(assignment) < times)
       await new Promise<void>((resolve) => {

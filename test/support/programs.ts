@@ -1,7 +1,6 @@
 /**
- * The system programs that tests need. Where this may (root on a machine with apt) it installs those that
- * are missing; elsewhere it names the packages. With CI=true a missing one fails, so that no suite is
- * skipped unseen.
+ * The system programs that tests need. If it may (as root on a machine with apt), it installs missing ones; otherwise
+ * it names their packages. With CI=true, a missing one is a failure, so that no suite is silently skipped.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 

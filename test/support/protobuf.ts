@@ -1,7 +1,7 @@
 /** The fields of a protobuf message by their numbers: bytes, or numbers. */
 export type Fields = ReadonlyMap<number, readonly (Buffer | bigint)[]>;
 
-/** Reads the wire format of protobuf (protobuf.dev, "Encoding"), which names no fields. */
+/** Reads the wire format of protobuf (protobuf.dev, "Encoding"), which has no field names. */
 export function fieldsOf(message: Buffer): Fields {
   const fields = new Map<number, (Buffer | bigint)[]>();
   let at = 0;
@@ -40,12 +40,12 @@ export function fieldsOf(message: Buffer): Fields {
   return fields;
 }
 
-/** Bytes or a text; empty if they are not there, as protobuf leaves out what is empty. */
+/** Bytes or a text; empty if they are absent, since protobuf omits empty values. */
 export function bytesOf(fields: Fields, field: number): Buffer {
   return (fields.get(field)?.[0] as Buffer | undefined) ?? Buffer.alloc(0);
 }
 
-/** A number; 0 if it is not there. */
+/** A number; 0 if it is absent. */
 export function numberOf(fields: Fields, field: number): bigint {
   return (fields.get(field)?.[0] as bigint | undefined) ?? 0n;
 }

@@ -3,7 +3,7 @@ import { randomFrom, type SeededRandom } from './chance.ts';
 
 export type { SeededRandom } from './chance.ts';
 
-/** Called within a test, whose failure then tells the seed; `DANGER_SEED` in the environment takes its place. */
+/** Call it within a test, whose failure then shows the seed. `DANGER_SEED` in the environment sets the seed. */
 export function seededRandom(seed: number): SeededRandom {
   const used = Number(process.env.DANGER_SEED ?? seed);
   onTestFailed(() => console.error(`seed: DANGER_SEED=${used}`));

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** A response as it stood on the wire. */
+/** A response as received. */
 export interface RawResponse {
   status: number;
-  /** Names in lower case; the last of a name wins. */
+  /** Names in lower case; of equal names, the last one counts. */
   headers: Record<string, string>;
   body: Buffer;
 }
 
-/** A connection on which a test writes what it likes, and whose responses are taken apart. */
+/** A connection on which a test can write anything, and whose responses are parsed. */
 export class RawConnection {
   readonly #socket: Socket;
   #received: Buffer[] = [];
@@ -18,7 +18,7 @@ export class RawConnection {
     this.#socket = socket;
     socket.on('data', (chunk) => this.#received.push(chunk));
     socket.on('error', () => {
-      // The other end may reset a connection that it refuses; what had come before counts.
+      // The other end may reset a connection that it refuses; data received before that counts.
     });
   }
 
@@ -29,17 +29,17 @@ export class RawConnection {
     return new RawConnection(socket);
   }
 
-  /** Resolves when the bytes have left; also where the other end has closed. */
+  /** Resolves when the bytes have been sent, or if the other end has closed. */
   write(bytes: Buffer | string): Promise<void> {
     return new Promise((resolve) => this.#socket.write(bytes, () => resolve()));
   }
 
-  /** No more will be written; reading goes on. */
+  /** Ends writing; reading continues. */
   end(): void {
     this.#socket.end();
   }
 
-  /** Goes away in the middle of it. */
+  /** Breaks the connection. */
   async cut(): Promise<void> {
     if (this.#socket.closed) return;
     const closed = once(this.#socket, 'close');
@@ -47,7 +47,10 @@ export class RawConnection {
     await closed;
   }
 
-  /** All responses until the other end closes, or so many have come. @param head the first answers a HEAD */
+  /**
+   * All responses until the other end closes, or until this many have arrived. @param head whether the first one
+   * answers a HEAD
+   */
   async responses(count = Number.POSITIVE_INFINITY, head = false): Promise<RawResponse[]> {
     for (;;) {
       const found = parseResponses(Buffer.concat(this.#received), head, this.#socket.readableEnded);
@@ -63,7 +66,7 @@ export class RawConnection {
   }
 }
 
-/** The whole responses at the beginning of what was received; interim ones (1xx) are left out. */
+/** The complete responses at the beginning of the received bytes, without interim ones (1xx). */
 function parseResponses(received: Buffer, head: boolean, ended: boolean): RawResponse[] {
   const found: RawResponse[] = [];
   let rest = received;
@@ -89,7 +92,7 @@ function parseResponses(received: Buffer, head: boolean, ended: boolean): RawRes
   return found;
 }
 
-/** Null where it cannot be told yet. The daemon sends no chunked bodies where it knows their length. */
+/** Null if it is not known yet. The daemon sends no chunked bodies if it knows their length. */
 function lengthOf(headers: Record<string, string>, after: Buffer, ended: boolean): number | null {
   if (headers['content-length'] !== undefined) return Number(headers['content-length']);
   return ended ? after.length : null;

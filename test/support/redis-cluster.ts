@@ -8,13 +8,13 @@ import { ended } from './redis-server.ts';
 
 /** Several servers that belong together, on loopback. */
 export interface RedisServers {
-  /** For REDIS_URL. */
+  /** Value for REDIS_URL. */
   readonly url: string;
   /** Deletes everything. */
   flush(): Promise<void>;
   /** Ends one of the servers at once. */
   kill(server: number): Promise<void>;
-  /** Starts it again with what it has on its disk. */
+  /** Starts it again with the data on its disk. */
   startAgain(server: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface RedisServers {
 /** Slots of a Cluster. */
 const SLOTS = 16_384;
 
-/** A Cluster: masters first, then, if asked for, a replica of each. */
+/** A Cluster: masters first, then, on request, a replica of each. */
 export async function startCluster(
   size: number,
   { replicas = false, options = [] }: { replicas?: boolean; options?: readonly string[] } = {},
@@ -51,7 +51,7 @@ export async function startCluster(
   );
   const ids = await Promise.all(clients.map(async (client) => String(await client.call('CLUSTER', 'MYID'))));
   for (const [n, client] of clients.slice(size).entries()) {
-    // A node takes a master that it has heard of.
+    // A node accepts only a master that it knows.
     await until(
       async () => (await client.call('CLUSTER', 'REPLICATE', ids[n] as string).catch(() => null)) === 'OK',
     );
@@ -68,7 +68,7 @@ export async function startCluster(
   };
 }
 
-/** A master, a replica of it, and a sentinel that makes the replica the master once that has been away for a moment. */
+/** A master, a replica of it, and a sentinel that promotes the replica if the master has been down for a moment. */
 export async function startSentinel(): Promise<RedisServers> {
   const servers = await startServers(2, (n, ports) =>
     n === 0 ? [] : ['--replicaof', '127.0.0.1', String(ports[0])],

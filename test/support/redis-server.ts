@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 
-/** Whether the tests on Redis can run here. */
+/** Whether tests with Redis can run here. */
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 if (!hasRedis)
   console.error('MISSING: redis-server; the tests on Redis are skipped: apt-get install redis-server');
 
 /** A redis-server of its own, on a socket in a temporary directory. */
 export interface RedisServer {
-  /** For REDIS_URL. */
+  /** Value for REDIS_URL. */
   readonly url: string;
   readonly directory: string;
   readonly pid: number;
@@ -22,12 +22,12 @@ export interface RedisServer {
   readonly client: Redis;
   /** Ends the process at once. */
   kill(): Promise<void>;
-  /** Starts it with what it has on its disk. */
+  /** Starts it with the data on its disk. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** @param options of the server, as on its command line. */
+/** @param options options of the server, as on its command line */
 export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-redis-'));
   const socket = join(directory, 'r.sock');

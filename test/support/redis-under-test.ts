@@ -2,7 +2,7 @@ import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import type { StoreUnderTest, StoreWanted } from '../contract/store-contract.ts';
 import { storeUnderTest } from './store-under-test.ts';
 
-/** An empty store on servers that a test has started, for the contract. */
+/** An empty store for the contract, on servers that a test has started. */
 export async function redisUnderTest(
   servers: { url: string; flush(): Promise<void> },
   wanted: StoreWanted,

@@ -10,11 +10,11 @@ export interface BoundUser {
   sub: string;
   email: string;
   token: string;
-  /** ms since the epoch; in an hour unless told. */
+  /** ms since the epoch; default: in an hour. */
   expires_at?: number;
 }
 
-/** A session in which the channel user `user_id` has brought this token; or no token at all. */
+/** A session in which the channel user `user_id` has sent this token, or no token. */
 export function sessionOf(
   session_id: string,
   user_id: string,

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 
-/** Hears of every run of the sample agent (test/fixtures/telling-agent.ts), on loopback. */
+/** Gets a report of every run of the sample agent (test/fixtures/telling-agent.ts), on loopback. */
 export class Runs extends EventEmitter<{ came: [] }> {
   /** The text of each run that was begun, in order. */
   readonly texts: string[] = [];
@@ -22,7 +22,7 @@ export class Runs extends EventEmitter<{ came: [] }> {
     return runs;
   }
 
-  /** For the daemon. */
+  /** Settings for the daemon. */
   get env(): Record<string, string> {
     return {
       AGENT_RUNTIME: resolve(import.meta.dirname, '../fixtures/telling-agent.ts'),

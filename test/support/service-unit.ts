@@ -3,17 +3,20 @@ import { basename, join } from 'node:path';
 import { execa } from 'execa';
 import { NotifySocket } from './notify-socket.ts';
 
-/** Directories that stand in for those of the system. */
+/** Directories that replace those of the system. */
 export interface UnitDirectories {
   /** `/var/lib` */
   state: string;
   /** `/run` */
   run: string;
-  /** Searched for programs first. */
+  /** The first directory in which programs are searched for. */
   programs: string;
 }
 
-/** A unit that runs, with the lines of its file that agentd depends on; without the sandbox and the users of systemd. */
+/**
+ * A running unit, which follows the lines of its file on which agentd depends, without the sandbox and the users of
+ * systemd.
+ */
 export class ServiceUnit {
   readonly #values: ReadonlyMap<string, readonly string[]>;
   readonly #name: string;
@@ -30,7 +33,7 @@ export class ServiceUnit {
     this.#directories = directories;
   }
 
-  /** Resolves when the service has reported that it is ready, or, if it is `oneshot`, has ended well. */
+  /** Resolves when the service has reported that it is ready, or, if it is `oneshot`, has ended successfully. */
   async start(): Promise<void> {
     const { state } = this.#directories;
     const names = this.#of('StateDirectory').flatMap((line) => line.split(' '));
@@ -56,7 +59,7 @@ export class ServiceUnit {
     await Promise.race([socket.seen('READY=1'), child.then(() => Promise.reject(new Error('it has ended')))]);
   }
 
-  /** @returns the exit code; null if it did not run. */
+  /** @returns the exit code; null if it was not running. */
   async stop(): Promise<number | null> {
     const stop = this.#stop;
     this.#stop = null;

@@ -24,11 +24,11 @@ export interface TestServicesOptions {
   agent?: AgentRuntime;
   /** Settings, as in the environment. */
   env?: Readonly<Record<string, string>>;
-  /** Tools besides the built-in ones, of one source. */
+  /** Tools of one source, in addition to the built-in ones. */
   tools?: ToolSource;
-  /** Replace the texts of the configuration. */
+  /** Replacements for the texts of the configuration. */
   texts?: Texts;
-  /** TOKEN_ENCRYPTION_KEY */
+  /** The value of TOKEN_ENCRYPTION_KEY. */
   sealKey?: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface TestServices {
   stopping: AbortController;
 }
 
-/** The services of a daemon, made as serve.ts makes them, on this store and clock. */
+/** The services of a daemon, created like in serve.ts, on this store and clock. */
 export async function testServices(options: TestServicesOptions): Promise<TestServices> {
   const { store, clock = systemClock, agent = SILENT } = options;
   const configuration = await configured({ ...baseEnv(tmpdir()), ...options.env });
@@ -79,7 +79,7 @@ const SILENT: AgentRuntime = {
 
 const configurations = new Map<string, Promise<Configuration>>();
 
-/** The same for the same settings: tests make many services. */
+/** Cached by settings, because tests create many services. */
 function configured(env: Record<string, string>): Promise<Configuration> {
   const key = JSON.stringify(env);
   const configuration = configurations.get(key) ?? configure({ env, cwd: tmpdir() });

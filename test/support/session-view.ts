@@ -1,7 +1,7 @@
 import { command } from './command.ts';
 import type { Agentd } from './daemon.ts';
 
-/** What `agentd sessions show --json` prints, as far as tests look at it. */
+/** The output of `agentd sessions show --json`, as far as tests check it. */
 export interface ShownSession {
   session_id: string;
   state: string;
@@ -15,7 +15,7 @@ export interface ShownSession {
   }[];
 }
 
-/** The session as an operator sees it, beside the running daemon; throws where the command fails. */
+/** The session as an operator sees it, while the daemon runs; throws if the command fails. */
 export async function showSession(
   daemon: Pick<Agentd, 'directory'>,
   id: string,

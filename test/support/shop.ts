@@ -16,18 +16,18 @@ export const GRACE = {
   orders: [{ number: 'G-2002', status: 'open' }],
 };
 
-/** A daemon in front of a shop's API, as its users and its operator meet it. */
+/** A daemon in front of a shop's API, as its users and its operator see it. */
 export interface Shop {
   api: FakeApi;
   daemon: Agentd;
-  /** POST /webchat/message. */
+  /** Sends POST /webchat/message. */
   say(body: unknown, options?: Post): Promise<Answer>;
-  /** A command beside the running daemon. */
+  /** Runs a command while the daemon runs. */
   run(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>;
-  /** `sessions show ID --json`; null where it says that there is none. */
+  /** `sessions show ID --json`; null if there is no such session. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
   session(id: string): Promise<any>;
-  /** `sub` of the bearer of each look-up so far, in order: `service` is the default token. */
+  /** `sub` of the bearer of each lookup so far, in order: `service` is the default token. */
   lookedUpAs(): (string | null)[];
   stop(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export async function startShop({ api: apiOptions, ...options }: ShopOptions = {
   };
 }
 
-/** Holds whatever waits for `opened` until `open` is called. */
+/** Delays everything that waits for `opened` until `open` is called. */
 export function gate(): { opened: Promise<void>; open(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { opened: promise, open: resolve };

@@ -14,7 +14,7 @@ export const canMount = (() => {
 
 if (!canMount) console.warn('SKIPPED: tests on a full disk. They need Linux and root, to mount a tmpfs.');
 
-/** A directory on a file system of its own, of this size; it is removed when the test has finished. */
+/** A directory on a separate file system of this size; it is removed when the test has finished. */
 export function smallDisk(mib: number): string {
   const directory = mountedAt(mib);
   if (directory === null) throw new Error('a tmpfs cannot be mounted here');

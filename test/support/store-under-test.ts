@@ -2,7 +2,7 @@ import type { Store } from '../../src/daemon/store/store.ts';
 import type { StoreUnderTest } from '../contract/store-contract.ts';
 
 /**
- * An empty store for the contract, whose time a test moves.
+ * An empty store for the contract, with a clock that a test moves.
  * @param openStore opens one more store on the same data
  */
 export async function storeUnderTest(

@@ -10,8 +10,8 @@ export const E2E = ['test/{e2e,browser,principals}/**/*.test.ts'];
 const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'test/rules/**/*.test.ts'];
 
 /**
- * Tests that try every fault at every call, start many processes, or wait for real time to pass: each file takes more
- * than two seconds of a processor. `npm test` runs them, `npm run test:unit` does not.
+ * Tests that inject every fault into every call, start many processes, or wait for real time to pass: each file takes
+ * more than two seconds of a processor. `npm test` runs them, `npm run test:unit` does not.
  */
 export const SLOW = [
   'test/contract/postgres.test.ts',
@@ -37,7 +37,7 @@ export const SLOW = [
   'test/unit/tools/openapi/real-documents.test.ts',
 ];
 
-/** Tests that mock a module, which must not be loaded before. Each file needs a worker of its own. */
+/** Tests that mock a module, which must not be loaded earlier. Each file needs a worker of its own. */
 export const MOCKING = globSync(IN_PROCESS, { cwd: ROOT }).filter(
   (file) => !SLOW.includes(file) && readFileSync(resolve(ROOT, file), 'utf8').includes('vi.mock('),
 );

@@ -14,7 +14,7 @@ export const COMMANDS = '/webhook/teamchat/commands';
 /** The one channel of the simulated workspace. */
 export const CHANNEL = 'C0LOUNGE';
 
-/** A request as it is signed, with whatever is said to be wrong with it. */
+/** A signed request, with the given errors. */
 export interface Sent {
   path?: string;
   body?: string;
@@ -25,7 +25,7 @@ export interface Sent {
   headers?: Record<string, string>;
 }
 
-/** A daemon in a workspace, whose agent says what the test dictates. */
+/** A daemon in a workspace, with an agent whose replies the test dictates. */
 export class Workspace {
   readonly directory = mkdtempSync(join(tmpdir(), 'agentd-teamchat-'));
   readonly platform: FakePlatform;
@@ -37,12 +37,12 @@ export class Workspace {
     this.dictation = dictation;
   }
 
-  /** With a daemon only after `run`. */
+  /** It has a daemon only after `run`. */
   static async open(): Promise<Workspace> {
     return new Workspace(await FakePlatform.start(teamchat), await Dictation.start());
   }
 
-  /** Starts the daemon, or one more after the last has ended. */
+  /** Starts the daemon, or a new one after the last one has ended. */
   async run(env: Record<string, string> = {}): Promise<Agentd> {
     const { directory, platform, dictation } = this;
     this.#daemon = await startAgentd({ directory, env: { ...platform.env, ...dictation.env, ...env } });
@@ -86,7 +86,7 @@ export class Workspace {
       .filter((form: Record<string, string>) => channel === undefined || form.channel === channel);
   }
 
-  /** Resolves with the texts of a channel, or of one thread in it, as soon as there are so many. */
+  /** Resolves to the texts of a channel, or of one thread in it, as soon as there are this many. */
   async texts(channel: string, count: number, thread?: string): Promise<string[]> {
     const found = () =>
       this.platform.shown
@@ -97,7 +97,7 @@ export class Workspace {
     return found();
   }
 
-  /** Log lines whose message begins like this. */
+  /** Log lines whose message begins with this. */
   lines(start: string): string[] {
     return this.daemon
       .log()
@@ -113,7 +113,7 @@ export class Workspace {
   }
 }
 
-/** What the dictated agent answers to `count <n>`, as it is shown. */
+/** The answer of the dictated agent to `count <n>`, as it is shown. */
 export function words(count: number): string {
   return Array.from({ length: count }, (_, n) => `word${n + 1}`).join(' ');
 }

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
 
-/** A file system in memory, as Linux has it. */
+/** The in-memory file system of Linux. */
 const MEMORY = '/dev/shm';
-/** What tests may need there, bytes. A container may have much less. */
+/** Space that tests may need there, bytes. A container may have much less. */
 const ENOUGH = 512 * 1024 * 1024;
 
 /**
- * One directory for everything that a run writes. It is removed at the end, also if a test was interrupted. Pictures
- * of the widget, and the compiled code of the tests' own tools, are kept. `npm run test:unit` writes to memory, so
- * that a busy disk does not slow it down.
+ * One directory for everything that a run writes. It is removed at the end, even if a test was interrupted. Pictures of
+ * the widget, and the compiled code of the tests' own tools, are kept. `npm run test:unit` writes to memory, so that a
+ * busy disk does not slow it down.
  */
 export default function setup({ vitest }: TestProject): () => void {
   process.env.WIDGET_PICTURES ??= join(tmpdir(), 'agentd-widget-pictures');

@@ -1,25 +1,25 @@
 import { execa, execaSync } from 'execa';
 import { BIN, baseEnv } from './daemon.ts';
 
-/** script(1) of util-linux, which gives a program a terminal of its own. */
+/** script(1) of util-linux, which gives a program its own terminal. */
 export const HAS_TERMINALS =
   execaSync('script', ['--version'], { reject: false }).stdout?.includes('util-linux') === true;
 
-/** What a terminal sends for a key. */
+/** The characters that a terminal sends for a key. */
 export const KEY = { enter: '\r', up: '\u{1b}[A', ctrlC: '\u{3}', ctrlD: '\u{4}' } as const;
 
-/** A program on a terminal: what is typed, and what has been shown, escape sequences included. */
+/** A program on a terminal: the typed input, and the output with its escape sequences. */
 export class Terminal {
   /** Resolves with the exit code of the program. */
   readonly exited: Promise<number | null>;
   readonly #child: ReturnType<typeof startScript>;
   readonly #listeners = new Set<() => void>();
   #shown = '';
-  /** How much of it has been looked at. */
+  /** How much of the output has been checked. */
   #seen = 0;
   #ended = false;
 
-  /** @param line for the shell; `agentd` in it is the program. */
+  /** @param line a line for the shell; `agentd` in it is the program. */
   constructor(line: string, options: { cwd: string; env?: Record<string, string> }) {
     const shell = `agentd() { '${process.execPath}' '${BIN}' "$@"; }; ${line}`;
     this.#child = startScript(shell, options);
@@ -42,7 +42,7 @@ export class Terminal {
     this.#child.stdin.write(text);
   }
 
-  /** Resolves when this has been shown after what was looked for before. */
+  /** Resolves when this has been shown after the previous match. */
   shows(text: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const check = () => {
@@ -59,7 +59,7 @@ export class Terminal {
     });
   }
 
-  /** Closes the terminal, as a window is closed. */
+  /** Closes the terminal, like a closed window. */
   async close(): Promise<void> {
     this.#child.kill();
     await this.exited;

@@ -1,9 +1,9 @@
 import { vi } from 'vitest';
 
-/** Far longer than it takes on a busy machine: only a condition that never holds fails a test. */
+/** Far longer than necessary on a busy machine: only a condition that never becomes true fails a test. */
 const PATIENCE_MS = 60_000;
 
-/** Resolves when the condition holds. */
+/** Resolves when the condition is true. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   await vi.waitUntil(condition, { timeout: PATIENCE_MS });
 }

@@ -9,12 +9,12 @@ import type {
 } from '../../src/channel/index.ts';
 import { settingsOf } from './fake-platform.ts';
 
-/** What happens to a call instead of the platform's own answer; null: nothing. */
+/** What happens to a call instead of the platform's own answer; null for the platform's own answer. */
 export type Outage = (call: { path: string; body: string }) => Response | Error | null;
 
 const API_URL = 'http://platform.invalid';
 
-/** The platform of a channel, in this process and without a socket; it outlives the daemons that talk to it. */
+/** The platform of a channel, in this process and without a socket; it outlives the daemons that use it. */
 export class VirtualPlatform {
   readonly plugin: ChannelPlugin;
   /** Settings of a daemon that has the channel. */
@@ -40,7 +40,7 @@ export class VirtualPlatform {
     return new VirtualPlatform(plugin, simulator);
   }
 
-  /** In place of `ChannelScope.fetch`. */
+  /** A replacement for `ChannelScope.fetch`. */
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init);
     const call = {
@@ -62,7 +62,7 @@ export class VirtualPlatform {
     return this.#simulator.delivery(event, this.#settings);
   }
 
-  /** What the writer of this event was sent, in order. */
+  /** The texts that the writer of this event got, in order. */
   textsFor(event: SimulatedEvent): string[] {
     const places = this.#simulator.seenIn(event, this.#settings);
     return this.shown

@@ -11,7 +11,7 @@ export interface Post {
   path?: string;
 }
 
-/** POST /webchat/message as a website's widget sends it. */
+/** POST /webchat/message like the widget of a website. */
 export async function post(url: string, body: unknown, options: Post = {}): Promise<Answer> {
   const response = await fetch(`${url}${options.path ?? '/webchat/message'}`, {
     method: 'POST',

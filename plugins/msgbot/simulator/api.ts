@@ -23,7 +23,7 @@ export class BotApi implements SimulatedApi {
   readonly #sent = new Set<string>();
   readonly #deleted = new Set<string>();
   #last = FIRST_MESSAGE - 1;
-  /** The simulator delivers without it, so there seems to be one. */
+  /** The simulator delivers without a webhook, so it pretends that there is one. */
   #webhook: object = { url: 'https://simulate.invalid/webhook/msgbot' };
 
   constructor(token: string) {
@@ -149,7 +149,7 @@ function buttonsIn(markup: unknown): Pick<Shown, 'buttons'> | string {
   return buttons.length === 0 ? {} : { buttons };
 }
 
-/** The text is shown to the person who pressed, and to nobody else. */
+/** The text is shown only to the person who pressed the button. */
 function answerCallbackQuery({ callback_query_id, text }: Payload): Outcome {
   if (typeof callback_query_id !== 'string' || callback_query_id === '')
     return 'query is too old and response timeout expired or query ID is invalid';

@@ -40,7 +40,7 @@ export function roomOf({ place, user }: SimulatedEvent): number {
   return place === 'group' ? GROUP.id : userId(user);
 }
 
-/** A number of 31 bits that is always the same for the same text. */
+/** A 31-bit number that is always the same for the same text. */
 export function numberOf(words: string): number {
   return (createHash('sha256').update(words).digest().readUInt32BE() >>> 1) + 1;
 }

@@ -53,7 +53,9 @@ export class SimulatedGraph implements SimulatedApi {
     return { status: 200, body: number, shown: [] };
   }
 
-  /** The platform asks the address for a challenge here, which the simulator leaves out: it runs beside the daemon. */
+  /**
+   * The platform would send a challenge to the address here. The simulator does not, since the daemon runs next to it.
+   */
   #configure(id: string, { webhook_configuration }: Fields): SimulatedApiAnswer {
     if (!this.#configured.numbers.has(id)) return noSuchObject(id);
     const { override_callback_uri, verify_token } = fieldsOf(webhook_configuration);
@@ -79,7 +81,7 @@ export class SimulatedGraph implements SimulatedApi {
     if (!to && !recipient) return missing('to');
     const content = body.type === 'interactive' ? buttonsIn(body) : textIn(body);
     if ('status' in content) return content;
-    // If both are given, the number counts.
+    // If both are given, the number is used.
     const input = to ?? recipient ?? '';
     const group = body.recipient_type === 'group';
     const contact = to && !group ? { wa_id: to.replace(/\D/g, '') } : { user_id: input };

@@ -155,7 +155,7 @@ export function messageIdOf({ user, number }: SimulatedEvent): string {
   return wamid(`${user} ${number}`);
 }
 
-/** Edits and presses are messages of their own. */
+/** Edits and presses are separate messages with their own ids. */
 function idOf(event: SimulatedEvent): string {
   const { kind, user, number, text, sent_at } = event;
   if (kind === 'edit') return wamid(`edit ${user} ${number} ${text}`);

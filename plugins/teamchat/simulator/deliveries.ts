@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { APP, BOT_ID, BOT_NAME, BOT_USER, channelOf, rootOf, TEAM } from './workspace.ts';
 
-/** Most messages whose time is remembered. */
+/** Maximum number of messages whose time is remembered. */
 const REMEMBERED_MAX = 10_000;
 
 /** When messages were sent. The time identifies a message, so it is the same in each delivery. */
@@ -92,7 +92,7 @@ function written(event: SimulatedEvent, ts: string): Members {
   return { ...placed(event, ts), ...message(event, ts, escaped(event.text)) };
 }
 
-/** An edit has the message before and after it. */
+/** The event of an edit contains the message before and after the edit. */
 function changed(event: SimulatedEvent, ts: string): Members {
   const now = Math.floor(Date.now() / 1000);
   const base = { type: 'message' };
@@ -196,7 +196,7 @@ function envelope(event: Members): Members {
     api_app_id: APP,
     event,
     type: 'event_callback',
-    // Each delivery has another id: a repeat is recognized by its message only.
+    // Each delivery has a different id, so only the message shows that it is a repeat.
     event_id: `Ev${randomUUID().replaceAll('-', '').slice(0, 9).toUpperCase()}`,
     event_time: Math.floor(Date.now() / 1000),
     authorizations: [

@@ -6,7 +6,7 @@ import { APP, BOT_ID, BOT_USER, channelOf, rootOf, TEAM } from './workspace.ts';
 export function pressForm(event: SimulatedEvent, timestamps: Timestamps): string {
   const ts = timestamps.of(event);
   const channel = channelOf(event);
-  // In a channel, the bot answers in the thread of the message, which is its own root if it is in none.
+  // In a channel, the bot answers in the thread of the message, which is its own root if it is not in a thread.
   const root = event.thread === undefined ? ts : rootOf(event.thread);
   const thread = event.thread === undefined && event.place === 'direct' ? {} : { thread_ts: root };
   const payload = {

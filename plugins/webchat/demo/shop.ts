@@ -2,14 +2,14 @@
 import type { SiteConfiguration } from '../widget/options.ts';
 import type { WidgetControls } from '../widget/widget.ts';
 
-/** One of `GET demo/people`. */
+/** One person of `GET demo/people`. */
 interface Person {
   id: string;
   name: string;
   email: string;
 }
 
-/** One of `GET demo/requests`. */
+/** One request of `GET demo/requests`. */
 interface ApiRequest {
   /** 1, 2, 3, … */
   number: number;
@@ -23,7 +23,7 @@ interface ApiRequest {
   status: number;
 }
 
-/** One of `GET demo/actions/<person>`. */
+/** One action of `GET demo/actions/<person>`. */
 interface DoneAction {
   /** ms since the epoch */
   at: number;
@@ -33,7 +33,7 @@ interface DoneAction {
 
 /** How often the page asks for new requests, ms. */
 const REFRESH_MS = 1000;
-/** Rows of the table. */
+/** Maximum number of rows of the table. */
 const MAX_ROWS = 12;
 const SIGNED_IN = 'shop signed-in';
 
@@ -41,7 +41,10 @@ let signedIn: string | null = sessionStorage.getItem(SIGNED_IN);
 let people: Person[] = [];
 let seen = 0;
 
-/** All that a site has to write for the widget: the token of the person who is signed in. Called again when it expires. */
+/**
+ * The only code that a site needs for the widget: it returns the token of the person who is signed in. Called again
+ * when the token expires.
+ */
 const chat: SiteConfiguration & Partial<WidgetControls> = {
   token: async () => (signedIn === null ? null : tokenOf(signedIn)),
 };

@@ -7,7 +7,7 @@ import style from './style.css';
 
 declare global {
   interface Window {
-    /** The site's configuration before the script runs, and also the widget's controls afterwards. */
+    /** Before the script runs, the site's configuration. Afterwards it also has the widget's controls. */
     agentdWebchat?: SiteConfiguration & Partial<WidgetControls>;
   }
 }
@@ -20,7 +20,7 @@ const READY = 'agentd-webchat-ready';
 async function start(element: HTMLScriptElement): Promise<void> {
   if (document.readyState === 'loading')
     await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve, { once: true }));
-  // A page that names the script twice still has only one chat.
+  // A page that includes the script twice still has only one chat.
   if (document.querySelector('agentd-webchat')) return;
   const site = window.agentdWebchat ?? {};
   const controls = await mountWidget(readOptions(element, site), style);

@@ -21,7 +21,7 @@ export interface Options {
   side: 'start' | 'end';
   direction: 'ltr' | 'rtl';
   language: string;
-  /** Null: the widget makes one for this tab. */
+  /** Null if the widget should make one for this tab. */
   user_id: string | null;
   user_name: string | null;
   token: string | null;
@@ -65,8 +65,8 @@ function serviceOf(address: string): string {
 }
 
 /**
- * For sites without a script of their own: an address that answers `{token}`, or 204, 401 or 403 if nobody is signed
- * in.
+ * For sites without their own script: an address that answers with `{token}`, or with 204, 401 or 403 if nobody is
+ * signed in.
  */
 function askAt(address: string | undefined): AskForToken | undefined {
   if (!address) return undefined;

@@ -1,6 +1,6 @@
 /**
- * All texts of the widget, in English. The service writes them into the script that it serves, with those of the operator
- * in their place; a site replaces them with `texts` in its configuration. `{…}` is filled in.
+ * All texts of the widget, in English. The service writes them into the script that it serves, together with the
+ * operator's replacements. A site can replace them with `texts` in its configuration. `{…}` is filled in.
  */
 export const ENGLISH = {
   title: 'Chat',
@@ -24,7 +24,7 @@ export const ENGLISH = {
   resend: 'Send again',
   confirm: 'Confirm',
   decline: 'Decline',
-  /** Name of the two buttons together, which screen readers say when they appear. */
+  /** Name of the group of the two buttons, which screen readers announce when it appears. */
   question: 'Answer with {confirm} or {decline}',
   copy: 'Copy code',
   copied: 'Copied',
@@ -65,7 +65,7 @@ export const ENGLISH = {
 
 export type Texts = typeof ENGLISH;
 
-/** Texts with others in their place. */
+/** The texts with some of them replaced. */
 export function textsWith(texts: Texts, own: Partial<Texts> = {}): Texts {
   return {
     ...texts,

@@ -1,9 +1,9 @@
 import type { Texts } from './texts.ts';
 
-/** Texts by canonical language tag; the first ones are for who has no other. */
+/** Texts by canonical language tag. The first entry is the default. */
 export type Translations = Readonly<Record<string, Texts>>;
 
-/** The service writes the texts in the place of this name when it serves the script. */
+/** When the service serves the script, it replaces this name with the texts. */
 const SERVED = 'agentd-translations' as unknown as Translations;
 
 /** The language of the site, else of the visitor, else of the service; and the texts in it. */

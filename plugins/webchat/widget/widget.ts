@@ -11,7 +11,7 @@ import { Panel } from './view/panel.ts';
 export interface WidgetControls {
   open(): void;
   close(): void;
-  /** Call this if somebody signs in or out without a page load. */
+  /** The page must call this if somebody signs in or out without a page load. */
   identityChanged(): Promise<void>;
 }
 
@@ -117,7 +117,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
   // Not inside the body, which sites transform and replace.
   document.documentElement.append(host);
   show();
-  // Nobody opened it on this page, so it neither covers a small screen nor takes the focus.
+  // The visitor did not open the chat on this page, so it must neither cover a small screen nor take the focus.
   if ((conversation.open || options.open) && !panel.covers) {
     const { activeElement } = document;
     controls.open();

@@ -7,8 +7,8 @@ const SHOWN_MAX = 3;
 const LENGTH_MAX = 600;
 
 /**
- * The deliveries and calls of one case, so that a failed case can show them. All of it was made up by the suite and the
- * channel, so it holds no secret.
+ * The deliveries and calls of one case, so that a failed case can show them. All of this data is made up by the suite
+ * and the channel, so it contains no secrets.
  */
 export class Evidence {
   readonly #events = new WeakMap<SampleRequest, SimulatedEvent>();

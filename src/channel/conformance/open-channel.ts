@@ -10,7 +10,7 @@ import { type RecordingScope, recordingScope } from './recording-scope.ts';
 import { leaks, secretsOf } from './secrets.ts';
 import type { StandIn } from './stand-in.ts';
 
-/** Most deliveries of one request, if the channel answers 503. */
+/** Maximum number of deliveries of one request, if the channel answers 503. */
 const DELIVERIES_MAX = 10;
 /** Status with which the daemon answers each problem. */
 const STATUS: Readonly<Record<string, number>> = {
@@ -45,7 +45,7 @@ export class OpenChannel {
     this.secrets = [...secretsOf(plugin, settings), ...secretsOf(plugin, bench.settings)];
     const scope = recordingScope(plugin.name, settings, members);
     const { enqueue, notify, edit } = scope;
-    // Calls are checked here, because a case may replace these members by failing ones.
+    // Calls are checked here, because a case may replace these members with failing ones.
     scope.enqueue = (messages, request) => {
       this.batches.push(messages.length);
       return enqueue(messages, request);
@@ -123,7 +123,7 @@ interface Opening {
   members?: Partial<ChannelScope>;
 }
 
-/** Makes a channel, works with it, inspects what it did, and stops it. */
+/** Creates a channel, works with it, inspects what it did, and stops it. */
 export async function withChannel<T>(
   bench: Bench,
   { settings = bench.settings, platform = bench.platform(), start = false, members = {} }: Opening,

@@ -4,7 +4,7 @@ import type { Evidence } from './evidence.ts';
 /** A request of a client or of a platform. */
 export interface SampleRequest {
   method?: string;
-  /** With its query. */
+  /** Path and query. */
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: string | Uint8Array;
@@ -19,8 +19,8 @@ export interface ConformanceOptions {
   /** Requests that must be refused, each with the code of the problem. No message may be enqueued. */
   refused?: readonly { title: string; request: SampleRequest; code: string }[];
   /**
-   * For channels that deliver by push: a reply, and the answers of its platform. A simulator answers itself; then only
-   * `refused` is used.
+   * For channels that deliver by push: a reply, and the answers of its platform. If there is a simulator, it gives the
+   * answers, and only `refused` is used.
    */
   send?: {
     reply: OutgoingReply;

@@ -1,12 +1,12 @@
-/** Time-outs are this many times shorter. */
+/** Factor by which time-outs are shortened. */
 const FACTOR = 1000;
 
-/** Number of works that are running. The usual clocks are restored when the last one ends. */
+/** Number of calls of `withShortTimeouts` that are running. The usual timers are restored when the last one ends. */
 let running = 0;
 let restore = () => {};
 
 /**
- * Shortens the time-outs of the work: meanwhile `setTimeout` and `AbortSignal.timeout` of this process take a
+ * Shortens the time-outs of the work: while it runs, `setTimeout` and `AbortSignal.timeout` of this process take a
  * thousandth of the given time. Everything else takes as long as usual.
  */
 export async function withShortTimeouts<T>(work: () => Promise<T>): Promise<T> {

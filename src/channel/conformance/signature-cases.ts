@@ -4,7 +4,7 @@ import { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
 import type { SampleRequest, Trial } from './options.ts';
 
-/** Headers that are no proof of the sender. */
+/** Headers that do not prove who sent the request. */
 const PLAIN_HEADERS: readonly string[] = ['content-type', 'content-length', 'accept', 'user-agent', 'host'];
 
 const KINDS: readonly SimulatedEvent['kind'][] = ['message', 'edit', 'command', 'other', 'status'];

@@ -9,14 +9,14 @@ export interface StandInCall {
   /** Lower-case names. */
   headers: Readonly<Record<string, string>>;
   body: string;
-  /** Aborts when the channel gives up. Undefined: the time-out of the scope's `fetch` applies. */
+  /** Aborts when the channel gives up. If undefined, the time-out of the scope's `fetch` applies. */
   signal: AbortSignal | undefined;
 }
 
-/** Most redirects that are followed. */
+/** Maximum number of redirects that are followed. */
 const REDIRECTS_MAX = 20;
 
-/** The answer to a call in place of the platform's own. Null: the platform answers. */
+/** Answers a call instead of the platform. Null if the platform should answer. */
 export type Trouble = (call: StandInCall, count: number) => Response | Promise<Response> | null;
 
 /** The platform of a channel, without a socket: the API of its simulator, or one answer to all calls. */

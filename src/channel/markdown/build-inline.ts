@@ -8,8 +8,8 @@ export interface Shared {
   /** Definitions of links and footnotes. */
   readonly env: Env;
   /**
-   * How many characters of addresses references may still show. It prevents that a text repeats a long address ten
-   * thousand times.
+   * How many characters of addresses the remaining references may show. Without this limit, a text could repeat a long
+   * address ten thousand times.
    */
   room: number;
 }

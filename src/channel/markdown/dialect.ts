@@ -7,9 +7,9 @@ export interface Dialect {
    * markup.
    */
   readonly marksCount: boolean;
-  /** Most marks with an `open` that the platform reads in one message. Absent: no limit. */
+  /** Maximum number of marks with an `open` that the platform reads in one message. If absent, there is no limit. */
   readonly markLimit?: number;
-  /** Most UTF-16 units of these marks. Absent: only `limit` applies. */
+  /** Maximum number of UTF-16 units of these marks. If absent, only `limit` applies. */
   readonly markupLimit?: number;
   /** How to escape single ASCII characters. */
   readonly escapes: Readonly<Record<string, string>>;

@@ -18,7 +18,7 @@ export function escapeRuns(runs: readonly Run[], dialect: Dialect): Token[] {
   for (const [sign, lookalike] of Object.entries(dialect.lookalikes))
     safe = replacePairs(safe, sign, lookalike);
   return safe.flatMap(({ kind, text, marks }) =>
-    // A reply must notify nobody. Platforms look for no names in code and addresses.
+    // A reply must not notify anybody. In code and addresses, platforms do not look for names.
     wordsOf(kind === 'text' ? text.replace(MENTION, `@${SILENCER}`) : text, marks),
   );
 }

@@ -7,9 +7,9 @@ const TICK_MS = 5;
 const queue: (() => boolean)[] = [];
 
 /**
- * Runs the steps of a conversion. One tick of the event loop runs steps for a bounded time, of all conversions in turn:
- * ten long replies at once block the loop no longer than one, and a hundred short ones do not wait for each other's
- * ticks.
+ * Runs the steps of a conversion. In each tick of the event loop, the conversions run their steps in turn, for a
+ * limited time in total: ten long replies at once block the loop no longer than one, and a hundred short replies do not
+ * wait for each other's ticks.
  */
 export function inPieces<Result>(work: Generator<void, Result>): Promise<Result> {
   return new Promise((resolve, reject) => {

@@ -9,10 +9,13 @@ export interface Run {
   readonly marks: readonly Mark[];
 }
 
-/** Longer addresses are not links. They are written after their label, where a message can be cut. */
+/**
+ * Longer addresses are not links. They are written as text after their label, and a message can be cut within that
+ * text.
+ */
 const MAX_URL = 1500;
 
-/** @param styles marks of the whole block, inside its frames: a heading is bold */
+/** @param styles marks that all of `nodes` have inside `frames`, for example bold in a heading */
 export function runsOf(
   nodes: readonly Inline[],
   frames: readonly Mark[],
@@ -57,7 +60,10 @@ function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[
   }
 }
 
-/** No platform reads bold code. In a link, the link is more important than the code. */
+/**
+ * No platform understands code that is also bold, so code loses such styles. Code within a link keeps the link with its
+ * styles, and loses the code mark.
+ */
 function codeSpan(value: string, frames: readonly Mark[], styles: readonly Mark[], dialect: Dialect): Run[] {
   const text = value.replaceAll('`', dialect.lookalikes['`'] ?? '`');
   const isLinked = styles.some(
@@ -81,7 +87,8 @@ function linked(
   const mark = url === null || url.length > Math.min(MAX_URL, dialect.limit / 2) ? null : dialect.link(url);
   if (bare) {
     const shown = label.trim() === '' ? url : label.replace(/\s+/g, ' ');
-    // Platforms read text with white space as prose, and code before addresses.
+    // Not an address if it contains white space or a backtick: platforms would read it as prose, or find the code
+    // before the address.
     const kind = /[\s`]/.test(shown) ? 'text' : 'address';
     return [{ kind, text: shown, marks: mark === null ? marks : [...marks, mark] }];
   }

@@ -1,21 +1,21 @@
 import { isClosing } from './split-source.ts';
 
 /**
- * Bounds the work of the parser. It drops text that is nested too deeply, and searches from every open bracket to the
- * end of the block. People and models need little of both, so further signs are hidden from the parser and shown as
- * text.
+ * Limits the work of the parser, which drops text that is nested too deeply, and searches from every open bracket to
+ * the end of the block. People and models need little nesting and few brackets, so further signs are hidden from the
+ * parser and shown as text.
  */
 
-/** Most quotations and lists that one line may begin. */
+/** Maximum number of quotations and lists that one line may begin. */
 const MAX_CONTAINERS = 5;
 /** A list with more indentation is not a list. */
 const MAX_COLUMNS = 40;
 /**
- * Most lines that continue a quotation or a list without its sign. Each would be shown with the indentation of the
- * list.
+ * Maximum number of lines that continue a quotation or a list without its sign. Each would be shown with the
+ * indentation of the list.
  */
 const MAX_LAZY = 20;
-/** Most open brackets in one block. */
+/** Maximum number of open brackets in one block. */
 const MAX_OPEN = 20;
 
 const SIGNS = '[>-+*.)';
@@ -27,7 +27,7 @@ const HIDDEN_BY_SIGN = new Map(
   Array.from(SIGNS, (sign, index) => [sign, String.fromCharCode(FIRST_HIDDEN + index)]),
 );
 
-/** Replaces the noncharacters by the signs that were hidden. */
+/** Replaces the noncharacters with the signs that were hidden. */
 export function restoreSigns(text: string): string {
   return text.replace(HIDDEN, (hidden) => SIGNS.charAt(hidden.charCodeAt(0) - FIRST_HIDDEN));
 }

@@ -1,4 +1,4 @@
-/** Characters that are parsed at once. This bounds how long the parser blocks the event loop. */
+/** Maximum number of characters that are parsed at once. This limits how long the parser blocks the event loop. */
 const MAX_PART = 16_000;
 
 const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/;

@@ -28,7 +28,7 @@ export function* split(tokens: readonly Token[], dialect: Dialect): Generator<vo
 interface Message {
   text: string;
   isVisible: boolean;
-  /** Index of the token after it. */
+  /** Index of the next token. */
   next: number;
   rest: Word | null;
 }
@@ -84,8 +84,8 @@ const WORDS = new Intl.Segmenter('und', { granularity: 'word' });
  */
 function cutWord(writer: Writer, word: Word): [part: string, left: string] {
   const { text } = word;
-  // No dialect counts a code unit as less than one, so the text beyond the limit cannot fit. The half of a surrogate pair
-  // at the end of the head would be a character of its own, so it must lie beyond the limit, too.
+  // No dialect counts a code unit as less than one, so the text beyond the limit cannot fit. Half of a surrogate pair
+  // at the end of the head would count as a character, so it must be beyond the limit, too.
   const head = text.slice(0, writer.limit + 2);
   const bounds = boundsIn(GRAPHEMES, head);
   const fits = (end: number) => writer.fits({ ...word, text: text.slice(0, end) });
@@ -115,7 +115,7 @@ function codePointsIn(text: string): number[] {
   });
 }
 
-/** The last of the growing ends that fits; 0 if none does. */
+/** The last one of the increasing ends that fits; 0 if none does. */
 function lastThat(fits: (end: number) => boolean, ends: readonly number[]): number {
   let low = 0;
   let high = ends.length;

@@ -18,7 +18,7 @@ export interface Quote {
 
 export interface List {
   readonly type: 'list';
-  /** The number of the first item. Null: the list has bullets. */
+  /** The number of the first item. Null if the list has bullets. */
   readonly start: number | null;
   /** Whether there are empty lines between the items. */
   readonly spread: boolean;

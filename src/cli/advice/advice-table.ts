@@ -9,5 +9,5 @@ export interface Advice {
 /** By reason or error code, as in traces and logs. */
 export type AdviceTable = Readonly<Record<string, Advice>>;
 
-/** What helps against what only the log can explain. */
+/** Advice for a failure that only the log can explain. */
 export const REQUEST_LOG = 'Read the log of this request: `agentd logs --request`.';

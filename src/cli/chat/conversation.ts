@@ -4,12 +4,12 @@ import type { AnswerHandler, StreamEnd } from '../../channel/event-stream.ts';
 import { type AnswerListener, outOfReach, readAnswer } from './read-answer.ts';
 import { ConnectionLost, type Outgoing, type StreamClient } from './stream-client.ts';
 
-/** Waits before a message that was not delivered is sent again, ms. */
+/** Delays before an undelivered message is sent again, ms. */
 const SEND_WAITS_MS = [300, 1000, 2000, 4000, 8000];
 /** How long to wait for the end of a stopped answer, ms. */
 const STOP_WITHIN_MS = 10_000;
 
-/** What ends an answer early. */
+/** Ways to end an answer early. */
 export interface Interrupts {
   /** Stops the answer. The text up to then is the reply. */
   stop: AbortSignal;
@@ -29,7 +29,8 @@ export class Conversation {
   }
 
   /**
-   * Sends a message and reports its answer as it arrives. After a question, `y` and `n` answer it. If it is stopped before it began, the answer is empty.
+   * Sends a message and reports its answer as it arrives. After a question, `y` and `n` answer it. If the answer is
+   * stopped before it began, it is empty.
    * @throws CliError if there is no answer; the reason of `leave`
    */
   async send(message: string, listener: AnswerListener, { stop, leave }: Interrupts): Promise<StreamEnd> {
@@ -68,7 +69,10 @@ export class Conversation {
     }
   }
 
-  /** Asks the daemon to end the stream, and the reader waits for that end. Never rejects: a failure ends the reader. */
+  /**
+   * Asks the daemon to end the stream; the reader, meanwhile, waits for that end. Never rejects: if the request fails,
+   * the reader is stopped.
+   */
   async #stop(stream_id: string, ended: AbortController, leave: AbortSignal): Promise<void> {
     const timer = setTimeout(() => ended.abort(), STOP_WITHIN_MS);
     leave.addEventListener('abort', () => clearTimeout(timer), { once: true });
@@ -96,7 +100,7 @@ export class Conversation {
     }
   }
 
-  /** Any message settles the question, so it is asked once. */
+  /** Any message settles the question, so only the next message can answer it. */
   #answerIn(message: string): Pick<Outgoing, 'message' | 'confirm'> {
     const id = this.#asks;
     this.#asks = null;

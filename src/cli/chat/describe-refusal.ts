@@ -22,7 +22,7 @@ interface Words {
 
 const LOG = 'The log of the daemon says more (`agentd logs`).';
 
-/** By code, or for the loop guard by reason, for a person who chats. */
+/** What to tell a person who chats, by error code; for the loop guard, by reason. */
 const WORDS: Readonly<Record<string, Words>> = {
   token_missing: {
     happened: 'this daemon requires a token (SSE_REQUIRE_TOKEN)',
@@ -95,7 +95,10 @@ export function describeRefusal(problem: Problem, status: number, wait_seconds: 
   return new CliError(known?.exitCode ?? EXIT.no, happened, `${known?.todo ?? LOG}${trail}`);
 }
 
-/** For an unknown code, which a later version of the daemon or a proxy may send: its own text. */
+/**
+ * The text of the problem document itself, for a code that is unknown here: a later version of the daemon or a proxy
+ * may send one.
+ */
 function quoted({ detail, errors }: Problem, status: number): string {
   const fields = Array.isArray(errors)
     ? errors.flatMap((entry: { field?: unknown; message?: unknown } | null) =>

@@ -7,18 +7,18 @@ import { EventParser } from './event-parser.ts';
 import { ConnectionLost } from './stream-client.ts';
 
 export interface AnswerListener extends AnswerHandler {
-  /** The connection is lost and will be made again (false), or is there again. */
+  /** False when the connection is lost and will be made again, true when it is back. */
   connected(yes: boolean): void;
 }
 
 export interface Patience {
   /** How long to continue without a new event, ms. */
   patience_ms: number;
-  /** Waits between attempts, ms. The last one is repeated. */
+  /** Delays between attempts, ms. The last one is repeated. */
   waits_ms: readonly number[];
 }
 
-/** Longer than a restart takes, and than a stopping daemon waits for its answers. */
+/** Longer than a restart takes, and longer than a stopping daemon waits for its answers. */
 export const PATIENCE: Patience = { patience_ms: 120_000, waits_ms: [300, 1000, 2000, 4000] };
 
 /**

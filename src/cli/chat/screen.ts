@@ -77,7 +77,7 @@ export class Screen {
   }
 }
 
-/** Replaces what a terminal would obey, but line feeds and tabs. A carriage return could overwrite a line. */
+/** Escapes control characters, except line feeds and tabs. Removes carriage returns, which could overwrite a line. */
 function escapeText(text: string): string {
   return printableLines(text.replaceAll('\r', ''));
 }

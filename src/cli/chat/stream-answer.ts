@@ -38,7 +38,7 @@ export async function streamAnswer(
       },
       interrupts,
     );
-    // An answer that was already given arrives in one piece, at its end.
+    // If the message had been answered before, the whole answer arrives in one piece, with the last event.
     if (response.startsWith(shown)) screen.text(response.slice(shown.length));
     return { stopped };
   } finally {

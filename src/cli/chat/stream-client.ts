@@ -8,7 +8,7 @@ import { describeRefusal, type Problem } from './describe-refusal.ts';
 
 /** The connection could not be made, or broke. Another attempt may succeed. */
 export class ConnectionLost extends Error {
-  /** How long the server asked to wait before it, ms. */
+  /** How long the server asked to wait before the next attempt, ms. */
   readonly wait_ms: number;
 
   constructor(message: string, options: { cause?: unknown; wait_ms?: number } = {}) {
@@ -79,7 +79,7 @@ export class StreamClient {
 
   /**
    * The bytes of a stream after an event; null if there are no more.
-   * @throws CliError if it was refused, ConnectionLost if it may be opened again, also while it is read
+   * @throws CliError if it was refused, ConnectionLost if it may be opened again, even while it is read
    */
   async open(
     stream_id: string,

@@ -38,8 +38,8 @@ export async function talk(
 }
 
 /**
- * Answers each line of an input, in order. A failure is shown on standard error, and the next line is answered. Only a
- * daemon that cannot be reached, and Ctrl-C, end it.
+ * Answers each line of an input, in order. A failure is shown on standard error, and the next line is answered. Stops
+ * early only for Ctrl-C, or if the daemon cannot be reached.
  * @returns the exit code: 1 if an answer failed or was stopped
  */
 export async function answerLines(

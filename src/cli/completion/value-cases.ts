@@ -7,8 +7,8 @@ export interface ValueCase {
 }
 
 /**
- * The positions that have candidates, for shells that have `case`: after options, and for arguments. An option that has
- * the same values in all commands is listed once.
+ * The positions that have candidates: values of options, and arguments. They are patterns for shells that have `case`.
+ * An option that has the same values in all commands is listed once.
  */
 export function valueCases({ commands }: Vocabulary): ValueCase[] {
   const cases: ValueCase[] = [];

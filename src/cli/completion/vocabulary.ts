@@ -34,7 +34,7 @@ export interface CommandWords {
 /** All words that can be typed. The completion scripts are made from it. */
 export interface Vocabulary {
   commands: readonly CommandWords[];
-  /** Options that are followed by a value, in every command that has them. */
+  /** The options that take a value. An option that takes a value in one command takes one in all. */
   valued: readonly string[];
 }
 
@@ -49,7 +49,8 @@ export async function readVocabulary(): Promise<Vocabulary> {
     (program) => program.configureHelp({ showGlobalOptions: true }),
   );
   const visit = async (parser: Commander, at: string): Promise<CommandWords[]> => {
-    // Before its own options are added: a group's options do not belong to its commands.
+    // The subcommands come first, before the parser gets its own options: a group's options do not belong to the
+    // commands in it.
     const below: CommandWords[] = [];
     for (const command of parser.commands)
       below.push(...(await visit(command, `${at} ${command.name()}`.trim())));

@@ -18,7 +18,7 @@ export async function checkBusinessApi(settings: Settings, client: ProbeClient):
   return isSampleApi(settings) && !client.answered.has(WHOSE) ? findings.map(stopped) : findings;
 }
 
-/** The sample API of `serve --dev` ends with it, which is not a failure of the operator's own API. */
+/** The sample API stops when `serve --dev` stops. That is not a failure of the operator's own API. */
 function stopped({ check }: Finding): Finding {
   return findingsOf(check).skipped(
     'this is the sample API of `serve --dev`, which runs only as long as that command',

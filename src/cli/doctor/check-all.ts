@@ -18,7 +18,7 @@ export async function checkAll(
   settings: Settings,
   { channels, environment, tools }: Pick<Inspection, 'channels' | 'environment' | 'tools'>,
 ): Promise<Finding[]> {
-  // This machine first: reading the whole store blocks this process, and would delay the answers of others.
+  // The local checks run first: reading the whole store blocks this process, and would make other machines seem slow.
   const local = [
     checkSecrets(settings),
     ...(await checkStateDirectory(settings.STATE_DIR)),

@@ -2,7 +2,7 @@ import { type Finding, findingsOf } from './finding.ts';
 import type { ClockReading } from './probe-client.ts';
 
 const { ok, warning, skipped } = findingsOf('clock');
-/** With a larger difference, signatures and tokens are refused because of their time, ms. */
+/** Maximum difference, ms. With a larger one, signatures and tokens are refused because of their time. */
 const OFF_MAX = 60_000;
 
 /** Is the clock of this machine the same as those of the machines that answered? */

@@ -6,7 +6,7 @@ import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning, failed } = findingsOf('configuration');
 
-/** Makes the checks that the daemon makes before it starts. Each problem and each warning is a finding. */
+/** Runs the checks that the daemon runs before it starts. Each problem and each warning is a finding. */
 export async function checkConfiguration(
   found: Inspection,
 ): Promise<{ findings: Finding[]; problems: readonly SettingProblem[] }> {

@@ -5,9 +5,9 @@ import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning, failed, skipped } = findingsOf('state directory');
 const MIB = 1024 * 1024;
-/** With less free space, the store soon cannot be written, bytes. */
+/** Minimum free space, bytes. With less, the store soon cannot be written. */
 const SPACE_MIN = 64 * MIB;
-/** Enough for the write-ahead log after a burst, and for some days, bytes. */
+/** Free space, bytes, that is enough for the write-ahead log after a burst, and for what is stored in some days. */
 const SPACE_GOOD = 512 * MIB;
 const OTHERS = 0o077;
 const OWN_USER =

@@ -10,7 +10,7 @@ import { type SimulationEvent, type Summary, summaryOf } from './simulation-even
 
 /** How often the daemon's records are read, ms. */
 const POLL_MS = 100;
-/** A read mark or the next part may follow the last answer, ms. */
+/** How long to wait after the last answer for a read mark or the next part, ms. */
 const SETTLE_MS = 300;
 /** The same if the daemon's records cannot be read, so that nothing says whether more will follow, ms. */
 const SETTLE_BLIND_MS = 1500;
@@ -29,7 +29,7 @@ export interface SimulationParts {
   records: DaemonRecords | null;
   /** The records and the address of the daemon come from the same settings, so they belong to the same daemon. */
   areItsRecords: boolean;
-  /** Which button of a question is pressed; null: none. */
+  /** Which button of a question is pressed; null if none is. */
   press: 'yes' | 'no' | null;
   /** How long the platform's API takes to answer, ms. */
   slow_ms: number;

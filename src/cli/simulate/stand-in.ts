@@ -61,7 +61,7 @@ export async function openStandIn(
     const isFailing = failures > 0 && answer.shown.some((shown) => simulation.isReply(shown));
     if (isFailing) failures--;
     if (behavior.slow_ms > 0) await delay(behavior.slow_ms);
-    // The daemon has given up: an answer that it does not get has not happened.
+    // The daemon has given up, so it does not get this answer, and nothing is shown.
     if (response.destroyed) return;
     const sent = isFailing ? refusalOf(simulator, behavior) : answer;
     response.writeHead(sent.status, {

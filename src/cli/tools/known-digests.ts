@@ -2,7 +2,10 @@ import { systemClock } from '../../daemon/clock.ts';
 import { observedTool } from '../../daemon/store/observed-tool.ts';
 import type { ToolDigest, ToolDigestStore } from '../../daemon/store/tool-digests.ts';
 
-/** What is known of the tools of MCP servers, for a command that only looks: nothing that it sees is stored or trusted. */
+/**
+ * What is known about the tools of MCP servers, for a command that only reads: nothing that it sees is stored or
+ * trusted.
+ */
 export function knownDigests(known: readonly ToolDigest[]): ToolDigestStore {
   const find = (name: string) => known.find((tool) => tool.name === name) ?? null;
   return {

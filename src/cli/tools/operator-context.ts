@@ -8,7 +8,10 @@ import { SEAL } from './open-registry.ts';
 
 const ID = 'agentd-tools-call';
 
-/** The context of a call by an operator: that of a message of this person, or of nobody. It is stored nowhere. */
+/**
+ * The context of a call by an operator: like that of a message of this person, or of somebody who is not signed in. It
+ * is not stored.
+ */
 export function operatorContext(
   person: Extract<TokenVerdict, { valid: true }> | null,
   signal: AbortSignal,

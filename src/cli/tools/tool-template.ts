@@ -41,7 +41,7 @@ import { test } from 'node:test';
 import type { ToolApi, ToolContext } from 'agentd/agent';
 import tool from './${name}.ts';
 
-/** A context in which the API answers every request with this, and what was requested of it. */
+/** A context whose API gives \`answer\` to every request, and the list of the requests that it got. */
 function contextOf(answer: unknown) {
   const requests: unknown[] = [];
   const method = (name: string) => async (path: string, request: object = {}) => {

@@ -2,7 +2,7 @@ import type { PassingFailure } from '../../agent/index.ts';
 
 export type * from '../../agent/index.ts';
 
-/** Everything about an `AgentFailure` but its reason and message. */
+/** Everything about an `AgentFailure` except its reason and message. */
 export interface FailureOptions extends Partial<PassingFailure> {
   cause?: unknown;
   /** Shown next to the reason in the trace. */
@@ -10,8 +10,8 @@ export interface FailureOptions extends Partial<PassingFailure> {
 }
 
 /**
- * The error that a bundled runtime throws for a known reason. Everything in it is for operators, nothing for the person
- * who wrote. `reason` is a stable word for the trace; `detail` is shown next to it.
+ * The error that a bundled runtime throws for a known reason. Everything in it is for operators, and nothing may be
+ * shown to the person who wrote. `reason` is a stable word for the trace; `detail` is shown next to it.
  */
 export class AgentFailure extends Error implements PassingFailure {
   readonly reason: string;

@@ -1,6 +1,6 @@
 import type { AgentTool } from './agent.ts';
 
-/** The one argument that a tool needs, by its place in the arguments. */
+/** The one argument that a tool needs, by its path in the arguments. */
 interface Argument {
   /** The last name in its path. */
   name: string;
@@ -14,21 +14,22 @@ type Schema = Readonly<Record<string, unknown>>;
 export interface TitledTool {
   tool: AgentTool;
   title: string;
-  /** Null: it needs none. */
+  /** Null if it needs no argument. */
   argument: Argument | null;
 }
 
 export interface AskedTool extends TitledTool {
-  /** Null: the message does not say what the tool needs. */
+  /** Null if the message does not contain the argument that the tool needs. */
   args: Record<string, unknown> | null;
 }
 
-/** Has rules of its own in the builtin agent. */
+/** The builtin agent has special rules for this tool. */
 const LOOKED_UP = 'get_user';
 
 /**
- * The tools that a message can ask for by their titles: those that read, and those that the person must confirm, with
- * one required argument at most. A tool that changes something needs one, so that no question is taken for an order.
+ * The tools that a message can ask for by their titles: tools that read, and tools that the person must confirm, with
+ * at most one required argument. A tool that changes something must have one, so that a question is not taken for an
+ * order.
  */
 export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
   return tools.flatMap((tool) => {
@@ -41,8 +42,8 @@ export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
 }
 
 /**
- * The tool whose title a message contains, with all of its words; of several, the one with the most words. What the
- * message says besides is its argument. Null: it contains no title.
+ * The tool whose title a message contains, with all of its words; if there are several, the one with the most words.
+ * The rest of the message is the argument. Null if the message contains no title.
  */
 export function askedTool(text: string, tools: readonly AgentTool[]): AskedTool | null {
   const said = wordsOf(text);
@@ -82,7 +83,7 @@ function splitName(name: string): string {
     .trim();
 }
 
-/** What the message says after the title, then what it says besides the title. */
+/** The words of the message after the title, then all of its words except the title. */
 function restsOf(text: string, said: readonly Word[], title: readonly string[]): string[] {
   const ofTitle = title.flatMap((word) => said.find((one) => one.word === word) ?? []);
   const last = Math.max(...ofTitle.map(({ end }) => end));
@@ -95,13 +96,14 @@ function restsOf(text: string, said: readonly Word[], title: readonly string[]):
   return [text.slice(last), besides + text.slice(from)];
 }
 
-/** The rest of a message as a value of this schema; undefined if it is none. */
+/** The rest of a message as a value of this schema; undefined if it is not valid. */
 function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
   const text = withoutQuotes(
     rest
       .replace(/\s+/g, ' ')
       .replace(/^(?:[\s:;,#]|\p{Pd} )+/u, '')
-      // Looked for where such a run begins: else a long run that is not the last would be read once for each sign.
+      // Matched only where such a run begins: otherwise a long run that is not the last would be read once per
+      // character.
       .replace(/(?<![\s.!?,;:])[\s.!?,;:]+$/, '')
       .trim(),
   );
@@ -125,7 +127,7 @@ function withoutQuotes(text: string): string {
   return found ? (found.slice(1).find((inner) => inner !== undefined) ?? '').trim() : text;
 }
 
-/** The one argument that is required, also within an object that is required. Null: none is. */
+/** The one required argument, which may be inside a required object. Null if no argument is required. */
 function argumentOf(parameters: Schema, path: readonly string[] = []): Argument | null | 'several' {
   const required = Array.isArray(parameters.required) ? (parameters.required as string[]) : [];
   if (required.length > 1) return 'several';

@@ -1,18 +1,18 @@
 import type { PersonKey } from '../identity/identity.ts';
 
 /**
- * Whose AGENT_DAILY_TOKENS a run uses: a person's, on every channel the same; else those of the platform's verified
- * user, else those of the client address.
+ * The owner of the AGENT_DAILY_TOKENS that a run uses: the person, the same on every channel; else the verified user of
+ * the platform; else the client address.
  */
 export function budgetKey(sender: {
   person: PersonKey | null;
   channel: { name: string; has_platform: boolean };
   user_id: string;
-  /** Null: the message came from a platform. */
+  /** Null if the message came from a platform. */
   address: string | null;
 }): string {
   if (sender.person !== null) return sender.person;
-  // A person's key is a JSON list, so the three never meet.
+  // A person's key is a JSON list, so the three kinds of keys never collide.
   if (sender.channel.has_platform) return `${sender.channel.name}:${sender.user_id}`;
   return `address ${sender.address}`;
 }

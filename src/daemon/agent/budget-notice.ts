@@ -4,8 +4,8 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * What a person is told whose AGENT_DAILY_TOKENS are used up.
- * @param retry_after_ms null: this message is too long for the limit, whenever it is sent.
+ * The text for a person whose AGENT_DAILY_TOKENS are used up.
+ * @param retry_after_ms null if the message is too long for the limit, whenever it is sent.
  */
 export function budgetNotice(texts: LocalTexts, retry_after_ms: number | null): string {
   if (retry_after_ms === null) return texts.say('budget_too_long');

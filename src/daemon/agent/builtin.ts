@@ -4,7 +4,7 @@ import { fieldName, plainText, recordAsMarkdown, unmarked, valueAsMarkdown } fro
 import { serviceName } from './service-name.ts';
 import type { UserLookUp } from './user-look-up.ts';
 
-/** Lengths are bounded, so that no text makes the search slow. */
+/** Lengths are bounded, so that no text can make the search slow. */
 const EMAIL = /[^\s@<>()[\],;:"'`|]{1,64}@[^\s@<>()[\],;:"'`|]{1,189}/;
 const ABOUT_ME = [
   /\bwho\s+am\s+i\b/i,
@@ -17,14 +17,15 @@ const GREETING =
   /^\W*(?:hi|hello|hey|good\s+(?:morning|day|afternoon|evening)|start|help|thanks?|thank\s+you)\b/i;
 const HELP = /\b(?:help|what\s+can\s+you\s+do|who\s+are\s+you|what\s+are\s+you)\b/i;
 
-/** How the refusal of a call begins that needs the person's token. */
+/** The beginning of the message that refuses a call because it needs the person's token. */
 const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
-/** Tools that a list of abilities names, at most. */
+/** Maximum number of tools that a list of abilities names. */
 const TOOLS_LISTED = 20;
 
 /**
- * The runtime that needs no model: plain rules. It looks up the person who asks "Who am I?" (and kin), or the user of an
- * e-mail address in a message; it calls the tool whose title a message contains; for the rest, it says what it can do.
+ * The runtime that needs no model: plain rules. It looks up the person who asks "Who am I?" or the like, or the user of
+ * an e-mail address in a message. It calls the tool whose title a message contains. It answers any other message with
+ * what it can do.
  */
 export function createBuiltin(): AgentRuntime {
   return {
@@ -35,7 +36,7 @@ export function createBuiltin(): AgentRuntime {
         .join('\n\n');
       turn.signal.throwIfAborted();
       const said = turn.channel.markdown === 'none' ? unmarked(reply) : reply;
-      // Word by word, as a model would say it: what streams can be seen to stream.
+      // Word by word, as a model would answer, so that people can see streams stream.
       yield* said.split(/(?<=\s)(?=\S)/);
     },
   };
@@ -93,7 +94,7 @@ function toolLines({ tools }: AgentTurn): string[] {
   return more > 0 ? [...shown, `- And ${more} more.`] : shown;
 }
 
-/** A call by the title of a tool, and what came of it. */
+/** Calls a tool that was asked for by its title. @returns the reply */
 async function useTool({ tool, title, argument, args }: AskedTool): Promise<string> {
   const name = plainText(title);
   if (args === null) {
@@ -111,7 +112,7 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
   return shown === '' ? `${name}: there is nothing to show.` : `${name}:\n\n${shown}`;
 }
 
-/** What the daemon says in place of a result. */
+/** What the daemon answers instead of a result. */
 interface ToolWords {
   waits_for_confirmation?: unknown;
   sign_in_needed?: unknown;
@@ -123,7 +124,7 @@ function expiredNote(turn: AgentTurn): string {
   return 'Your sign-in has expired. To renew it, sign in again where you signed in before; if you linked your account here, link it once more.';
 }
 
-/** What an earlier run of this message has written. The daemon itself says what is not known. */
+/** The writes of an earlier run of this message. The daemon itself reports writes whose outcome is not known. */
 function doneNote({ already_done }: AgentTurn): string {
   const words = { done: 'Done', failed: 'Not done' };
   return already_done
@@ -133,7 +134,7 @@ function doneNote({ already_done }: AgentTurn): string {
     .join('\n');
 }
 
-/** @param email null looks up the person who asks. */
+/** @param email null to look up the person who asks */
 async function lookUp(turn: AgentTurn, email: string | null): Promise<string> {
   const tool = turn.tools.find((candidate) => candidate.name === 'get_user');
   if (!tool) return `${whoIsAsking(turn)} No business system is connected here, so I cannot look up more.`;

@@ -4,8 +4,8 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 import { loadAgent } from './load.ts';
 
 /**
- * What the daemon would find wrong with its agent at the start: the module of the runtime, the package of the
- * model, the file of the instructions. The agent is loaded as there, and not run.
+ * The problems that the daemon would find with its agent at the start: in the module of the runtime, the package of the
+ * model, and the file of the instructions. The agent is loaded as at the start, but not run.
  */
 export async function checkAgent(effective: readonly EffectiveSetting[]): Promise<SettingProblem[]> {
   const settings = Object.fromEntries(effective.map(({ record, value }) => [record.name, value]));

@@ -2,7 +2,7 @@ import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { loadModel, type Model, type ModelChoice } from './model.ts';
 
-/** AGENT_FALLBACK_MODEL, if no model is to answer. */
+/** The value of AGENT_FALLBACK_MODEL that names no model, but the builtin runtime. */
 export const BUILTIN = 'builtin';
 
 export type ModelSettings = Pick<
@@ -17,9 +17,9 @@ export type ModelSettings = Pick<
 
 export interface ChosenModels {
   first: Model;
-  /** Null: there is none, or it is `builtin`. */
+  /** Null if there is no fallback, or if it is `builtin`. */
   fallback: Model | null;
-  /** Never shown, whatever the servers say of them. */
+  /** Keys are never shown, even if an answer of a server contains them. */
   keys: readonly Secret[];
 }
 

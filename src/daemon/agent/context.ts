@@ -13,18 +13,21 @@ export interface RequestContext {
   session_id: string;
   user_id: string;
   app_name: string;
-  /** Handle to the session service: a tool fetches the session anew, so that an ended one is ended. */
+  /**
+   * Handle to the session service. A tool reads the session again each time, so that it sees whether the session has
+   * ended.
+   */
   session_service: { find(session_id: string): Promise<Session | null> };
   /**
-   * Who this message may act for, decided once by resolve-principal. A stored context of another person is not used: that
-   * keeps the token of one member out of the message of another.
+   * Who this message may act for, decided once by resolve-principal. A stored context of another person is not used, so
+   * that the token of one member never serves the message of another.
    */
   acts_for: PersonKey | null;
-  /** Why it acts for nobody; for the trace. */
+  /** Why the message acts for nobody; for the trace. */
   acts_for_nobody_because: string | null;
-  /** What was done for the sender; null: nobody is known, or other people would read it. */
+  /** The writes made for the sender. Null if the sender is not known, or if other people would read the answer. */
   own_journal: OwnJournal | null;
-  /** Null: nothing is remembered for this message. */
+  /** Null if nothing is remembered for this message. */
   memory: RunMemory | null;
   trace: Trace;
   request_id: string;
@@ -33,7 +36,7 @@ export interface RequestContext {
 
 const storage = new AsyncLocalStorage<RequestContext>();
 
-/** Runs `work` with the context; everything it starts reads the same one. */
+/** Runs `work` with the context. Everything that `work` starts reads the same context. */
 export function withRequestContext<T>(context: RequestContext, work: () => T): T {
   return storage.run(context, work);
 }

@@ -1,7 +1,7 @@
 import type { PastExchange } from './agent.ts';
 import { estimateTokens } from './estimate-tokens.ts';
 
-/** How many of the latest exchanges a model can be given within so many tokens. */
+/** The number of latest exchanges that fit into this many tokens. */
 export function fittingExchanges(
   exchanges: readonly Pick<PastExchange, 'user' | 'reply'>[],
   tokens: number,

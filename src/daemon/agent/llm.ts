@@ -28,9 +28,9 @@ export type LlmSettings = ModelSettings &
   >;
 
 /**
- * The runtime that asks a language model, which may call the tools in between, at most `AGENT_MAX_STEPS`
- * model calls in all. Fails with a coded `AgentFailure` (see model-failure.ts); a reply is never empty.
- * Rejects with a configuration error if the settings name no usable model.
+ * The runtime that asks a language model, which may call the tools in between, with at most `AGENT_MAX_STEPS` model
+ * calls in total. Fails with a coded `AgentFailure` (see model-failure.ts); a reply is never empty. Rejects with a
+ * configuration error if the settings name no usable model.
  */
 export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentRuntime> {
   const [models, instructions] = await Promise.all([
@@ -48,13 +48,13 @@ export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentR
       summarize(models.first, request, {
         temperature: settings.AGENT_TEMPERATURE,
         maxOutputTokens: settings.AGENT_MAX_OUTPUT_TOKENS,
-        // What did not fit, and the message that was one too many.
+        // Room for the exchanges that did not fit, and for the message that exceeded the limit.
         tokens: 2 * settings.AGENT_HISTORY_TOKENS,
       }),
   };
 }
 
-/** Why a model call ended: as the SDK sees it, and in the server's word. */
+/** Why a model call ended: the reason of the SDK, and the server's own word. */
 interface StepEnd {
   finishReason: string;
   rawFinishReason: string | undefined;
@@ -86,14 +86,14 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
     ...(AGENT_TEMPERATURE === undefined ? {} : { temperature: AGENT_TEMPERATURE }),
     ...(AGENT_MAX_OUTPUT_TOKENS === undefined ? {} : { maxOutputTokens: AGENT_MAX_OUTPUT_TOKENS }),
     stopWhen: isStepCount(maxSteps),
-    // The last step must be words: a model that would only go on calling tools is held to answer.
+    // The last step must be text: a model that would continue to call tools is forced to answer.
     prepareStep: ({ stepNumber, messages }) => ({
       messages: rewordRefusedCalls(messages),
       ...(stepNumber === maxSteps - 1 ? { toolChoice: 'none' } : {}),
     }),
     maxRetries: 0,
     abortSignal,
-    // Without it the SDK prints the error, with the whole prompt in it. It comes as a part of the stream too.
+    // Without this, the SDK prints the error, which contains the whole prompt. The error is also a part of the stream.
     onError: ({ error }) => {
       if (!calledToolsAnyway(error) && !(error instanceof BudgetExhausted))
         turn.log.warn(describeModelError(error, keys), 'model call failed');
@@ -104,7 +104,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
   let outOfSteps = false;
   let exhausted: string | null = null;
   try {
-    // Steps are paragraphs: what is said before a tool call does not run into what follows it.
+    // Steps are paragraphs, so that the text before a tool call does not run into the text after it.
     let paragraphEnded = false;
     for await (const part of result.stream) {
       switch (part.type) {
@@ -142,7 +142,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
   }
   turn.signal.throwIfAborted();
   if (exhausted !== null || outOfSteps || finishReason === 'tool-calls') turn.reportWrites();
-  // "Let me look that up" and no more is no answer either.
+  // "Let me look that up" alone is not an answer either.
   if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
   else if (outOfSteps || finishReason === 'tool-calls') yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
   else if (finishReason === 'error') throw modelFailure(new Error('the model ended in an error'));
@@ -156,17 +156,17 @@ function meteredModels({ first, fallback }: ChosenModels, meter: AgentTurn['mete
   };
 }
 
-/** The SDK takes a stream that just ends for an answer, if it had any words. */
+/** The SDK treats a stream that just ends as an answer, if it contained any text. */
 function isIncomplete({ finishReason, rawFinishReason }: StepEnd): boolean {
   return finishReason === 'other' && rawFinishReason === undefined;
 }
 
-/** The last step asks for words, and the model called a tool all the same. */
+/** The last step asks for text, but the model called a tool anyway. */
 function calledToolsAnyway(error: unknown): boolean {
   return ToolChoiceViolationError.isInstance(error);
 }
 
-/** The bound tool itself checks arguments; its answer tells the model what to correct. */
+/** The bound tool itself checks the arguments. Its answer says what the model must correct. */
 function toolSet(tools: readonly AgentTool[]): ToolSet {
   return Object.fromEntries(
     tools.map((tool) => [

@@ -9,12 +9,12 @@ import { createBuiltin } from './builtin.ts';
 import type { LlmSettings } from './llm.ts';
 import { misconfigured } from './misconfigured.ts';
 
-/** The agent port that this daemon speaks. */
+/** The version of the agent port that this daemon supports. */
 const API_VERSION = 1;
 const RIGHT = '`builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
 
 /**
- * What `AGENT_RUNTIME` means: unset, `llm` if `AGENT_MODEL` is set, else `builtin`
+ * The runtime that `AGENT_RUNTIME` names; if it is unset, `llm` if `AGENT_MODEL` is set, else `builtin`
  * (agentd-settings(5), "The daemon").
  */
 export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MODEL'>): string {
@@ -22,7 +22,7 @@ export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MO
 }
 
 /**
- * The runtime that the settings name: `builtin`, `llm`, or the path of a module, relative to the working
+ * Loads the runtime that the settings name: `builtin`, `llm`, or the path of a module, relative to the working
  * directory. Rejects with a configuration error that says what to change.
  */
 export async function loadAgent(

@@ -11,7 +11,7 @@ export class BudgetExhausted extends Error {}
 type WrapStream = NonNullable<LanguageModelMiddleware['wrapStream']>;
 type Part = Awaited<ReturnType<WrapStream>>['stream'] extends ReadableStream<infer P> ? P : never;
 
-/** The model, each request of which begins and ends at the meter of the run. */
+/** The model, with the meter of the run counting each request. */
 export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
   return wrapLanguageModel({
     model,
@@ -44,13 +44,13 @@ export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
   });
 }
 
-/** In the word of the GenAI conventions: a server that is compatible with OpenAI counts as that. */
+/** The provider's name in the GenAI conventions. A server that is compatible with OpenAI counts as OpenAI. */
 function providerName({ provider }: Model): string {
   const [name = provider] = provider.split('.', 1);
   return name === COMPATIBLE_SERVER ? 'openai' : name;
 }
 
-/** What one call has heard of its model. It ends the call once, at the latest when it is aborted. */
+/** What one call has received from its model. It ends the call once, at the latest when the call is aborted. */
 class Heard {
   readonly #began = performance.now();
   readonly #end: (result: ModelCallResult, output: string) => Promise<void>;
@@ -69,13 +69,13 @@ class Heard {
     this.#ignoreAbort = abortSignal ? onAbort(abortSignal, () => void this.#failed('aborted')) : () => {};
   }
 
-  /** There is no answer, so nothing was used. */
+  /** There was no answer, so no tokens were used. */
   async refused(failure: string): Promise<void> {
     this.#ignoreAbort();
     await this.#end({ failure, input_tokens: 0, output_tokens: 0 }, '');
   }
 
-  /** The same parts; the call ends with the last of them. */
+  /** Passes on the same parts. The call ends with the last one. */
   async *listen(stream: ReadableStream<Part>): AsyncGenerator<Part> {
     try {
       for await (const part of stream) {
@@ -95,7 +95,7 @@ class Heard {
       await this.#failed(modelFailure(error).reason);
       throw error;
     } finally {
-      // Whoever reads may leave early.
+      // The reader may stop early.
       await this.#failed('aborted');
       this.#ignoreAbort();
     }

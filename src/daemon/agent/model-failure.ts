@@ -6,15 +6,14 @@ import { AgentFailure } from './agent.ts';
 import { providerWords } from './provider-words.ts';
 
 /**
- * The coded failure, for the trace, of a model call that failed:
- * `model_unreachable` (the connection was not answered), `model_overloaded` (408, 429, 5xx),
- * `model_refused` (another 4xx: key, name, size of the prompt; a repeat would be refused too),
- * `model_broken_stream` (the answer ended before its end, or does not follow the protocol).
- * The first two are passing, as is a stream that the network broke.
+ * The coded failure of a model call, for the trace: `model_unreachable` (there was no answer), `model_overloaded` (408,
+ * 429, 5xx), `model_refused` (another 4xx: key, name, size of the prompt; a repeat would be refused too),
+ * `model_broken_stream` (the answer ended before its end, or does not follow the protocol). The first two are
+ * temporary, as is a stream that the network broke.
  *
  * The SDK's error holds the whole prompt, so neither it nor its message is passed on; only its name, its status and
- * what the server said of the refusal (provider-words.ts).
- * @param keys that models are asked with.
+ * what the server said about the refusal (provider-words.ts).
+ * @param keys API keys of the models
  */
 export function modelFailure(error: unknown, keys: readonly Secret[] = []): AgentFailure {
   if (APICallError.isInstance(error)) return ofCall(error, wordsOf(error, keys));
@@ -23,8 +22,8 @@ export function modelFailure(error: unknown, keys: readonly Secret[] = []): Agen
 }
 
 /**
- * The name of an SDK error with its status and the server's words, or the code of the connection's failure: all that
- * may be logged of it.
+ * The name of an SDK error with its status and the server's words, or the code of the connection failure. Nothing else
+ * of the error may be logged.
  */
 export function describeModelError(
   error: unknown,

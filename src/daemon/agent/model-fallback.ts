@@ -5,7 +5,10 @@ import type { CallableModel } from './model.ts';
 import { modelFailure } from './model-failure.ts';
 import { retryModelCall } from './retry-model-call.ts';
 
-/** What AGENT_FALLBACK_MODEL is for: the model is out of reach, or answers 408, 429 or 5xx after its retries. */
+/**
+ * The failures for which AGENT_FALLBACK_MODEL is used: the model is out of reach, or still answers 408, 429 or 5xx
+ * after the retries.
+ */
 const OUTAGES: readonly string[] = ['model_unreachable', 'model_overloaded'];
 
 export interface Models {
@@ -15,8 +18,9 @@ export interface Models {
 
 /**
  * The model that one run asks. Each call is retried; if the first model still fails, the fallback answers this call and
- * the rest of the run. It goes on with the conversation as it is, so nothing that a tool did is done again.
- * @param options.hasSpoken the reader has words of this run already: it must not continue in another voice.
+ * the rest of the run. The fallback continues the conversation as it is, so nothing that a tool did is done again.
+ * @param options.hasSpoken whether the reader has already seen words of this run, so that another model must not
+ * continue it
  */
 export function modelWithFallback(
   { first, fallback }: Models,
@@ -44,8 +48,8 @@ export function modelWithFallback(
 }
 
 /**
- * Runs `run`, and `fallback` in its place if its model is out of reach before a word was said. Not after a call of a tool
- * that writes: the fallback knows nothing of it and might do it again.
+ * Runs `run`, or `fallback` instead if the model is out of reach before any text was sent. Not after a call of a tool
+ * that writes: the fallback does not know about the call and might repeat it.
  */
 export async function* runWithFallback(
   turn: AgentTurn,

@@ -7,7 +7,7 @@ export interface OwnAction {
   outcome: 'running' | 'done' | 'failed' | 'unknown';
 }
 
-/** The journal of actions as the sender of a message may read it: their own writes. */
+/** The part of the journal of actions that the sender of a message may read: the writes made for them. */
 export interface OwnJournal {
   /** Newest first. Rejects with `StoreUnavailable` if the journal cannot be read. */
   list(): Promise<OwnAction[]>;

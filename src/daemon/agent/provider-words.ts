@@ -3,26 +3,26 @@ import { maskTokens, type Secret } from '../secret.ts';
 
 /** Longest text that is kept, characters. */
 const WORDS_MAX = 300;
-/** Of what the server says, looked at, characters. */
+/** Maximum length of the server's text that is examined, characters. */
 const READ_MAX = 600;
 /** Shortest piece of the request that counts as a quotation of it, characters. */
 const QUOTATION_MIN = 20;
-/** Shortest text of the request that counts as quoted if all of it is there, characters. */
+/** Shortest text of the request that counts as quoted if it occurs completely, characters. */
 const TEXT_MIN = 6;
 /** Shortest piece of the key that is masked, characters. */
 const KEY_PIECE_MIN = 6;
 /** Members of a request that hold no text of a person, a prompt or a tool. */
 const NO_CONTENT: readonly string[] = ['model', 'role', 'type', 'name', 'id', 'tool_choice', 'tools'];
-/** Keys as the usual servers write them, also with stars in their middle. */
+/** Keys as the usual servers write them, including keys with asterisks in the middle. */
 const KEYS = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|gsk|xai|key|api)[-_][\w*.-]{5,}[\w*]|[A-Za-z0-9_*]{24,})/gi;
 
 /**
- * What a model server says of a refusal, for the operator: one line, bounded, keys and tokens masked. It must never
- * reach the person who wrote.
- * @param body of the server's answer.
- * @param options.keys that models are asked with.
- * @param options.request that it was sent; an answer that quotes its texts is not kept.
- * @returns null if it says nothing that may be kept.
+ * What a model server says about a refusal, for the operator: one line, bounded, with keys and tokens masked. It must
+ * never reach the person who wrote the message.
+ * @param body body of the server's answer
+ * @param options.keys API keys of the models
+ * @param options.request the request that the server got; an answer that quotes its texts is not kept
+ * @returns null if the answer contains nothing that may be kept
  */
 export function providerWords(
   body: string | null | undefined,
@@ -41,13 +41,13 @@ export function providerWords(
   return line.length <= WORDS_MAX ? line : `${line.slice(0, WORDS_MAX).toWellFormed()}…`;
 }
 
-/** `error.message`, `error`, `message` or `detail` of a JSON body; a body that is plain text as it is. */
+/** `error.message`, `error`, `message` or `detail` of a JSON body; a plain text body unchanged. */
 function messageIn(body: string): string | null {
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch {
-    // Pages of proxies say nothing of the model.
+    // Error pages of proxies say nothing about the model.
     return body.trimStart().startsWith('<') ? null : body;
   }
   const { error, message, detail } = isObject(value) ? value : {};

@@ -2,8 +2,8 @@ const MAX_DEPTH = 4;
 const MAX_TEXT_CHARACTERS = 300;
 
 /**
- * A record of the business system as a Markdown list for people: names spelt out, nested lists below their
- * name, empty values and bookkeeping of the format (`@id`, `@type`) left out.
+ * A record of the business system as a Markdown list for people: names spelled out, nested lists below their name,
+ * without empty values and without technical fields of the format (`@id`, `@type`).
  */
 export function recordAsMarkdown(record: Record<string, unknown>): string {
   return fieldLines(record, 0).join('\n');
@@ -25,7 +25,10 @@ export function plainText(value: unknown): string {
   return shown.replace(/[[\]<>`*\\]/g, '\\$&');
 }
 
-/** Markdown of this file's making for a channel that shows it as it is: no stars, no escapes; lists read as lists. */
+/**
+ * Markdown that this file has made, for a channel that does not render Markdown: without stars and escapes; lists
+ * remain readable.
+ */
 export function unmarked(text: string): string {
   return text.replace(/\\([[\]<>`*\\])|\*\*/g, (_mark, escaped: string | undefined) => escaped ?? '');
 }
@@ -44,7 +47,7 @@ function valueLines(name: string, value: unknown, depth: number): string[] {
   return [`${bullet}${name} (${value.length})`, ...value.flatMap((entry) => entryLines(entry, depth + 1))];
 }
 
-/** An entry of a list: its plain fields on one line, what is nested in it below. */
+/** An entry of a list: its plain fields on one line, nested values below. */
 function entryLines(entry: unknown, depth: number): string[] {
   const bullet = `${'  '.repeat(depth)}- `;
   if (isScalar(entry)) return [`${bullet}${plainText(entry)}`];

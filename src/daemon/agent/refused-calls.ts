@@ -1,6 +1,6 @@
 import type { ModelMessage } from 'ai';
 
-/** How the SDK words a call that it could not make. */
+/** The SDK's messages for calls that it could not make. */
 const SDK_WORDS: readonly [RegExp, (found: RegExpMatchArray) => string][] = [
   [
     /unavailable tool '([^']{0,64})/,
@@ -13,8 +13,8 @@ const SDK_WORDS: readonly [RegExp, (found: RegExpMatchArray) => string][] = [
 ];
 
 /**
- * The conversation with the words of the SDK for calls that it did not make replaced: they name its classes, and repeat
- * what the model sent.
+ * The conversation, with the SDK's messages for calls that it did not make replaced: they name classes of the SDK and
+ * repeat what the model sent.
  */
 export function rewordRefusedCalls(messages: ModelMessage[]): ModelMessage[] {
   return messages.map((message) =>

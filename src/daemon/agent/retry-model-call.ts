@@ -1,14 +1,14 @@
 import { modelFailure } from './model-failure.ts';
 
-/** Repeats of one model call. */
+/** Maximum number of repeats of one model call. */
 const MAX_RETRIES = 3;
-/** The wait before the first repeat if the model asks for none, ms; doubled for each further one. */
+/** The wait before the first repeat if the model does not ask for a wait, ms; doubled for each further repeat. */
 const FIRST_WAIT_MS = 2000;
 
 /**
- * Repeats a model call that fails for a passing reason. It waits for as long as the model asks, else with a doubling
- * back-off. If the run has less time left than that, the call fails at once: the error carries the wait, so that the
- * inbox or the client can try again after it.
+ * Repeats a model call that fails for a temporary reason, after the wait that the model asks for, else after one that
+ * doubles each time. If the run has less time left than that, the call fails at once. The error contains the wait, so
+ * that the inbox or the client can try again after it.
  * @param deadline of the run, ms since the epoch
  */
 export async function retryModelCall<T>(

@@ -1,5 +1,6 @@
 /**
- * Some model servers ignore `stream`, and answer with the whole completion as JSON. It becomes a stream of one chunk.
+ * Some model servers ignore `stream` and answer with the whole completion as JSON. This turns it into a stream of one
+ * chunk.
  *
  * @param asked the body of the request
  * @returns the response itself, unless it is such a completion
@@ -10,7 +11,7 @@ export async function streamOfCompletion(response: Response, asked: unknown): Pr
   const text = await response.text();
   const chunk = chunkOf(text);
   const headers = new Headers(response.headers);
-  // They describe the body as it was sent.
+  // These headers describe the original body.
   for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name);
   if (chunk === null) return new Response(text, { status: response.status, headers });
   headers.set('content-type', 'text/event-stream');
@@ -29,7 +30,7 @@ interface Choice {
   [member: string]: unknown;
 }
 
-/** Null if the text is no completion. */
+/** Null if the text is not a completion. */
 function chunkOf(text: string): object | null {
   const completion = parsed(text);
   const choices = (completion as { choices?: unknown } | null)?.choices;

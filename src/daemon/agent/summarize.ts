@@ -6,20 +6,20 @@ import { BudgetExhausted, meteredModel } from './metered-model.ts';
 import type { Model } from './model.ts';
 import { modelFailure } from './model-failure.ts';
 
-/** Of each message and reply, the model is given so much, characters. */
+/** Maximum length of each message and reply that the model is given, characters. */
 const TEXT_MAX = 4000;
 const CHARACTERS_PER_WORD = 8;
 
 interface SummarySettings {
   temperature: number | undefined;
   maxOutputTokens: number | undefined;
-  /** What the model is given of the exchanges, the newest first. */
+  /** Maximum size of the exchanges that the model is given, newest first. */
   tokens: number;
 }
 
 /**
- * Has the model sum up exchanges, together with the summary of those before them. One try: a summary that fails is made
- * later. Rejects with a coded failure.
+ * Has the model summarize exchanges, together with the summary of the exchanges before them. Tries only once: a summary
+ * that fails is made later. Rejects with a coded failure.
  */
 export async function summarize(
   model: Model,

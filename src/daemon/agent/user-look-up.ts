@@ -3,8 +3,8 @@ type Fields = Record<string, unknown>;
 /** What `get_user` answers when the look-up went through. */
 export type UserLookUp =
   | { user: Fields; sign_in_needed?: false }
-  /** Several match, and none by that very address. */
+  /** Several users match, but none of them has exactly this address. */
   | { users: Fields[]; sign_in_needed?: false }
   | { found: false; sign_in_needed?: false; message: string }
-  /** There was no user's token: `user` holds public fields at most. */
+  /** There was no user token: `user` has public fields at most. */
   | { sign_in_needed: true; message: string; user?: Fields };

@@ -18,7 +18,7 @@ export class ConfigNode {
     this.#problems = problems;
   }
 
-  /** The node of the whole value. Problems with it and everything below it go into `problems`. */
+  /** The node of the whole value. Its problems, and those of all nodes below it, are added to `problems`. */
   static of(file: StructuredValue, problems: SettingProblem[]): ConfigNode {
     return new ConfigNode(file.value, [file.key], file, problems);
   }
@@ -39,17 +39,17 @@ export class ConfigNode {
     return this.#file.folder;
   }
 
-  /** Nothing was written. An empty value counts as nothing. */
+  /** Whether there is no value. An empty value counts as none. */
   get isAbsent(): boolean {
     return this.value === undefined || this.value === null;
   }
 
-  /** Reports a problem. The value is not part of it: it may be a secret. */
+  /** Reports a problem without the value, which may be a secret. */
   refuse(problem: string, right: string): undefined {
     this.#problems.push({ setting: this.setting, value: null, source: this.source, problem, right });
   }
 
-  /** Reports a problem together with the value. Not for what may be a secret. */
+  /** Reports a problem with the value. Not for values that may be secrets. */
   refuseValue(problem: string, right: string): undefined {
     const { setting, source } = this;
     this.#problems.push({ setting, value: shown({}, this.value), source, problem, right });

@@ -38,30 +38,30 @@ export interface Configuration {
   settings: Settings;
   /** The active channels. */
   channels: readonly ConfiguredChannel[];
-  /** Names of all channels that there are, active or not. */
+  /** Names of all available channels, active or not. */
   available: readonly string[];
   /** The sources of tools, in the order of the configuration file. */
   tools: readonly SourceEntry[];
-  /** The texts that people read and no agent wrote. */
+  /** Texts for people that no agent wrote. */
   texts: Texts;
   /** Every setting of the daemon, of all channels, and the secrets of tool sources, in the order of their records. */
   effective: readonly EffectiveSetting[];
-  /** What is allowed, but hardly ever meant; said at each start. */
+  /** Warnings about settings that are allowed but rarely intended; logged at each start. */
   warnings: readonly string[];
   /** `NODE_ENV`, `production` and `staging` in lower case; empty if it is not set. */
   environment: string;
 }
 
-/** The configuration as far as it goes, with all that is wrong with it: for those who look at a broken one. */
+/** The configuration as far as it can be read, with all its problems: for commands that examine a broken one. */
 export interface Inspection extends Omit<Configuration, 'settings'> {
-  /** All plugins that there are, active or not. */
+  /** All available plugins, active or not. */
   plugins: readonly ChannelPlugin[];
-  /** Where each of them came from, and what is wrong with those that do not fit. */
+  /** The origin of each plugin, and the problems of plugins that do not fit. */
   loaded: LoadedPlugins;
   problems: readonly SettingProblem[];
 }
 
-/** What a command needs the settings for: nothing else in them can make it fail. */
+/** The purpose for which a command needs settings. Problems of other settings do not make the command fail. */
 export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link' | 'memory' | 'person';
 
 const STORE: readonly (keyof Settings)[] = [
@@ -89,12 +89,12 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
 
-/** `NODE_ENV` as in `Configuration.environment`, from any source. Looks at nothing else. */
+/** `NODE_ENV` as in `Configuration.environment`, from any source. Reads nothing else. */
 export async function environmentAt(place: Place): Promise<string> {
   return environmentOf(await readSources(place));
 }
 
-/** Are these the settings of a daemon in production or staging, or of one that `serve` would start? */
+/** Whether these are the settings of a daemon in production or staging, or of a daemon that `serve` would start. */
 export async function isDaemonAt(place: Place): Promise<boolean> {
   const sources = await readSources(place);
   return GUARDED.includes(environmentOf(sources)) || given(sources, 'JWT_ALGORITHM') !== undefined;
@@ -110,12 +110,12 @@ export async function configure(place: Place): Promise<Configuration> {
   return { ...found, settings: settingsOf(found.effective) };
 }
 
-/** All plugins that there are, active or not, with what is wrong with those that do not fit. */
+/** All available plugins, active or not, with the problems of plugins that do not fit. */
 export async function pluginsAt(place: Place): Promise<LoadedPlugins> {
   return loadFrom(await readSources(place), place);
 }
 
-/** As `configure`, but what is wrong is told beside what is right. Never throws for it. */
+/** Like `configure`, but returns the problems in addition to the valid part. Never throws because of problems. */
 export async function inspectConfiguration(place: Place): Promise<Inspection> {
   const written = await readSources(place);
   const platforms = readPlatforms(written, place);
@@ -176,7 +176,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     ...activation.problems,
     ...unknown.problems,
   ];
-  // While something is wrong with the channels, that none is active says nothing.
+  // If there are problems with the channels, it is not worth a warning that none is active.
   if (activation.channels.length === 0 && problems.length === 0) look.warn(noChannel(loaded));
   return {
     channels: activation.channels,
@@ -198,8 +198,8 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
 }
 
 /**
- * The daemon's own settings for a command that needs only some of them; no plugin is loaded. Those that the
- * purpose does not need are at their default, or undefined, where what came for them is wrong or missing.
+ * The daemon's own settings for a command that needs only some of them; no plugin is loaded. A wrong or missing setting
+ * that the purpose does not need has its default, or is undefined.
  * @throws ConfigurationError with all problems of the settings that the purpose needs.
  */
 export async function configureCore({ purpose, ...place }: Place & { purpose: Purpose }): Promise<Settings> {
@@ -232,7 +232,7 @@ function orDefault(setting: EffectiveSetting): EffectiveSetting {
   return setting.value === undefined ? { ...setting, value: setting.record.default } : setting;
 }
 
-/** Of a configuration without problems. Complete, since everything was checked: what must be there is. */
+/** The settings of a configuration without problems. They are complete, since required settings were checked. */
 export function settingsOf(effective: readonly EffectiveSetting[]): Settings {
   const own = new Set<string>(SETTINGS.map(({ name }) => name));
   return Object.fromEntries(
@@ -240,7 +240,7 @@ export function settingsOf(effective: readonly EffectiveSetting[]): Settings {
   ) as unknown as Settings;
 }
 
-/** Looked at before all others, as it says which plugins to look for. What is wrong with it is told later. */
+/** Read before all other settings, because it says which plugins to load. Its problems are reported later. */
 function readPlatforms(sources: Sources, { cwd }: Place) {
   const record = SETTINGS.find(({ name }) => name === 'MESSAGING_PLATFORMS');
   const came = given(sources, 'MESSAGING_PLATFORMS');
@@ -250,14 +250,14 @@ function readPlatforms(sources: Sources, { cwd }: Place) {
   return { items: reading.value as readonly string[], folder, source: came.source };
 }
 
-/** `NODE_ENV`, from the environment or `.env`: no setting, since it also steers what is no part of agentd. */
+/** `NODE_ENV`, from the environment or `.env`. It is not a setting, since it also affects other programs. */
 function environmentOf({ layers }: Sources): string {
   const layer = layers.find(
     ({ kind, values }) => (kind === 'environment' || kind === 'env-file') && !isBlank(values.get('NODE_ENV')),
   );
   const named = String(layer?.values.get('NODE_ENV') ?? '').trim();
   const lower = named.toLowerCase();
-  // It fails closed: PRODUCTION is production, but only the exact words switch checks off.
+  // Fails closed: `PRODUCTION` counts as `production`, but only the exact words switch checks off.
   return GUARDED.includes(lower) ? lower : named;
 }
 

@@ -30,8 +30,8 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Checks the settings of agentd-telemetry(7). Other programs read the same variables, so they are checked only if traces
- * are exported.
+ * Checks the settings of agentd-telemetry(7). They are checked only if traces are exported, since other programs read
+ * the same variables.
  */
 export function checkTelemetrySettings(look: Examination): void {
   const exports = exportsTraces({

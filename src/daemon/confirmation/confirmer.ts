@@ -8,8 +8,8 @@ interface Acting {
 }
 
 /**
- * Who must confirm the actions of a message: the person whom it acts for, else the platform's verified user. Null: an
- * anonymous web client, of whom nothing is known. The two forms never meet: the key of a person begins with `[`.
+ * Who must confirm the actions of a message: the person whom it acts for, or else the platform's verified user. Null
+ * for an anonymous web client. The two kinds of ids are never equal: the key of a person begins with `[`.
  */
 export function confirmerOf({ principal, channel, message }: Acting): string | null {
   if (principal.person !== null) return principal.person;

@@ -5,15 +5,15 @@ import type { Action } from '../store/actions.ts';
 export interface AnswerFacts {
   /** What the message says: a word of the list or a button, or anything else. */
   says: 'confirm' | 'decline' | 'other';
-  /** It names the action by its id: a button. False: a word, or anything else. */
+  /** It names the action by its id, as a button does. False for a word, or anything else. */
   names_action: boolean;
   /** The channel user. */
   user_id: string;
-  /** Who confirms the actions of this message (`confirmerOf`); null: an anonymous web client. */
+  /** Who confirms the actions of this message (`confirmerOf`); null for an anonymous web client. */
   confirmer: string | null;
-  /** The person whom the message acts for; null: nobody. */
+  /** The person whom the message acts for; null if there is none. */
   person: PersonKey | null;
-  /** A valid token came with the message, or the link of its sender has one. A stored context is none. */
+  /** A valid token came with the message, or the link of its sender has one. A stored context does not count. */
   has_token: boolean;
   /** The message says that the person signs out. */
   signs_out: boolean;
@@ -28,17 +28,17 @@ export type AnswerVerdict =
   | 'left'
   | 'confirmed'
   | 'declined'
-  /** It answers, but without a usable token. The action goes on waiting. */
+  /** It is an answer, but without a usable token. The action keeps waiting. */
   | 'sign_in'
-  /** The person signed in or out since. */
+  /** The person has signed in or out since the question. */
   | 'withdrawn'
-  /** The button of somebody else. */
+  /** The button belongs to somebody else's action. */
   | 'foreign';
 
 /**
  * What a message means for a pending action of its session (agentd-agent(7), "Confirmation"). Channel user and person
- * must both be the ones that asked. A word counts only if its message was accepted after the question had left; a button
- * could not be pressed before.
+ * must both be those of the message that asked for the action. A word counts only if its message was accepted after the
+ * question was sent; a button cannot be pressed earlier.
  */
 export function judgeAnswer(
   action: Pick<Action, 'user_id' | 'principal' | 'asked_at'>,
@@ -48,10 +48,11 @@ export function judgeAnswer(
     return facts.names_action ? 'foreign' : 'left';
   if (facts.signs_out) return 'withdrawn';
   if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';
-  // Of the same millisecond: a platform's message was stored after the question was noted as sent.
+  // If both happened in the same millisecond, the answer came later: it was stored after the question was noted as
+  // sent.
   const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
   if (!isSeen) return 'left';
-  // Nobody is known by now: the sign-in has expired, or no token came.
+  // The sender is not known any more: the sign-in has expired, or no token came.
   if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';
   if (facts.says !== 'confirm') return 'declined';
   return facts.person !== null && !facts.has_token ? 'sign_in' : 'confirmed';

@@ -1,19 +1,21 @@
 import { domainToASCII } from 'node:url';
 
-/** Characters that cannot be seen, that reorder the text around them, and spaces that look like none or like one. */
+/**
+ * Characters that are invisible or reorder the text around them, and spaces that look like a normal space or like none.
+ */
 const HIDDEN =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<= ) /gu;
 const NON_ASCII = /[^\x00-\x7f]/gu;
 
-/** A character of a host name, or one that becomes one. */
+/** A character of a host name, or one that is normalized to one. */
 const LETTER = String.raw`(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_-]`;
 const LABEL = `(?:${LETTER})+`;
 const DOT = String.raw`[.\u3002\uff0e\uff61]`;
 const HOSTS: readonly RegExp[] = [
   // Behind `//` and `@`, a single label is a host name, too.
   `(?<=//|@)${LABEL}(?:${DOT}${LABEL})*`,
-  // `。` also ends a sentence: it is a dot of a host name only if a Latin word follows without a space. It begins at the
-  // first label: a search that begins at each label would read a long text once for each of them.
+  // `。` also ends a sentence: it is a dot of a host name only if a Latin word follows without a space. A match begins
+  // at the first label: if it could begin at any label, a long text would be scanned once for each.
   String.raw`(?<![\p{L}\p{M}\p{N}_-])(?<!${LETTER}${DOT})${LABEL}(?:${DOT}${LABEL})*\u3002[A-Za-z]{2,63}(?![\p{L}\p{M}\p{N}])`,
   String.raw`(?<![\p{L}\p{M}\p{N}_-])${LABEL}(?:[.\uff0e\uff61]${LABEL})+`,
 ].map((source) => new RegExp(source, 'gu'));
@@ -33,8 +35,8 @@ export function shownName(name: string): string {
 }
 
 /**
- * A text on one line with nothing hidden in it. Host names are in ASCII form, which shows letters of another script that
- * look like Latin ones.
+ * A text on one line with nothing hidden in it. Host names are in ASCII form, which exposes letters of other scripts
+ * that look like Latin ones.
  */
 export function visible(text: string): string {
   return HOSTS.reduce((shown, host) => shown.replace(host, asciiHost), text).replace(HIDDEN, escaped);

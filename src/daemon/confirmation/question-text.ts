@@ -1,7 +1,7 @@
 import type { LocalTexts } from '../texts/texts.ts';
 import { markdownQuestion, type Question } from './question.ts';
 
-/** The question as the end of a reply, in CommonMark: what is done with which arguments, and how to answer. */
+/** The question as the end of a reply, in CommonMark: the action, its arguments, and how to answer. */
 export function questionText(question: Question, texts: LocalTexts): string {
   const { action, list } = markdownQuestion(question);
   const [confirm] = texts.words('confirm');

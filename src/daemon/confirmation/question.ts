@@ -3,27 +3,27 @@ import { quoted, shownName, visible } from './plain-value.ts';
 
 /** Longest question, in characters. Nothing is shortened, so a call with a longer one is refused. */
 export const QUESTION_MAX = 3_000;
-/** Arguments with more JSON than this are not looked at in detail. */
+/** Arguments with more characters of JSON than this are not examined in detail. */
 const ARGUMENTS_MAX = 4 * QUESTION_MAX;
-/** In the place of an argument that is not given: not quoted, so that it is no value. */
+/** Shown for an argument that is not given. It has no quotes, so it cannot be mistaken for a value. */
 const LEFT_OUT = '–';
 /** Deeper values are shown as JSON. */
 const MAX_DEPTH = 16;
 
-/** The part of a tool that a person is shown. */
+/** The properties of a tool that a person is shown. */
 export interface AskedTool {
   name: string;
-  /** Null: the name is split into words. */
+  /** Null: the name, split into words, is shown. */
   title: string | null;
-  /** With `{parameter}` to be filled in. Null: the title. */
+  /** With placeholders such as `{parameter}`. Null: the title is shown. */
   summary: string | null;
 }
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** What a person is asked to confirm: every argument that the model chose is in it. Plain text. */
+/** What a person is asked to confirm, as plain text. It contains every argument that the model chose. */
 export interface Question {
-  /** What is done, on one line. */
+  /** The action, on one line. */
   readonly title: string;
   /** `name: "value"` of each argument that the title does not show. */
   readonly details: readonly string[];
@@ -31,8 +31,8 @@ export interface Question {
 
 /**
  * The question about a call. Values are quoted, on one line, with nothing hidden in them.
- * @param args those that the model chose
- * @param complete with the arguments from claims of the person, which are shown only if the summary names them
+ * @param args the arguments that the model chose
+ * @param complete the same and the arguments from claims of the person, which are shown only if the summary names them
  * @returns null if it would be too long
  */
 export function questionOf(tool: AskedTool, args: Arguments, complete: Arguments = args): Question | null {
@@ -56,7 +56,7 @@ export function questionOf(tool: AskedTool, args: Arguments, complete: Arguments
   return Array.from(plainQuestion(question)).length > QUESTION_MAX ? null : question;
 }
 
-/** The whole question as plain text: what is done, then one line for each further argument. */
+/** The whole question as plain text: the action, and one line for each further argument. */
 export function plainQuestion({ title, details }: Question): string {
   return [title, ...details].join('\n');
 }
@@ -66,7 +66,7 @@ export function questionLine({ title, details }: Question): string {
   return details.length === 0 ? title : `${title} (${details.join(', ')})`;
 }
 
-/** What is done, and the further arguments as a list, in CommonMark. */
+/** The action, and the further arguments as a list, in CommonMark. */
 export function markdownQuestion({ title, details }: Question): { action: string; list: string } {
   return {
     action: escapeMarkdown(title),
@@ -85,7 +85,9 @@ function wordsOf(name: string): string {
 
 type Path = readonly string[];
 
-/** The way to the argument of this name, else to the member that a dotted name leads to; null if there is none. */
+/**
+ * The path to the argument with this name, or else to the member that a dotted name leads to. Null if there is none.
+ */
 function pathIn(args: Arguments, name: string): Path | null {
   const paths = [[name], name.split('.')];
   return paths.find((path) => valueAt(args, path) !== undefined) ?? null;
@@ -101,7 +103,7 @@ function valueAt(args: Arguments, path: Path | null): unknown {
   return value;
 }
 
-/** One line for each value, objects and lists taken apart. */
+/** One line for each value; objects and lists are split into their members. */
 function leavesOf(value: unknown, path: Path, isShown: (path: Path) => boolean, label = ''): string[] {
   if (isShown(path)) return [];
   const isOpen = typeof value === 'object' && value !== null && path.length < MAX_DEPTH;

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { StructuredValue } from '../settings/sources.ts';
 import { sampleTools } from './sample-document.ts';
 
-/** The OpenAPI document of the sample API. It is in `.agentd/` while `serve --dev` uses that API. */
+/** The OpenAPI document of the sample API. The file is in `.agentd/` while `serve --dev` uses that API. */
 export const DOCUMENT_FILE = 'shop.openapi.json';
 
-/** The tools that `serve --dev` has in this folder, for a command in a second terminal. Empty without the sample API. */
+/** The tools of `serve --dev` in this folder, for a command in a second terminal. Empty without the sample API. */
 export function keptSampleTools(folder: string): StructuredValue[] {
   return existsSync(join(folder, DOCUMENT_FILE)) ? [sampleTools(folder, `./${DOCUMENT_FILE}`)] : [];
 }

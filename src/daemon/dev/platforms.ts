@@ -6,28 +6,28 @@ import { loadSimulator } from '../plugin/load-simulator.ts';
 import type { EffectiveSetting } from '../settings/check.ts';
 import { DEV_SOURCE } from '../settings/sources.ts';
 
-/** What the settings of the platforms are made from. */
+/** The input for the settings of the platforms. */
 export interface PlatformsOptions {
   plugins: readonly ChannelPlugin[];
   effective: readonly EffectiveSetting[];
-  /** What all generated secrets are derived from: as long as it stays, they do. */
+  /** All generated secrets are derived from the seed, so they stay the same as long as it does. */
   seed: string;
-  /** What an earlier run has kept, by name of the setting. */
+  /** Values that an earlier run has stored, by name of the setting. */
   kept: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * Below the ports that systems give to outgoing connections: a port of those may be taken for a moment
- * whenever `agentd simulate` wants to listen on it.
+ * Below the ports that systems use for outgoing connections, which may be taken just when `agentd simulate` wants to
+ * listen.
  */
 const PORT_MIN = 20_000;
 const PORT_MAX = 32_000;
 const TRIES = 50;
 
 /**
- * Settings with which the channels of platforms run with no account: generated secrets, and a loopback address
- * in the place of the platform's API, where `agentd simulate` stands in for it. A channel that the operator
- * has set up gets none of them: it talks to its platform.
+ * Settings with which the channels of platforms run without an account: generated secrets, and instead of the
+ * platform's API a loopback address, where `agentd simulate` simulates the platform. A channel that the operator has
+ * set up gets none of these settings: it talks to its platform.
  *
  * @throws ConfigurationError if a channel's simulator does not fit.
  */
@@ -55,7 +55,9 @@ export async function platformSettings(options: PlatformsOptions): Promise<{
   return { settings, simulated };
 }
 
-/** Has somebody given all that the channel needs? What `serve --dev` itself has given does not count. */
+/**
+ * Whether the operator has given all settings that the channel needs. Settings from `serve --dev` itself do not count.
+ */
 export function isSetUp({ settings }: ChannelPlugin, effective: readonly EffectiveSetting[]): boolean {
   const required = settings.filter((record) => record.required).map(({ name }) => name);
   const given = effective.filter(({ source }) => !['default', 'unset', DEV_SOURCE].includes(source));
@@ -80,7 +82,7 @@ async function isFree(port: number): Promise<boolean> {
   try {
     await once(server, 'listening');
   } catch {
-    // In use, or not ours to listen on: the next one is tried.
+    // The port is in use or not allowed: the next one is tried.
     return false;
   }
   server.close();

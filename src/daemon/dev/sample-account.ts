@@ -4,7 +4,7 @@ import type { Settings } from '../settings/settings.ts';
 /** The account of the service at the sample API of `serve --dev`. */
 export const API_ACCOUNT = { email: 'service@example.com', password: 'the-password-of-the-sample-api' };
 
-/** Is the business API the sample one, which is there only while `serve --dev` runs? */
+/** Whether the business API is the sample API, which exists only while `serve --dev` runs. */
 export function isSampleApi({
   API_BASE_URL,
   API_EMAIL,

@@ -6,7 +6,7 @@ import { createServer } from '../node-http.ts';
 import { SAMPLE_DOCUMENT } from './sample-document.ts';
 import { SAMPLE_PEOPLE, SAMPLE_PRODUCTS, type SampleOrder, type SamplePerson } from './sample-people.ts';
 
-/** Latest requests that are kept for the sample shop. */
+/** Maximum number of requests that are kept for the sample shop. */
 const MAX_REQUESTS = 100;
 
 export interface SampleApiOptions {
@@ -24,14 +24,14 @@ export interface SampleApi {
   close(): Promise<void>;
 }
 
-/** One request to the sample API. It never holds a token. */
+/** One request to the sample API. The record never contains a token. */
 export interface ApiRequest {
   /** 1, 2, 3, … */
   number: number;
   /** ms since the epoch */
   at: number;
   method: string;
-  /** With its query. */
+  /** Path and query. */
   path: string;
   /** The person's own credentials, the default ones, or none that are valid. */
   credentials: 'user' | 'default' | 'none';
@@ -41,9 +41,9 @@ export interface ApiRequest {
 }
 
 /**
- * A small business API on a loopback port for `serve --dev`, with three people and their orders. A person sees and changes
- * their own record, the default account sees every record and changes none, and any other caller sees none. Changes last
- * until the daemon stops.
+ * A small business API on a loopback port for `serve --dev`, with three people and their orders. A person can read and
+ * change their own record. The default account can read every record but change none. Any other caller can read none.
+ * Changes last until the daemon stops.
  */
 export async function startSampleApi(options: SampleApiOptions): Promise<SampleApi> {
   const defaultToken = randomBytes(24).toString('base64url');
@@ -82,7 +82,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   return {
     url: `http://127.0.0.1:${port}`,
     requestsAfter(last) {
-      // A page may still know a number from before a restart of the daemon. It gets all requests.
+      // A page that still has a number from before a restart of the daemon gets all requests.
       const known = last > (requests.at(-1)?.number ?? 0) ? 0 : last;
       return requests.filter(({ number }) => number > known);
     },

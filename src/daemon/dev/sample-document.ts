@@ -14,7 +14,7 @@ const json = (description: string, schema: object) => ({
   content: { 'application/json': { schema } },
 });
 
-/** The OpenAPI document of the sample API, except for its look-up of users, which the tool `get_user` knows. */
+/** The OpenAPI document of the sample API, except for its look-up of users, for which there is the tool `get_user`. */
 export const SAMPLE_DOCUMENT = {
   openapi: '3.1.0',
   info: { title: 'Babbage & Daughters', version: '1.0.0' },

@@ -4,7 +4,7 @@ import { AgentdError } from '../errors.ts';
 import type { ApiRequest } from './sample-api.ts';
 import { SAMPLE_PEOPLE } from './sample-people.ts';
 
-/** The bundled channels, from the sources and from the build alike. */
+/** The bundled channels, whether run from the sources or from the build. */
 const BUNDLED = new URL('../../../plugins/', import.meta.url);
 const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 
@@ -14,7 +14,7 @@ export interface ShopParts {
   issueToken(person_id: string): Promise<string | null>;
   /** Requests to the sample API after the one with this number. Null if `API_BASE_URL` names a real API. */
   requestsAfter(number: number): readonly ApiRequest[] | null;
-  /** What was done for a person, newest first. */
+  /** Actions for a person, newest first. */
   actionsOf(person_id: string): Promise<readonly DoneAction[]>;
 }
 
@@ -27,9 +27,9 @@ export interface DoneAction {
 }
 
 /**
- * The routes of the sample shop, a page of `serve --dev` on which a visitor signs in as a sample person. The page is
- * that of a bundled channel: the first active one whose folder has a module `shop-page` with the routes of its files.
- * Empty if no active channel has one.
+ * The routes of the sample shop, a page of `serve --dev` on which a visitor signs in as a sample person. The page
+ * belongs to a bundled channel: the first active one whose folder has a module `shop-page` with the routes of the
+ * page's files. Empty if no active channel has one.
  */
 export async function shopRoutes(channels: readonly string[], parts: ShopParts): Promise<readonly Route[]> {
   for (const channel of channels) {
@@ -79,7 +79,7 @@ function guarded(route: Route): Route {
 }
 
 /**
- * A foreign site may point a host name of its own at this address (DNS rebinding). Its pages would then have the same
+ * Another site may point one of its own host names to this address (DNS rebinding). Its pages would then have the same
  * origin as the shop, and could fetch tokens. A host name that is not an address can only be `localhost`.
  */
 function refuseForeignNames({ headers }: ChannelRequest): void {

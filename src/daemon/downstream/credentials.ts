@@ -12,10 +12,10 @@ import type { JwtContext, Session } from '../session/session.ts';
 /** Whose credentials the calls of a tool carry (agentd-agent(7), "Credentials"). */
 export type CredentialPolicy = 'user-or-default' | 'user' | 'default' | 'none' | 'exchange';
 
-/** All claims of a person's token, as they came; `sub` and `email` were validated. */
+/** All claims of a person's token, unchanged; `sub` and `email` were validated. */
 export type PersonClaims = Pick<Claims, 'sub' | 'email'> & UntrustedObject;
 
-/** The token of the person whom a message acts for. If there is none that can be used: why. */
+/** The token of the person for whom a message acts, or why there is no usable token. */
 export type CredentialChoice =
   | { use: 'user'; token: Secret; claims: PersonClaims }
   | { use: 'default'; reason: string };
@@ -27,7 +27,10 @@ export interface CredentialSources {
   log: Pick<Log, 'info' | 'warn'>;
 }
 
-/** What a call does without the person's token, for the log. A policy that asks for no such token logs nothing. */
+/**
+ * What a call does without the person's token, for the log. Nothing is logged for a policy that does not use the
+ * person's token.
+ */
 const INSTEAD: Readonly<Record<CredentialPolicy, string | null>> = {
   'user-or-default': 'tool uses default credentials',
   user: 'tool needs sign-in',
@@ -37,12 +40,12 @@ const INSTEAD: Readonly<Record<CredentialPolicy, string | null>> = {
 };
 
 /**
- * The documented choice of credentials for a tool (agentd-api(7), "How the credentials are chosen"), in its order, and
- * one check that keeps one person's token out of another's message: the stored context must be that of the person and
- * the channel user whom this message acts for. The token was validated when it was stored. Only its expiry is checked
- * again, since a message may have waited.
+ * The documented choice of credentials for a tool (agentd-api(7), "How the credentials are chosen"), in the documented
+ * order. One more check keeps one person's token out of another person's message: the stored context must belong to the
+ * person and the channel user for whom this message acts. The token was validated when it was stored. Only its expiry
+ * is checked again, since a message may have waited.
  *
- * Never rejects: if anything is wrong there is no person's token, so the call can reach less.
+ * Never rejects: if anything is wrong, the person's token is not used, so the call has fewer rights.
  */
 export async function chooseCredentials(
   context: RequestContext | undefined,
@@ -84,7 +87,7 @@ export async function chooseCredentials(
   }
 }
 
-/** As the token has them: a claim that binds a parameter must not be made a text of. */
+/** The claims exactly as in the token: a claim that binds a parameter must not be converted to a text. */
 function claimsOf(token: string, { user_id, email }: JwtContext): PersonClaims {
   return Object.freeze({ sub: user_id, ...decodePayload(token), email });
 }

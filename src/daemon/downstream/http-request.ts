@@ -3,12 +3,12 @@ import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { TimeLimit } from '../time-limit.ts';
 
-/** A free connection is closed after this time, ms: sooner than most servers close it. */
+/** An idle connection is closed after this time, ms: sooner than most servers close it. */
 const IDLE_MS = 4_000;
-/** Free connections that are kept to one origin. */
+/** Maximum number of idle connections that are kept to one origin. */
 const IDLE_MAX = 64;
 
-/** Loaded with the first request: an import would cost each start its time, also if no API is called. */
+/** Loaded with the first request: an import would slow down each start, even if no API is called. */
 let clients: ReturnType<typeof createClients> | undefined;
 
 function createClients() {
@@ -29,10 +29,10 @@ function createClients() {
 export interface HttpRequest {
   method: string;
   headers: Readonly<Record<string, string>>;
-  /** Undefined: none. */
+  /** Undefined if there is none. */
   body: string | undefined;
   limit: Pick<TimeLimit, 'onEnd'>;
-  /** A longer body is not read, in bytes after decompression. */
+  /** Maximum size of the body of the answer, in bytes after decompression. */
   maxBytes: number;
 }
 
@@ -53,20 +53,20 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * One HTTP request over a kept connection. It follows no redirect. Node's own client takes half the time of `fetch`.
- * Rejects with the error of the connection, with BodyTooLong, or with the reason of the limit.
+ * One HTTP request over a kept connection. It does not follow redirects. Node's own client takes half the time of
+ * `fetch`. Rejects with the error of the connection, with BodyTooLong, or with the reason of the limit.
  */
 export async function httpRequest(url: URL, request: HttpRequest): Promise<HttpResponse> {
   try {
     return await attempt(url, request);
   } catch (error) {
-    // The server closed the kept connection just as the request was sent.
+    // If the server closed the kept connection just as the request was sent, a read is repeated.
     if (!(error instanceof ConnectionClosed) || !['GET', 'HEAD'].includes(request.method)) throw error;
     return attempt(url, request);
   }
 }
 
-/** A kept connection broke before any byte of an answer had come. */
+/** A kept connection broke before any byte of an answer had arrived. */
 class ConnectionClosed extends Error {}
 
 function attempt(url: URL, { method, headers, body, limit, maxBytes }: HttpRequest): Promise<HttpResponse> {
@@ -103,7 +103,7 @@ function attempt(url: URL, { method, headers, body, limit, maxBytes }: HttpReque
   });
 }
 
-/** Node makes the same of a URL, at several times the cost. */
+/** The same options as Node makes from a URL, at a fraction of the cost. */
 function addressOf({ protocol, hostname, port, pathname, search }: URL): RequestOptions {
   return {
     protocol,
@@ -117,7 +117,7 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
   const body = decoded(response);
   const chunks: Buffer[] = [];
   let size = 0;
-  // Events, since an iterator costs as much as the rest of reading.
+  // Uses events, since an iterator would cost as much as the rest of reading.
   return new Promise((resolve, reject) => {
     let isRead = false;
     body.on('data', (chunk: Buffer) => {
@@ -132,13 +132,13 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
     });
     body.on('error', reject);
     body.on('close', () => {
-      // An error costs its stack, and most answers end before they close.
+      // Creating an error is expensive because of its stack, and most answers end before they close.
       if (!isRead) reject(new Error('the answer broke off'));
     });
   });
 }
 
-/** Some servers compress what nobody asked them to. */
+/** Some servers compress answers without being asked to. */
 function decoded(response: IncomingMessage): Readable {
   const decoders: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
     gzip: createGunzip,

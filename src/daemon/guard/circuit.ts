@@ -1,8 +1,8 @@
 import type { BlockedByCircuit, Circuit } from './verdict.ts';
 
 /**
- * A circuit as it counts now, by the store's clock. Circuits are opened in the past: if this one was opened later than
- * now, the clock was set back, and it counts as opened now. It is null if it was opened further ahead than it is long.
+ * The circuit as it applies now, by the store's clock. If it was opened later than now, the clock was set back, and it
+ * counts as opened now. Null if it was opened further in the future than it lasts.
  */
 export function circuitAt(circuit: Circuit | null, now: number): Circuit | null {
   if (circuit === null || circuit.opened_at <= now) return circuit;
@@ -16,12 +16,12 @@ export function circuitAt(circuit: Circuit | null, now: number): Circuit | null 
   };
 }
 
-/** Whether the circuit blocks a message that was sent then. */
+/** Whether the circuit blocks a message that was sent at `at`. */
 export function blocksAt({ covers_from, open_until }: Circuit, at: number): boolean {
   return covers_from < at && at < open_until;
 }
 
-/** The verdict on a message that a circuit blocks; @param opened whether this message opened it. */
+/** The verdict on a message that a circuit blocks. @param opened whether this message opened the circuit. */
 export function blockedBy(
   { reason, count, max, blocked, open_until }: Circuit,
   at: number,

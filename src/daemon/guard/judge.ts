@@ -18,43 +18,43 @@ export interface MessageHit extends Hit {
   readonly text: string;
 }
 
-/** What the guard stores of a user, under the user's key. */
+/** What the guard stores about a user, under the user's key. */
 export interface GuardUserState {
-  /** As the user was named last: one person may have several names on a channel, and several addresses. */
+  /** The names in the latest message: one person may have several names on a channel, and several addresses. */
   readonly user: Omit<GuardUser, 'key'>;
-  /** The circuit that was opened last, open or not. */
+  /** The circuit that was opened last, even if it is closed by now. */
   readonly circuit: Circuit | null;
   readonly messages: Hits<MessageHit>;
 }
 
-/** Everything that the verdict on a message depends on. Null: not stored, or expired. */
+/** Everything that the verdict on a message depends on. A part is null if it is not stored, or has expired. */
 export interface GuardState {
-  /** The first verdict on this message, by its platform and id. */
+  /** The first verdict on this message, found by its platform and id. */
   readonly verdict: GuardVerdict | null;
   readonly user: GuardUserState | null;
-  /** `ends_at` is the end of the session if that is stored, else the end of the count. */
+  /** `ends_at` is the end of the session if the session is stored, or else the end of the count. */
   readonly turns: SessionTurns | null;
 }
 
 export interface Judgement {
   verdict: GuardVerdict;
   /**
-   * The state after the message. A part that did not change is the same object as before. If a count was found, and
-   * its `ends_at` comes out earlier than the end of the session, the session ends then, too.
+   * The state after the message. A part that did not change is the same object as before. If a count was found, and the
+   * new `ends_at` is earlier than the end of the session, the session also ends at `ends_at`.
    */
   state: GuardState;
-  /** Set if `user` changed by nothing but this message (`addMessage`), so that a log can store it alone. */
+  /** Set if this message is the only change of `user` (`addMessage`), so that a log needs to store only the message. */
   added: AddedHit<MessageHit> | null;
-  /** How long the state of the user is stored at least. */
+  /** Until when the state of the user must be stored, at least. */
   user_expires_at: number;
 }
 
 /**
- * The verdict on a message, and what it changes (agentd-message(7), "Loop guard"): first verdict of a repeated message,
- * open circuit, burst, repetition, turns, in this order. Backends call it in one atomic step with reading and writing
- * the state. A message that passes, or is over the turn limit, counts as a message of its user. One that a circuit
- * blocks counts in no window, and opening a circuit empties the windows: a message after the cooldown passes, as
- * `Retry-After` promises.
+ * The verdict on a message, and what it changes (agentd-message(7), "Loop guard"): the first verdict of a repeated
+ * message, open circuit, burst, repetition, turns, in this order. Backends read the state, call this function and write
+ * the state in one atomic step. A message that passes, or is over the turn limit, counts as a message of its user. A
+ * message that a circuit blocks counts in no window, and opening a circuit empties the windows: a message after the
+ * cooldown passes, as `Retry-After` promises.
  * @param now by the store's clock.
  */
 export function judge(
@@ -97,7 +97,7 @@ export function judge(
       covers_from: at - of_ms,
       blocked: 1,
     };
-    // A burst of long ago may be reported late: it does not end the cooldown of a newer one.
+    // An old burst may be reported late. It does not end the cooldown of a newer one.
     const isNewest = circuit === null || circuit.open_until <= opened.open_until;
     const verdict = blockedBy(opened, at, isNewest);
     return judged(verdict, { user: isNewest ? { ...user, circuit: opened, messages: hitsOf() } : user });
@@ -118,7 +118,7 @@ export function addMessage(state: GuardUserState, added: AddedHit<MessageHit>): 
   return { ...state, messages: addHit(state.messages, added) };
 }
 
-/** The state of a user as it counts now, named as now; the same object if nothing changes. */
+/** The state of a user as it counts now, with the current names. The same object if nothing changes. */
 function userAt(
   found: GuardUserState | null,
   { key: _, ...user }: GuardUser,
@@ -138,7 +138,7 @@ function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {
   );
 }
 
-/** Counts a message in its session. A count never lives longer than a session that is used now. */
+/** Counts a message in its session. A count never lasts longer than a session would that is used now. */
 function judgeTurn(
   found: SessionTurns | null,
   counts: Pick<Passed, 'messages' | 'equal_texts'>,
@@ -155,7 +155,7 @@ function judgeTurn(
       verdict: { allowed: false, reason: 'turn_limit', first: blocked === 0, ...after },
     };
   }
-  // If the limit was raised, the session goes on, and reaching the new limit is news again.
+  // If the limit was raised, the session continues, and the first block at the new limit is reported again.
   const after = { turns: turns + 1, blocked: 0, max, ends_at };
   return { turns: after, verdict: { allowed: true, ...counts, turns: after.turns } };
 }

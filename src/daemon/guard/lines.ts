@@ -2,7 +2,7 @@ import { wordOf } from '../printable.ts';
 import { shortId } from '../session/ids.ts';
 import type { BlockedByCircuit, BlockedByTurnLimit, GuardUser } from './verdict.ts';
 
-// The documented log lines (agentd-message(7), "Log lines of the guard"): their form is what people search for.
+// The documented log lines (agentd-message(7), "Log lines of the guard"): people search for their exact form.
 
 type Named = Pick<GuardUser, 'platform' | 'user_id'>;
 

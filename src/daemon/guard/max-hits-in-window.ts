@@ -1,6 +1,6 @@
 /**
- * The most hits that any one window holds together with a hit at `at`, that hit included.
- * @param times of the other hits, ascending, all less than a window away from `at`; ms.
+ * The maximum number of hits in any window that contains a hit at `at`, including that hit.
+ * @param times the times of the other hits in ascending order, all less than a window away from `at`; ms.
  * @param window_ms a window holds hits that are less than this apart.
  */
 export function maxHitsInWindow(times: readonly number[], at: number, window_ms: number): number {

@@ -12,7 +12,8 @@ export function tell(
   request_id: string,
   log: Pick<Log, 'debug' | 'info' | 'warn'>,
 ): void {
-  // The inbox logs the repeat of a message that passed, if it has the message: it may have been lost in between.
+  // The repeat of a message that passed is logged by the inbox, if it has the message: the message may have been lost
+  // before it was stored.
   if (verdict.allowed) return;
   if (verdict.repeated) {
     if (message_id !== null) log.info({ request_id }, duplicateLine(user, message_id));

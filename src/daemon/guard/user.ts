@@ -3,9 +3,9 @@ import type { GuardUser } from './verdict.ts';
 
 /**
  * The user whose messages are counted together (agentd-message(7), "Loop guard"). If the platform verifies the sender,
- * it is the platform's user. Else it is the person of a valid token; without one it is client address and `user_id`
- * together, so that nobody can lock out another by claiming their id.
- * Keys are JSON, so that no choice of ids makes two users one, and no key is a prefix of another.
+ * it is the platform's user. Otherwise it is the person of a valid token or, without one, client address and `user_id`
+ * together, so that nobody can lock out somebody else by claiming their id. Keys are JSON, so that two users never
+ * share a key, whatever their ids are, and no key is a prefix of another.
  */
 export function guardUser(sender: {
   platform: string;
@@ -17,7 +17,7 @@ export function guardUser(sender: {
   return { ...sender, key: JSON.stringify([sender.platform, ...senderKey(sender)]) };
 }
 
-/** The key of a user without the platform: web channels share a user's Idempotency-Keys. */
+/** The key of a user, without the platform, because web channels share a user's Idempotency-Keys. */
 export function senderKey({
   user_id,
   person,

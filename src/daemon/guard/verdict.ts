@@ -1,28 +1,28 @@
 import type { PersonKey } from '../identity/identity.ts';
 
-/** The sender as the guard knows them (agentd-message(7), "Loop guard"); made by `guardUser`. */
+/** The sender as the guard identifies them (agentd-message(7), "Loop guard"); made by `guardUser`. */
 export interface GuardUser {
-  /** The key of their windows and circuit. */
+  /** The key of the sender's windows and circuit. */
   key: string;
   platform: string;
-  /** Their id on the channel. */
+  /** The sender's id on the channel. */
   user_id: string;
-  /** Of a valid token. */
+  /** The person of a valid token. */
   person: PersonKey | null;
-  /** The client address if the sender is known by that and the `user_id` alone. */
+  /** The client address, if only that and the `user_id` identify the sender. */
   address: string | null;
 }
 
 /** The parts of a message that the guard reads. */
 export interface GuardedMessage {
   user: GuardUser;
-  /** Its tag: the id that the session began with (`tagOf`). */
+  /** The tag of the session: the id that it began with (`tagOf`). */
   session_id: string;
   /** The hash of the text (`textHash`). The text itself is not stored. */
   text: string;
-  /** The platform's id: its first verdict is valid for 7 days. Null: each check is a new message. */
+  /** The platform's id, under which the first verdict is valid for 7 days. Null: each check counts as a new message. */
   message_id: string | null;
-  /** When the platform says it was sent, ms since the epoch; null: now, by the store's clock. */
+  /** When the message was sent according to the platform, ms since the epoch. Null: now, by the store's clock. */
   sent_at: number | null;
 }
 
@@ -35,11 +35,11 @@ export interface GuardLimits {
   /** This many equal texts within the window open the circuit; at least 2. */
   repeat_threshold: number;
   repeat_window_ms: number;
-  /** SESSION_TTL_SECONDS: how long the count of a session lives that is not stored yet. */
+  /** SESSION_TTL_SECONDS: how long a count lasts if its session is not stored yet. */
   session_ttl_ms: number;
 }
 
-/** The verdict on a message. `repeated`: it was given before, and nothing was counted now. */
+/** The verdict on a message. `repeated`: the verdict was given before, and nothing was counted this time. */
 export type GuardVerdict = { repeated: boolean } & (Passed | BlockedByCircuit | BlockedByTurnLimit);
 
 /** The message passed. All counts include it. */
@@ -56,9 +56,9 @@ export interface Passed {
 export interface BlockedByCircuit {
   allowed: false;
   reason: CircuitReason;
-  /** This very message opened the circuit. */
+  /** This message opened the circuit. */
   opened: boolean;
-  /** The count that opened it, more than the `max` that pass. */
+  /** The count that opened the circuit: more than `max`, which would pass. */
   count: number;
   max: number;
   /** Messages that this circuit has blocked, this one included. */
@@ -70,12 +70,12 @@ export interface BlockedByCircuit {
 export interface BlockedByTurnLimit {
   allowed: false;
   reason: 'turn_limit';
-  /** The first message of the session that is blocked. */
+  /** This is the first blocked message of the session. */
   first: boolean;
   turns: number;
   max: number;
   blocked: number;
-  /** When the session ends without further messages, ms since the epoch. */
+  /** When the session ends if no more messages come, ms since the epoch. */
   ends_at: number;
 }
 
@@ -83,7 +83,7 @@ export interface BlockedByTurnLimit {
 export interface SessionTurns {
   turns: number;
   blocked: number;
-  /** The limit when they were counted. */
+  /** The limit at the time of the count. */
   max: number;
   /** ms since the epoch. */
   ends_at: number;
@@ -91,14 +91,20 @@ export interface SessionTurns {
 
 export type CircuitReason = 'rate_limit' | 'repetition';
 
-/** While it is open, it blocks every message of its user. Its times are those of messages, ms since the epoch. */
+/**
+ * While a circuit is open, it blocks every message of its user. Its times are compared with those of messages, ms since
+ * the epoch.
+ */
 export interface Circuit {
   reason: CircuitReason;
   count: number;
   max: number;
   opened_at: number;
   open_until: number;
-  /** It also blocks messages that were sent after this and arrive late: they belong to the burst that opened it. */
+  /**
+   * The circuit also blocks messages that were sent after this time and arrive late: they belong to the burst that
+   * opened it.
+   */
   covers_from: number;
   blocked: number;
 }

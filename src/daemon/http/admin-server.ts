@@ -15,9 +15,9 @@ import { respond } from './respond.ts';
 import { createRouter, findRoute, routeOf } from './router.ts';
 import { securityHeaders } from './security-headers.ts';
 
-/** When a probe may ask again whether the daemon is ready, seconds. */
+/** Seconds after which a probe may ask again whether the daemon is ready. */
 const RETRY_AFTER_SECONDS = 1;
-/** Probes take no body. */
+/** Probes have no body. */
 const NO_BODY = new Uint8Array();
 
 export interface AdminServer {
@@ -28,8 +28,8 @@ export interface AdminServer {
 }
 
 /**
- * The listener of ADMIN_LISTEN: probes of an orchestrator or load balancer, `/live` as long as the process answers,
- * `/ready` as long as it should get requests; and `/metrics`. It is never the public one.
+ * The listener of ADMIN_LISTEN, which is never the public one. It answers probes of an orchestrator or load balancer:
+ * `/live` as long as the process runs, `/ready` as long as it should get requests. It also serves `/metrics`.
  */
 export function createAdminServer(
   readiness: Readiness,

@@ -1,7 +1,7 @@
 import type { Middleware } from './exchange.ts';
 import { respond, type StreamParts } from './respond.ts';
 
-/** Last of the middleware: the route's handler, and its response. */
+/** The last middleware: calls the route's handler and sends its response. */
 export function answer(parts: StreamParts): Middleware {
   return async (ctx) => {
     const { route, request, bodyProblem } = ctx.state;

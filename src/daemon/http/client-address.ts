@@ -1,13 +1,13 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 /**
- * The address that limits are counted for: an IPv4 address, or the /64 of an IPv6 one, since a client has at least that
- * many to choose from (agentd-service(7), "Rate limit").
+ * The address that limits are counted for: an IPv4 address, or the /64 network of an IPv6 address, since a client can
+ * use any address in its network (agentd-service(7), "Rate limit").
  *
- * Every trusted proxy appends the address that it was called from, so the client is the entry `hops` from the
- * right; all to the left of it may be made up. An entry that is no address ends the search: what stands left
- * of it was not written by a proxy of ours.
- * @param socket address of the other end; undefined once it has gone
+ * Every trusted proxy appends the address that called it, so the client is the entry `hops` from the right. Entries to
+ * the left of it may be forged. An entry that is not an address ends the search: entries to the left of it were not
+ * written by a trusted proxy.
+ * @param socket address of the other end; undefined after it has disconnected
  * @param forwarded `X-Forwarded-For`, repeated headers joined
  * @param hops TRUST_PROXY
  */
@@ -32,7 +32,7 @@ function withoutPort(entry: string): string {
   return /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
 }
 
-/** Null if it is no address. */
+/** Null if it is not an address. */
 function networkOf(text: string): string | null {
   if (isIPv4(text)) return text;
   if (!isIPv6(text)) return null;
@@ -66,7 +66,7 @@ function numbersOf(part: string): number[] {
   });
 }
 
-/** The last 32 bits, of an IPv4-mapped address. */
+/** The last 32 bits of an IPv4-mapped address. */
 function ipv4Of(groups: readonly number[]): string {
   const [high = 0, low = 0] = groups.slice(6);
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');

@@ -25,7 +25,7 @@ export function cors(origins: readonly string[]): Middleware {
     exposeHeaders: EXPOSED,
     allowHeaders: ALLOWED,
     maxAge: MAX_AGE,
-    // The problem document is written with the headers that are set already.
+    // The problem document is sent with the headers that are already set.
     keepHeadersOnError: false,
   });
   return (ctx, next) => {
@@ -35,7 +35,7 @@ export function cors(origins: readonly string[]): Middleware {
   };
 }
 
-/** Answers with the methods of the path, and a preflight also with those that pages may use. */
+/** Answers with the methods of the path; a preflight also gets the methods that pages may use. */
 async function describeRoutes(ctx: Parameters<Middleware>[0], share: Middleware): Promise<void> {
   const routes = ctx.state.found.others();
   if (routes.length === 0) routeOf(ctx.state.found, ctx.method);

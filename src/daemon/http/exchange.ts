@@ -3,13 +3,15 @@ import type { ReceivedRequest } from './received-request.ts';
 import type { Found } from './router.ts';
 import type { MountedRoute } from './routes.ts';
 
-/** What the middleware knows of a request, beside what Koa does; each field is set by the one named. */
+/**
+ * What the middleware knows about a request in addition to Koa. Each comment names the middleware that sets the field.
+ */
 export interface Exchange {
   /** request-id */
   request_id: string;
   /** request-id; the request target up to the query, as it was sent. Koa's own getter can throw. */
   path: string;
-  /** problems; the code of what was answered, absent if nothing went wrong */
+  /** problems; the code of the problem that was answered, absent if there was none */
   problem?: string;
   /** find-route */
   found: Found;

@@ -2,8 +2,8 @@ import type { Log } from '../log.ts';
 import type { Middleware } from './exchange.ts';
 
 /**
- * `X-Forwarded-For` arrives while no proxy is trusted: one warning per start. All clients of a proxy would share
- * the limits of its address.
+ * Warns once per start if `X-Forwarded-For` arrives while no proxy is trusted. All clients of a proxy would share the
+ * limits of its address.
  */
 export function warnOfForwarded(trustProxy: number, log: Log): Middleware {
   let warned = trustProxy > 0;

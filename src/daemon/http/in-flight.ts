@@ -5,10 +5,10 @@ import { AgentdError } from '../errors.ts';
 import { discard } from './body.ts';
 import type { Middleware } from './exchange.ts';
 
-/** What a caller is told to wait, in seconds, while another daemon takes over or this one comes back. */
+/** How long a caller should wait, in seconds, until another daemon takes over or this one is back. */
 const RETRY_AFTER = 5;
 
-/** The requests that are being answered, so that a stopping daemon can wait for them, and take no more. */
+/** The requests that are being answered. A stopping daemon waits for them and accepts no more. */
 export class InFlight {
   readonly #responses = new Set<ServerResponse>();
   #retiring = false;
@@ -29,13 +29,13 @@ export class InFlight {
     return this.#draining;
   }
 
-  /** From now on each response ends its connection: a proxy keeps none that it could send the next request on. */
+  /** From now on each response ends its connection, so that a proxy keeps no connection for further requests. */
   retire(): void {
     if (this.#retiring) return;
     this.#retiring = true;
     for (const response of this.#responses) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
-      // Its client believes that it may send another request on this connection.
+      // The client does not expect that the connection ends, and may send another request on it.
       else response.once('finish', () => response.req.socket.destroySoon());
     }
   }
@@ -46,7 +46,7 @@ export class InFlight {
     this.retire();
   }
 
-  /** True when all have ended, false when `ms` have passed before. */
+  /** Resolves to true when all requests have ended, or to false after `ms`. */
   ended(ms: number): Promise<boolean> {
     if (this.#responses.size === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -58,15 +58,15 @@ export class InFlight {
     });
   }
 
-  /** A response on this connection has begun to leave. */
+  /** Whether a response on this connection has begun to be sent. */
   isAnswering(socket: Socket): boolean {
     return [...this.#responses].some((response) => response.socket === socket && response.headersSent);
   }
 }
 
 /**
- * Lets requests through while the daemon is not stopping; later they get 503, on new connections too, and
- * readers of streams lose their connection.
+ * Lets requests through until the daemon stops. Then they get 503, even on new connections, and readers of streams lose
+ * their connection.
  */
 export function admit(inFlight: InFlight): Middleware {
   return async (ctx, next) => {
@@ -75,13 +75,13 @@ export function admit(inFlight: InFlight): Middleware {
       await next();
       return;
     }
-    // A refusal would keep the reader of a stream (EventSource) from coming again; a lost connection does not.
+    // After a refusal, the reader of a stream (EventSource) would not reconnect; after a lost connection it does.
     if (ctx.req.headers.accept?.includes('text/event-stream')) {
       ctx.respond = false;
       ctx.res.destroy();
       return;
     }
-    // Its connection closes with the answer, so all of it is taken in before.
+    // The connection closes with the answer, so the whole request is read first.
     discard(ctx.req);
     if (!ctx.req.closed) await once(ctx.req, 'close');
     ctx.set('Connection', 'close');

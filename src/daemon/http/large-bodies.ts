@@ -3,13 +3,13 @@ import type { Route } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 
-/** Bodies over BODY_LIMIT_BYTES that are in memory at the same time: anybody can send one. */
+/** Maximum number of bodies over BODY_LIMIT_BYTES in memory at the same time: anybody can send one. */
 export const LARGE_AT_ONCE = 16;
-/** When a sender that found no room may try again, seconds. */
+/** Seconds after which a sender that found no room may try again. */
 const RETRY_AFTER_SECONDS = 5;
-/** A sender has this long before its speed is judged, ms. */
+/** Time before the speed of a sender is judged, ms. */
 const FIRST_JUDGED_MS = 1000;
-/** A slower sender loses its place if another one needs it, bytes per ms (256 KiB a second). */
+/** Bytes per ms (256 KiB per second). A slower sender loses its place if another one needs it. */
 const SLOWEST = (256 * 1024) / 1000;
 
 /** How much of one body may be read. */
@@ -22,18 +22,18 @@ export interface BodyRoom {
   leave(): void;
 }
 
-/** A request whose large body is in memory, or arrives there. */
+/** A request whose large body is in memory or arriving. */
 interface Inside {
   readonly request: IncomingMessage;
   readonly since: number;
-  /** Bytes that its connection had brought by then. */
+  /** Bytes that the connection had received by then. */
   readonly before: number;
 }
 
 /**
  * Room for the large bodies of routes that ask for it (`Route.bodyLimit`): a bounded number at a time. Whether a
- * platform signed a body is known only when all of it is there, so slow senders could keep every place for as long as
- * a request may take: when all places are taken, the slowest sender loses its place to the next one.
+ * platform signed a body is known only when all of it has arrived, so slow senders could occupy all places for as long
+ * as a request may take. Therefore, when all places are taken, the slowest sender loses its place to the next one.
  */
 export class LargeBodies {
   readonly #usual: number;
@@ -47,8 +47,8 @@ export class LargeBodies {
   }
 
   /**
-   * Decides how much of this request's body may be read. A body of unknown length may be small, so it is not
-   * refused when there is no room: it is refused only if it exceeds the usual limit.
+   * Decides how much of this request's body may be read. A body of unknown length may be small. If there is no room, it
+   * is refused only if it exceeds the usual limit.
    * @throws `unavailable` if the request announces a large body and there is no room for it now.
    */
   enter(request: IncomingMessage, { bodyLimit = 0 }: Route): BodyRoom {
@@ -56,7 +56,7 @@ export class LargeBodies {
     const isChunked = headers['transfer-encoding'] !== undefined;
     const length = isChunked ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0);
     if (bodyLimit <= this.#usual || length <= this.#usual) return roomUpTo(this.#usual);
-    // Refused by its announced length, before any of it is read: it needs no room.
+    // Refused because of its announced length, before any of it is read, so it needs no room.
     if (!isChunked && length > bodyLimit) return roomUpTo(bodyLimit);
     if (this.#inside.size < LARGE_AT_ONCE || this.#dropSlowest()) {
       const inside = { request, since: this.#clock.now(), before: socket.bytesRead };

@@ -10,7 +10,7 @@ export interface MetricsPage {
 
 /**
  * `GET /metrics` of the admin listener.
- * @param token ADMIN_TOKEN, asked for as a bearer; undefined: nothing is asked for.
+ * @param token ADMIN_TOKEN, required as the bearer token; undefined if no token is required
  */
 export function metricsRoute(metrics: MetricsPage, token: Secret | undefined): Route {
   return {
@@ -24,7 +24,7 @@ export function metricsRoute(metrics: MetricsPage, token: Secret | undefined): R
   };
 }
 
-/** Compares hashes, so that the time it takes tells nothing about the token. */
+/** Compares hashes, so that the time of the comparison reveals nothing about the token. */
 function isBearer(authorization: unknown, token: Secret): boolean {
   if (typeof authorization !== 'string') return false;
   return timingSafeEqual(

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** A tick that took no longer had nothing to do, ms. */
+/** Maximum duration of a tick that had nothing to do, ms. */
 const QUIET_MS = 0.2;
-/** Ticks that are waited for at most. */
+/** Maximum number of ticks to wait for. */
 const TICKS_MAX = 2000;
 
 /**
- * Resolves at the end of a tick of the event loop that had next to nothing to do: whatever the system held ready for this
- * process was taken a moment ago, connections among them. On a busy loop, after some time.
+ * Resolves at the end of a tick of the event loop that had almost nothing to do. By then, everything that the system
+ * had ready for this process was accepted, including connections. On a busy loop, resolves after some time.
  */
 export async function quietTick(): Promise<void> {
   for (let ticks = 0; ticks < TICKS_MAX; ticks++) {

@@ -14,8 +14,8 @@ export interface ReceiveParts {
 }
 
 /**
- * Reads the body, and gives the request its place in the order of arrival. A request that is refused for its body goes
- * on without it: it counts for the rate limit first.
+ * Reads the body and gives the request its place in the order of arrival. If the body is refused, the request continues
+ * without it, because it must first be counted for the rate limit.
  */
 export function receive({ settings, largeBodies, sequencer }: ReceiveParts): Middleware {
   return async (ctx, next) => {

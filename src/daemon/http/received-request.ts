@@ -7,8 +7,8 @@ import { clientAddress } from './client-address.ts';
 import type { Context } from './exchange.ts';
 
 /**
- * A request as a channel sees it, with two members for the daemon: its place in the order of arrival and its token.
- * Expensive members are made once, when they are first read.
+ * A request as a channel sees it, with two members for the daemon: its place in the order of arrival, and its token.
+ * Expensive members are computed once, when they are first read.
  */
 export class ReceivedRequest implements ChannelRequest {
   readonly id: string;
@@ -20,7 +20,7 @@ export class ReceivedRequest implements ChannelRequest {
   readonly address: string;
   /** Its place in the order of arrival; null if it names no thread. */
   ticket: Ticket | null = null;
-  /** The user token that came with it, validated; null if none came, or none was looked for. */
+  /** The validated user token of the request; null if there was none, or if none was validated. */
   validated: ValidatedToken | null = null;
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
@@ -40,7 +40,7 @@ export class ReceivedRequest implements ChannelRequest {
     this.#res = ctx.res;
   }
 
-  /** The request that a channel hands back to the daemon; null for one that the daemon did not receive. */
+  /** The request that a channel passed back to the daemon; null for an object that the daemon did not make. */
   static of(request: ChannelRequest | undefined): ReceivedRequest | null {
     return request instanceof ReceivedRequest ? request : null;
   }
@@ -67,14 +67,14 @@ export class ReceivedRequest implements ChannelRequest {
   }
 }
 
-/** `Set-Cookie` is the one header that Node hands over as a list; in a request it means nothing. */
+/** `Set-Cookie` is the only header that Node returns as a list; it has no meaning in a request. */
 function joined(headers: IncomingMessage['headers']): Readonly<Record<string, string | undefined>> {
   const { 'set-cookie': cookies } = headers;
   const others = headers as Record<string, string | undefined>;
   return cookies === undefined ? others : { ...others, 'set-cookie': cookies.join(', ') };
 }
 
-/** Aborts when a response closes before it was sent whole: the client has gone. */
+/** Aborts when a response closes before it was sent completely: the client has gone. */
 function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   const leave = () => {

@@ -17,7 +17,7 @@ export function requestIdOf(headers: IncomingHttpHeaders): string {
   return typeof given === 'string' && CALLERS_ID.test(given) ? given : timeOrderedId(Date.now());
 }
 
-/** Names the request in its response and, once it is over, in one line of the log. */
+/** Adds the request id to the response and, when the request has ended, to one line of the log. */
 export function requestId(log: Log): Middleware {
   return (ctx, next) => {
     const started = performance.now();
@@ -29,10 +29,10 @@ export function requestId(log: Log): Middleware {
   };
 }
 
-/** Neither the query nor any header value: both may hold a token. */
+/** Logs neither the query nor header values: both may contain a token. */
 function logEnd(ctx: Context, log: Log, took: number): void {
   const answered = ctx.res.writableFinished;
-  // A success is logged by the code that had it: a message has a line of its own.
+  // The code that handles a request logs its success: a message has its own line.
   const level = answered && ctx.res.statusCode >= 400 ? 'info' : 'debug';
   if (!log.isLevelEnabled(level)) return;
   const line = {

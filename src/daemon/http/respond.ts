@@ -5,7 +5,7 @@ import type { Context } from './exchange.ts';
 import { logFailure } from './log-failure.ts';
 import { stream } from './response-stream.ts';
 
-/** Framing and the request's name are the daemon's to say. */
+/** Only the daemon sets the headers for framing and for the request id. */
 const DAEMONS_OWN: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -19,7 +19,7 @@ export interface StreamParts {
   log: Log;
 }
 
-/** Sends what a route answered. If the answer cannot be sent as it is, throws before anything is sent. */
+/** Sends the answer of a route. If the answer cannot be sent as it is, throws before anything is sent. */
 export function respond(ctx: Context, response: ChannelResponse, { stopping, log }: StreamParts): void {
   const { status = 200, headers = {}, body } = response;
   if (!Number.isInteger(status) || status < 200 || status > 599)
@@ -36,7 +36,7 @@ export function respond(ctx: Context, response: ChannelResponse, { stopping, log
 
 type RouteHeaders = NonNullable<ChannelResponse['headers']>;
 
-/** Sets headers that a route gives. Throws before any is set if one of them cannot be sent. */
+/** Sets the headers of a route. Throws before any is set if one of them cannot be sent. */
 export function setHeaders(ctx: Context, headers: RouteHeaders): void {
   checkHeaders(headers);
   for (const [name, value] of Object.entries(headers)) setHeader(ctx, name, value);
@@ -50,7 +50,7 @@ function checkHeaders(headers: RouteHeaders): void {
   }
 }
 
-/** In place of what the daemon set before; only `Vary` is added to. */
+/** Replaces the value that the daemon has set, except that `Vary` is extended. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
   const own = typeof value === 'string' ? value : [...value];
   if (name.toLowerCase() === 'vary') ctx.vary(own);
@@ -59,7 +59,7 @@ function setHeader(ctx: Context, name: string, value: string | readonly string[]
 
 type Writer = Extract<ChannelResponse['body'], (...args: never[]) => unknown>;
 
-/** The content type that goes without saying, and what is sent. */
+/** The default content type, and the data to send. */
 function payloadOf(
   body: ChannelResponse['body'],
 ): [type: string | null, payload: string | Buffer | Writer | null] {
@@ -72,7 +72,7 @@ function payloadOf(
   return ['application/json; charset=utf-8', JSON.stringify(body)];
 }
 
-/** A HEAD is answered with the head alone. */
+/** A HEAD request is answered with the head only. */
 function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): void {
   if (ctx.method === 'HEAD') {
     ctx.res.flushHeaders();
@@ -82,12 +82,12 @@ function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): vo
   ctx.respond = false;
   const { res } = ctx;
   const { request_id } = ctx.state;
-  // The daemon may stop before its end: a proxy must not send another request on this connection then.
+  // The daemon may stop before the stream ends. A proxy must not send another request on this connection then.
   if (ctx.req.headers['x-forwarded-for'] !== undefined) res.setHeader('Connection', 'close');
   stream(res, write, stopping, (error) => logFailure(error, request_id, res, log));
 }
 
-/** Koa would write the status's name. */
+/** Koa would send the name of the status. */
 function endWithoutBody(ctx: Context): void {
   ctx.respond = false;
   ctx.res.end();

@@ -5,13 +5,14 @@ import type { ResponseStream } from '../../channel/index.ts';
 import { onAbort } from '../on-abort.ts';
 
 /**
- * Hands the raw response to the route's writer: the head leaves at once, the response ends with the writer.
- * A writer that fails while somebody listens breaks the connection; one that fails because nobody does, or
- * because the daemon stops, just ends.
+ * Passes the raw response to the route's writer: the head is sent at once, and the response ends when the writer does.
+ * If the writer fails while somebody listens, the connection is broken. If it fails because nobody listens, or because
+ * the daemon stops, the response just ends.
  *
- * Nobody waits for it: a stream may be open for hours, and all that led to it would be kept in memory as long.
+ * Does not wait for the writer: a stream may be open for hours, and everything that led to it would stay in memory as
+ * long.
  * @param stopping aborts when the daemon stops
- * @param failed told before the connection is broken
+ * @param failed called before the connection is broken
  */
 export function stream(
   res: ServerResponse,
@@ -23,12 +24,12 @@ export function stream(
   res.flushHeaders();
   writeAll(res, write, stopping).catch((error: unknown) => {
     failed(error);
-    // Half an answer is out: only a broken connection can still say that it is not whole.
+    // A part of the answer was sent: only by breaking the connection can we still show that the answer is incomplete.
     res.destroy();
   });
 }
 
-/** The head, and what the writer says at once, leave in one packet. */
+/** The head and the writer's first data are sent in one packet. */
 function sendTogether(socket: Socket | null): void {
   if (!socket) return;
   socket.cork();
@@ -48,7 +49,7 @@ async function writeAll(
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-  // A client that does not read would hold up a daemon that stops.
+  // A client that does not read would delay the stop of the daemon.
   if (signal.aborted && !wire.hasRoom) res.destroy();
   else res.end();
 }
@@ -73,7 +74,9 @@ class WireStream implements ResponseStream {
     return !this.signal.aborted && this.#wire.write(frame);
   }
 
-  /** On a broken connection it waits until the signal tells: a writer that goes on at once would never let it. */
+  /**
+   * On a broken connection it waits for the signal: a writer that continued at once would never let the signal fire.
+   */
   drained(): Promise<void> {
     if (this.signal.aborted || this.#wire.hasRoom) return Promise.resolve();
     this.#waiting ??= Promise.withResolvers();
@@ -86,15 +89,15 @@ class WireStream implements ResponseStream {
   }
 }
 
-/** Where the body of a response is written. */
+/** The destination of the body of a response. */
 interface Wire {
   write(frame: string | Uint8Array): boolean;
-  /** It takes more now; never on a connection that is broken. */
+  /** Whether more can be written now; never on a broken connection. */
   readonly hasRoom: boolean;
   readonly source: EventEmitter;
 }
 
-/** Behind another answer on its connection, and for a client of HTTP/1.0: the response writes by itself. */
+/** Writes through Node's response: for an answer behind another one on its connection, and for HTTP/1.0 clients. */
 class ResponseWire implements Wire {
   readonly source: ServerResponse;
 
@@ -112,8 +115,8 @@ class ResponseWire implements Wire {
 }
 
 /**
- * Past Node's response, which makes each chunk out of four parts: what goes to many readers is made a chunk
- * once.
+ * Writes to the socket, bypassing Node's response, which makes each chunk out of four parts. Data for many readers is
+ * made into a chunk only once.
  */
 class SocketWire implements Wire {
   readonly source: Socket;
@@ -127,7 +130,7 @@ class SocketWire implements Wire {
   }
 
   write(frame: string | Uint8Array): boolean {
-    // An empty chunk would be the end.
+    // An empty chunk would end the body.
     if (frame.length === 0) return true;
     return this.source.writable && this.source.write(chunkOf(frame));
   }
@@ -147,10 +150,10 @@ function chunkOf(frame: string | Uint8Array): Buffer {
 
 const CRLF = Buffer.from('\r\n');
 
-/** Made once: an `abort` without a reason makes an error, with its stack, for each response that ends. */
+/** Created once: `abort` without a reason would create an error, with a stack, for each response that ends. */
 const ENDED = new DOMException('The response has ended.', 'AbortError');
 
-/** Aborts when the response closes or the daemon stops, and lets go of the daemon's signal then. */
+/** Aborts when the response closes or the daemon stops, and then removes its listener from the daemon's signal. */
 function endSignal(res: ServerResponse, stopping: AbortSignal): AbortSignal {
   const end = new AbortController();
   if (stopping.aborted || res.closed) {

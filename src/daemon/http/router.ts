@@ -3,17 +3,17 @@ import { AgentdError } from '../errors.ts';
 import type { Middleware } from './exchange.ts';
 import type { MountedRoute } from './routes.ts';
 
-/** Longest value of a path parameter, in characters; a longer one is no path of ours. */
+/** Longest value of a path parameter, in characters; the daemon has no path with a longer one. */
 const PARAM_MAX = 512;
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const satisfies readonly MountedRoute['method'][];
 
-/** Who answers a request. */
+/** The route that answers a request. */
 export interface Found {
-  /** Null: nobody, for this method. */
+  /** Null if no route answers this method. */
   route: MountedRoute | null;
   params: Readonly<Record<string, string>>;
-  /** The routes of the same path for all methods; asked only where `route` is not enough. */
+  /** The routes of the same path for all methods; called only if `route` is not enough. */
   others(): readonly MountedRoute[];
 }
 
@@ -22,14 +22,14 @@ export interface Router {
   find(method: string, url: string): Found;
 }
 
-/** Paths are case-sensitive and exact; one whose percent-encoding is broken finds nothing. */
+/** Paths are case-sensitive and exact. A path with broken percent-encoding finds no route. */
 export function createRouter(routes: readonly MountedRoute[]): Router {
   const tree = createFindMyWay({
     caseSensitive: true,
     maxParamLength: PARAM_MAX,
     querystringParser: () => ({}),
   });
-  // Only `find` is used; the handler is what the library wants to be given.
+  // Only `find` is used; the library requires a handler.
   for (const route of routes) tree.on(route.method, route.path, () => undefined, route);
   const lookUp = (method: string, url: string) => tree.find(method as HTTPMethod, url);
   return {
@@ -45,7 +45,7 @@ export function createRouter(routes: readonly MountedRoute[]): Router {
   };
 }
 
-/** Looks up who answers, for all that comes below: CORS asks for it before anything is refused. */
+/** Finds the route for the middleware below: CORS needs it before a request can be refused. */
 export function findRoute(router: Router): Middleware {
   return (ctx, next) => {
     ctx.state.found = router.find(ctx.method, ctx.url);

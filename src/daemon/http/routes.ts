@@ -2,21 +2,21 @@ import type { Channel, ChannelHealth, ChannelPlugin, Route } from '../../channel
 import type { Log } from '../log.ts';
 import { health } from './health.ts';
 
-/** A channel that is active, and the plugin that made it. */
+/** An active channel, and the plugin that created it. */
 export interface ActiveChannel {
   plugin: ChannelPlugin;
   channel: Channel;
 }
 
-/** What is known of a platform that is out of reach; null: nothing. */
+/** The state of a platform that is out of reach; null if no outage is known. */
 export type OutageOf = (platform: string) => ChannelHealth | null;
 
 export interface MountedRoute extends Route {
-  /** The channel that it belongs to; null: the daemon's own. */
+  /** The channel that the route belongs to; null if it is the daemon's own. */
   channel: string | null;
 }
 
-/** All that the daemon answers. */
+/** All routes that the daemon answers. */
 export function routes(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): MountedRoute[] {
   return [
     { method: 'GET', path: '/', channel: null, handle: health(channels, outageOf, log) },

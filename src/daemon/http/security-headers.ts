@@ -1,8 +1,8 @@
 import type { Middleware } from './exchange.ts';
 
 /**
- * On every response (agentd-service(7), "Security headers"); a route that serves a page or a script sends its own in
- * their place.
+ * Headers of every response (agentd-service(7), "Security headers"). A route that serves a page or a script replaces
+ * them with its own.
  */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',

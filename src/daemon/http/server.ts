@@ -33,7 +33,7 @@ import { validateToken } from './validate-token.ts';
 
 /** How long a proxy may still send requests on connections that it has kept, ms. */
 const LAST_REQUESTS = 2500;
-/** What answers of the last moment have to leave in when the server closes, ms. */
+/** Time in which the last answers must be sent when the server closes, ms. */
 const FAREWELL = 1000;
 
 export interface ServerParts {
@@ -47,31 +47,30 @@ export interface ServerParts {
   channels: readonly ActiveChannel[];
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
-  /** What the inbox knows of a platform that is out of reach; null: nothing. */
+  /** What the inbox knows about a platform that is out of reach; null if it knows nothing. */
   outageOf?: OutageOf;
-  /** ms that a request may take to arrive; for tests. */
+  /** Maximum time for a request to arrive, ms; for tests. */
   requestTimeout?: number;
 }
 
 export interface Server {
-  /** Rejects with the system's error if it cannot listen. @param port 0 takes a free one */
+  /** Rejects with the system's error if it cannot listen. @param port 0 for any free port */
   listen(host: string, port: number): Promise<ListeningAddress>;
   /**
-   * Refuses new connections, so that a proxy sends the request to another daemon at once. Those that are open end with their
-   * next answer; what is sent on them soon is answered.
+   * Refuses new connections, so that a proxy sends the request to another daemon at once. Open connections end with
+   * their next answer; requests that arrive on them soon are still answered.
    */
   refuseConnections(): Promise<void>;
   /**
-   * Ends open streams and waits for the running requests. If it listens, it goes on listening and refuses new requests
-   * (503). False
-   * where `graceMs` passed with one unanswered: then nobody is listened to any more.
+   * Ends open streams and waits for the running requests. A server that listens continues to listen, and refuses new
+   * requests (503). False if a request was still unanswered after `graceMs`; the server then stops listening.
    */
   drain(graceMs: number): Promise<boolean>;
   /** Stops listening and ends every connection. */
   close(): Promise<void>;
 }
 
-/** The HTTP side of the daemon: what every request passes, in order. */
+/** The HTTP side of the daemon: the middleware of every request, in order. */
 export function createServer(parts: ServerParts): Server {
   const { settings, store, log, clock } = parts;
   const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
@@ -99,7 +98,7 @@ export function createServer(parts: ServerParts): Server {
   app.use(validateToken(parts.tokens));
   app.use(rateLimit({ settings, store }));
   app.use(answer({ stopping: streams.signal, log }));
-  // Only the error of a connection that broke gets past `problems`.
+  // Only the error of a broken connection gets past `problems`.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));
 
   const server = createListener(app, log, {
@@ -116,9 +115,9 @@ export function createServer(parts: ServerParts): Server {
       await Promise.race([closed, setTimeout(LAST_REQUESTS)]);
     },
     async drain(graceMs) {
-      // If nobody can connect any more, what still comes is answered: its connection ends with it.
+      // If the server does not listen any more, remaining requests are still answered, and their connections then end.
       if (server.listening) inFlight.drain();
-      // Their readers come back, and find all they have missed (agentd-message(7), "Reconnecting").
+      // Readers of streams reconnect, and get everything that they have missed (agentd-message(7), "Reconnecting").
       streams.abort();
       if (await inFlight.ended(graceMs)) return true;
       stopListening(server);

@@ -3,9 +3,9 @@ import type { TokenValidator } from '../identity/identity.ts';
 import { ReceivedRequest } from './received-request.ts';
 
 /**
- * A validator for the tokens of one request: it validates the request's token once, however many parts ask, so that the
- * log has one line about it, with the id of the request.
- * @param request absent: each call is a validation of its own.
+ * A validator for the tokens of one request: it validates the request's token only once, even if several parts ask, so
+ * that the log has one line about it, with the request id.
+ * @param request if absent, each call validates the token again
  */
 export function validateOnce(tokens: TokenValidator, request: ChannelRequest | undefined): TokenValidator {
   const received = ReceivedRequest.of(request);

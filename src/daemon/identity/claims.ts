@@ -1,16 +1,16 @@
 import type { Claims } from './identity.ts';
 
-/** A JSON object as it came, nothing of it trusted. */
+/** A JSON object as it was received. Nothing in it is trusted. */
 export type UntrustedObject = Readonly<Record<string, unknown>>;
 
 const TEXTS = ['name', 'organization', 'phone', 'locale', 'timezone'] as const;
 const MOMENTS = ['iat', 'nbf'] as const;
-/** `iss` and `tenant_id` say, together with `sub`, who a person is. */
+/** Together with `sub`, `iss` and `tenant_id` identify a person. */
 const IDENTIFYING = ['iss', 'tenant_id'] as const;
 
 /**
- * The claims of a payload (agentd-identity(7), "Claims"); null where `sub`, `email` or `exp` is missing or no use.
- * Optional claims of another type than the documented one are left out.
+ * The claims of a payload (agentd-identity(7), "Claims"). Null if `sub`, `email` or `exp` is missing or invalid.
+ * Optional claims that do not have the documented type are left out.
  */
 export function readClaims(payload: UntrustedObject): Claims | null {
   const { sub, email, exp, roles, aud } = payload;
@@ -20,7 +20,7 @@ export function readClaims(payload: UntrustedObject): Claims | null {
     const value = payload[name];
     if (typeof value === 'string') claims[name] = value;
   }
-  // A number of digits alone: to leave it out would let its person link any other number.
+  // A JSON number counts as its digits: if it were left out, the person could link any other phone number.
   if (Number.isSafeInteger(payload.phone)) claims.phone = String(payload.phone);
   for (const name of MOMENTS) {
     const value = payload[name];
@@ -41,16 +41,16 @@ export function isMoment(value: unknown): value is number {
 }
 
 /**
- * `sub` and `email` become keys of stores, query parameters and log fields. A lone surrogate has no UTF-8
- * form, so that two people could become one when it is written; a control character is in no one's name.
+ * `sub` and `email` become keys of stores, query parameters and log fields. Half of a surrogate pair has no UTF-8 form,
+ * so two people could become one when it is stored. Control characters are not part of any name.
  */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);
 }
 
 /**
- * Tenants are often numbered. To leave such a claim out like other mistyped ones would make one person of
- * two tenants' equal `sub`, so anything but a text counts as its JSON.
+ * Tenants are often numbered. If a number were left out like other claims of the wrong type, people of two tenants with
+ * the same `sub` would be one person. Therefore a value that is not a text counts as its JSON.
  */
 function identifying(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;

@@ -2,17 +2,17 @@ import { mayBeInexact, parseExactly } from '../exact-json.ts';
 import { isMoment, readClaims, type UntrustedObject } from './claims.ts';
 import type { Claims } from './identity.ts';
 
-/** Longest token that is looked at, in characters (agentd-identity(7), "Checks"). */
+/** Longest token that is examined, in characters (agentd-identity(7), "Checks"). */
 export const TOKEN_MAX = 8192;
 
-/** What a token says, whether or not any of it is true. Decoded once; every check reads this. */
+/** The content of a token, whether or not it is valid. Decoded once; every check reads this. */
 export interface DecodedToken {
-  /** Null if it cannot be decoded, or is no JSON object. */
+  /** Null if it cannot be decoded or is not a JSON object. */
   header: UntrustedObject | null;
   payload: UntrustedObject | null;
   /** The payload's claims; null if a required one is missing. */
   claims: Claims | null;
-  /** Header and payload as written: what the signature is over. */
+  /** Header and payload as written, which are the signed text. */
   signed: string;
   /** As written, base64url. */
   signature: string;
@@ -20,12 +20,12 @@ export interface DecodedToken {
 
 const UNDECODABLE: DecodedToken = { header: null, payload: null, claims: null, signed: '', signature: '' };
 
-// Whether the third part can be a signature at all is for the signature check: it may be any text.
+// The third part may be any text: the signature check decides whether it can be a signature.
 const THREE_PARTS = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 
 /**
- * Decodes without validating anything; never throws. White space around or inside a token is no part of
- * it: sources that may carry some (a slash command's text, standard input) trim before.
+ * Decodes without validating anything; never throws. White space around or inside a token is not allowed: sources that
+ * may have some (the text of a slash command, standard input) trim it first.
  */
 export function decodeToken(token: string): DecodedToken {
   const parts = partsOf(token);
@@ -52,25 +52,25 @@ function partsOf(token: string): RegExpExecArray | null {
 }
 
 /**
- * Is the decoded token a JWT that this service reads? A `crit` header asks for extensions that nothing here understands
- * (RFC 7515 §4.1.11). `nbf` and `iat` that are no number stand here, too, because their reason is `JWT Malformed`
- * (agentd-identity(7), "Checks"), so that each reason has one place in the sequence.
+ * Whether the decoded token is a JWT that this service can read. A `crit` header requires extensions that are not
+ * supported here (RFC 7515 §4.1.11). Also checks that `nbf` and `iat` are numbers, because the reason is `JWT
+ * Malformed` if they are not (agentd-identity(7), "Checks"), and each reason has one place in the sequence.
  */
 export function isWellFormed({ header, payload }: DecodedToken): boolean {
   if (!header || !payload || Object.hasOwn(header, 'crit')) return false;
   return ['nbf', 'iat'].every((name) => !Object.hasOwn(payload, name) || Number.isFinite(payload[name]));
 }
 
-/** When the token says that it ends, in ms since the epoch, also if it is not valid; null if it does not say. */
+/** The expiry that the token claims, in ms since the epoch, even if the token is not valid; null if it has none. */
 export function claimedExpiry({ payload }: DecodedToken): number | null {
   return isMoment(payload?.exp) ? Math.floor(payload.exp * 1000) : null;
 }
 
-// A byte order mark is not skipped: JSON has none (RFC 8259 §8.1), and so it does not parse.
+// A byte order mark is kept, so that parsing fails: JSON must not begin with one (RFC 8259 §8.1).
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function decodeObject(part: string): UntrustedObject | null {
-  // A single character of the last group carries no whole byte; Buffer would drop it without a word.
+  // A single character in the last group is less than a byte; Buffer would silently drop it.
   if (part.length % 4 === 1) return null;
   try {
     const json = utf8.decode(Buffer.from(part, 'base64url'));
@@ -78,17 +78,17 @@ function decodeObject(part: string): UntrustedObject | null {
     if (!isObject(value)) return null;
     return mayBeInexact(json) ? withExactIds(value, json) : value;
   } catch {
-    // Neither UTF-8 nor JSON: what a token holds is never an error of ours.
+    // Not UTF-8 or not JSON. The content of a token must never cause an error here.
     return null;
   }
 }
 
-/** Claims whose type says whether they are right. */
+/** Claims that are checked by their type, and so must keep it. */
 const TYPED = ['sub', 'email', 'exp', 'nbf', 'iat'];
 
 /**
- * The numbers of a tenant or a customer may have more digits than a number holds: as such, two of them could become one,
- * and so could their people.
+ * Ids of tenants or customers may have more digits than a number can represent. Rounded, two ids could become the same,
+ * and so could two people.
  */
 function withExactIds(value: UntrustedObject, json: string): UntrustedObject {
   const exact = parseExactly(json) as UntrustedObject;

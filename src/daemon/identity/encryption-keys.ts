@@ -8,12 +8,12 @@ export function isSealingOff(keys: Secret | undefined): boolean {
   return keys?.reveal().trim().toLowerCase() === 'off';
 }
 
-/** The keys of a list in base64; the first seals, all open. */
+/** The keys of a list in base64. The first one seals; all of them open. */
 export function keysIn(keys: Secret): Buffer[] {
   return keyList(keys).map((key) => Buffer.from(key, 'base64'));
 }
 
-/** The same as they are written. */
+/** The keys of a list as they are written. */
 export function keyList(keys: Secret): string[] {
   return keys
     .reveal()

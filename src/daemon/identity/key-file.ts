@@ -5,15 +5,15 @@ import { Secret } from '../secret.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { problemOfKeys } from './encryption-keys.ts';
 
-/** The file in STATE_DIR that holds the key which seals stored tokens, unless TOKEN_ENCRYPTION_KEY is set. */
+/** The file in STATE_DIR with the key that seals stored tokens unless TOKEN_ENCRYPTION_KEY is set. */
 export interface KeyFile {
   path: string;
   keys: Secret;
-  /** The warning to show if other users than its owner can read or replace it; null if they cannot. */
+  /** The warning to show if users other than its owner can read or replace it; null if they cannot. */
   loose: string | null;
 }
 
-/** Longer content is not a list of keys, bytes. */
+/** Maximum size of a key file, bytes. */
 const MAX_BYTES = 4096;
 const OTHERS = 0o077;
 
@@ -23,7 +23,7 @@ export function keyFilePath(stateDir: string): string {
 
 /**
  * Reads the key file; null if there is none.
- * @throws ConfigurationError if it cannot be read or holds no key: a new key would open nothing that is stored.
+ * @throws ConfigurationError if it cannot be read or has no key. (A new key could not open the stored tokens.)
  */
 export async function readKeyFile(stateDir: string): Promise<KeyFile | null> {
   const path = keyFilePath(stateDir);
@@ -58,8 +58,8 @@ export async function readKeyFile(stateDir: string): Promise<KeyFile | null> {
 }
 
 /**
- * Makes the key file (0600) with a new key, unless there is one. It appears as a whole, on disk, or not at all;
- * of two starts at once, both use the file of the first.
+ * Creates the key file (0600) with a new key, unless there is one. After a crash, the file is either complete or
+ * missing. If two daemons start at once, both use the file of the first.
  */
 export async function makeKeyFile(stateDir: string): Promise<void> {
   const path = keyFilePath(stateDir);
@@ -68,7 +68,7 @@ export async function makeKeyFile(stateDir: string): Promise<void> {
   try {
     await file.writeFile(`${randomBytes(32).toString('base64')}\n`);
     await file.sync();
-    // A link, since renaming would replace the file of another start.
+    // A hard link, since renaming would replace the file of another daemon that starts.
     await link(unfinished, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -100,7 +100,7 @@ function unusable(path: string, problem: string, cause?: unknown): Configuration
   return new ConfigurationError([told], { cause });
 }
 
-/** Makes what was renamed or linked in a directory survive a crash of the machine. */
+/** Makes renames and links in a directory durable, so that they survive a crash of the machine. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

@@ -1,19 +1,19 @@
 const MAX_BYTES = 262_144;
 
 export interface KeySetSource {
-  /** For jose's `customFetch`, which adds the time-out. Any answer but a bounded 200 is an error. */
+  /** For jose's `customFetch`, which adds the time-out. Any answer other than a 200 of limited size is an error. */
   fetch(url: string, options: RequestInit): Promise<Response>;
-  /** When a set last came, in ms since the epoch; 0: never. */
+  /** Time of the last successful fetch, in ms since the epoch; 0 if there was none. */
   fetchedAt(): number;
-  /** When the last fetch failed, in ms since the epoch; 0: it did not. */
+  /** Time at which the last fetch failed, in ms since the epoch; 0 if it did not fail. */
   failedAt(): number;
 }
 
 /**
- * Fetches a key set within bounds. After a failure nobody tries again for as long as it took: an issuer that
- * does not answer must not hold up each message, and one that is back at once is believed at once. Redirects
- * are answers other than 200, so they are not followed: whoever answers for the configured address decides
- * whom the daemon believes.
+ * Fetches a key set within limits. After a failure, there is no new attempt for as long as the failed one took: an
+ * issuer that does not answer must not hold up each message, and one that recovers at once is used again at once.
+ * Redirects are answers other than 200, so they are not followed: only the configured address may decide which keys the
+ * daemon trusts.
  */
 export function boundedFetch(): KeySetSource {
   let fetchedAt = 0;
@@ -23,7 +23,7 @@ export function boundedFetch(): KeySetSource {
     failedAt: () => failure?.at ?? 0,
     async fetch(url, options) {
       const begun = Date.now();
-      // If the clock was set back since, it says nothing of how long ago the failure was.
+      // If the clock was set back since the failure, it does not show how long ago the failure was.
       if (failure && begun >= failure.at && begun < failure.until) throw failure.cause;
       try {
         const body = await read(await fetch(url, options));

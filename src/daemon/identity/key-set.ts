@@ -6,17 +6,17 @@ import { isSignedWithKey, RSA_MIN_BITS } from './rsa-signature.ts';
 import type { VerificationKeys } from './signature.ts';
 
 const TIMEOUT_MS = 5000;
-/** A key that is not in the set makes it be fetched again, so often within a minute: whoever likes can name one. */
+/** Maximum number of fetches per minute because of keys that are not in the set: any sender can name an unknown key. */
 const RELOADS_MAX = 5;
 const RELOADS_WINDOW_MS = 60_000;
-/** From this age on it is renewed in the background … */
+/** From this age on, the set is renewed in the background. */
 const RENEW_AFTER_MS = 600_000;
-/** … after a failure again so much later, and with one warning each time … */
+/** Wait after a failed renewal, ms. Each failure is logged as a warning. */
 const RENEW_AGAIN_MS = 5000;
-/** … and at this age it counts no more, so that a withdrawn key does not outlive an outage for long. */
+/** At this age the set is no longer used, so that a withdrawn key is not trusted for long during an outage. */
 const MAX_AGE_MS = 3_600_000;
 
-/** The key set cannot be had or read; `cause` says why. Whether a signature is right is then not known. */
+/** The key set cannot be fetched or read; `cause` says why. It is then not known whether a signature is valid. */
 export class KeySetOutOfReach extends Error {
   constructor(cause: unknown) {
     super('The key set at JWT_JWKS_URL is out of reach.', { cause });
@@ -27,13 +27,13 @@ export class KeySetOutOfReach extends Error {
 /**
  * RS256 keys of an issuer's key set (RFC 7517), fetched when the first token needs one.
  *
- * @param log told when a set that is still in use could not be renewed.
+ * @param log gets a warning when a set that is still in use could not be renewed
  */
 export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKeys {
   const source = boundedFetch();
   const set: RemoteJWKSet = createRemoteJWKSet(url, {
     timeoutDuration: TIMEOUT_MS,
-    // Never by itself: when a key is not found is decided below.
+    // jose never fetches again by itself: `keysFor` below does if a key is not found.
     cooldownDuration: Number.POSITIVE_INFINITY,
     cacheMaxAge: MAX_AGE_MS,
     [customFetch]: source.fetch,
@@ -41,13 +41,13 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   /** When the set was fetched for a key that it lacks, ms since the epoch. */
   let reloads: readonly number[] = [];
 
-  /** The keys for this `kid`. If there are none, they may be newer than the set. */
+  /** The keys for this `kid`. If there are none, the set is fetched again, since the key may be newer than the set. */
   async function keysFor(kid: unknown): Promise<webcrypto.CryptoKey[]> {
     const known = await matching(set, kid);
     if (known.length > 0) return known;
     if (!set.reloading) {
       const now = Date.now();
-      // One that is yet to come counts no more: the clock was set back.
+      // A time in the future is dropped: the clock was set back.
       reloads = reloads.filter((at) => at <= now && now - at < RELOADS_WINDOW_MS);
       if (reloads.length >= RELOADS_MAX) return [];
       reloads = [...reloads, now];
@@ -81,7 +81,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   };
 }
 
-/** Whether so much time has passed since `at`; also if `at` is yet to come, since the clock was set back. */
+/** Whether this much time has passed since `at`. Also true if `at` is in the future because the clock was set back. */
 function isPast(at: number, ms: number, now: number): boolean {
   return at > now || now - at >= ms;
 }
@@ -101,7 +101,7 @@ async function matching(set: RemoteJWKSet, kid: unknown): Promise<webcrypto.Cryp
   }
 }
 
-/** A token need not say which key: then jose's error hands over all that fit. */
+/** A token need not name its key. In that case, jose's error contains all keys that fit. */
 async function collect(keys: AsyncIterable<webcrypto.CryptoKey>): Promise<webcrypto.CryptoKey[]> {
   const collected: webcrypto.CryptoKey[] = [];
   for await (const key of keys) collected.push(key);

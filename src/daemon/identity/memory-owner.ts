@@ -3,30 +3,30 @@ import type { PersonKey } from './identity.ts';
 /** For whom memories are kept (agentd-agent(7), "Memory"). */
 export interface MemoryOwner {
   /**
-   * The key of a person, or `platform:user_id` of a user that a platform has verified. The two never meet: a person's
-   * key is JSON and begins with `[`, a platform's name begins with a letter.
+   * The key of a person, or `platform:user_id` of a user that a platform has verified. The two never collide: a
+   * person's key is JSON and begins with `[`; a platform's name begins with a letter.
    */
   key: string;
   /**
-   * Another id of a platform's user, if the platform sends one. Memories of the same user id with another alias are
-   * somebody else's: the user id has a new owner.
+   * Another id of a platform's user, if the platform sends one. Memories of the same user id with a different alias
+   * belong to somebody else, because the user id has a new owner.
    */
   alias: string | null;
 }
 
-/** The part of a message that decides for whom its run remembers. */
+/** The part of a message that determines the owner of its run's memories. */
 export interface MemorySender {
-  /** The person that the message acts for, by a valid token. */
+  /** The person for whom the message acts, from a valid token. */
   person: PersonKey | null;
-  /** The platform that has verified the sender. Null: the client itself says who it is. */
+  /** The platform that has verified the sender. Null if only the client itself says who it is. */
   platform: string | null;
   user_id: string;
   alias_id: string | null;
-  /** Other people can read the conversation. */
+  /** Whether other people can read the conversation. */
   shared: boolean;
 }
 
-/** Null: nobody is known, or other people would read the memories. */
+/** Null if the owner is not known, or if other people would read the memories. */
 export function memoryOwner({
   person,
   platform,

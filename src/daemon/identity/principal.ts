@@ -7,7 +7,7 @@ export type Principal =
       person: null;
       reason: NobodyReason;
       token_reason?: string;
-      /** The sign-in has expired, and the person was notified before. */
+      /** Whether the sign-in has expired and the person was already notified. */
       expiry_notified?: boolean;
     };
 
@@ -16,9 +16,9 @@ export type NobodyReason =
   | 'invalid_token'
   | 'signed_out'
   | 'stored_token_expired'
-  /** No encryption key opens it. */
+  /** No encryption key opens the stored token. */
   | 'stored_token_unreadable'
-  /** The client chose the session's id, so only a message that brings the token is trusted. */
+  /** The client chose the session's id, so only a message that comes with the token is trusted. */
   | 'client_chosen_session'
-  /** The stored context was brought by another channel user. */
+  /** The stored context comes from another channel user. */
   | 'other_sender';

@@ -2,18 +2,18 @@ import type { KeyObject, webcrypto } from 'node:crypto';
 import { compactVerify, errors } from 'jose';
 import type { Signed } from './signature.ts';
 
-/** Fewest bits of an RSA key (RFC 7518 §3.3). */
+/** Minimum size of an RSA key, bits (RFC 7518 §3.3). */
 export const RSA_MIN_BITS = 2048;
 
 /**
- * RS256: is it signed with this key's other half? jose checks; it finds the header's `alg` again, so a token
- * that was let through with another one still fails.
+ * Whether a token is signed (RS256) with the private key that belongs to `key`. jose checks the header's `alg`
+ * again, so a token with another algorithm fails here even if an earlier check let it through.
  */
 export async function isSignedWithKey(
   key: KeyObject | webcrypto.CryptoKey,
   { signed, signature }: Signed,
 ): Promise<boolean> {
-  // A signature has one writing only; otherwise the unused bits of its last character could be altered at will.
+  // Only the canonical base64url is accepted: otherwise, the unused bits of the last character could vary.
   if (Buffer.from(signature, 'base64url').toString('base64url') !== signature) return false;
   try {
     await compactVerify(`${signed}.${signature}`, key, { algorithms: ['RS256'] });

@@ -2,9 +2,9 @@ import { decodeToken } from './decode-token.ts';
 import type { Claims } from './identity.ts';
 
 /**
- * What a stored token says of its person, for the agent to be told (agentd-message(7), "What the agent is told"). Not
- * validated: it was when it was stored, and is once per message only (agentd-identity(7), "Description"). Never throws;
- * a stored text that is no token says nothing of anyone.
+ * What a stored token says about its person, for the agent (agentd-message(7), "What the agent is told"). The token is
+ * not validated again: it was validated when it was stored, and a message validates a token only once
+ * (agentd-identity(7), "Description"). Never throws: a stored text that is not a token has no claims.
  *
  * @param token unsealed.
  */

@@ -13,7 +13,7 @@ export type TokenSettings = Pick<
   | 'JWT_CLOCK_SKEW_SECONDS'
 >;
 
-/** All that the checks look at. */
+/** The input of all checks. */
 export interface Examination {
   token: DecodedToken;
   settings: TokenSettings;
@@ -25,18 +25,18 @@ export interface Examination {
 export interface TokenCheck {
   /** Name for people and for `token verify --json`; stable. */
   check: string;
-  /** Why the token is no use where this check fails. */
+  /** Why the token is invalid if this check fails. */
   reason: TokenReason;
-  /** The setting that has switched it off, if one has. */
+  /** The setting that has switched the check off; null if none has. */
   off?(settings: TokenSettings): string | null;
-  /** Reads only what earlier checks have passed; what is absent all the same fails. */
+  /** Reads only values that earlier checks have checked. Fails if such a value is absent anyway. */
   passes(examination: Examination): boolean | Promise<boolean>;
 }
 
 /**
  * The token validation decision sequence (agentd-identity(7), "Checks"). The first check that fails gives the reason.
- * Two read this list: the daemon (validator.ts) stops at the first failure, `agentd token verify` shows every step
- * (walkChecks).
+ * The list has two readers: the daemon (validator.ts) stops at the first failure; `agentd token verify` shows every
+ * step (walkChecks).
  */
 export const TOKEN_CHECKS: readonly TokenCheck[] = [
   {
@@ -45,7 +45,8 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
     passes: ({ token }) => isWellFormed(token),
   },
   {
-    // Before the signature, and also if that is not checked: the token must not choose how it is checked.
+    // Checked before the signature, and even if the signature is not checked: the token must not choose how it is
+    // checked.
     check: 'algorithm',
     reason: 'Algorithm Not Allowed',
     passes: ({ token, settings }) => token.header?.alg === settings.JWT_ALGORITHM,
@@ -90,18 +91,18 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   },
 ];
 
-/** `*` says on purpose that any issuer or audience will do, as an unset setting says by default; none will, too. */
+/** `*` explicitly allows any issuer or audience, or none at all; an unset setting does so by default. */
 export function isAny(expected: string | undefined): expected is undefined | '*' {
   return expected === undefined || expected === '*';
 }
 
-/** How one check ended. `cause`: it could not be made, and so counts as failed. */
+/** The outcome of one check. `cause` is set if the check could not be run, which counts as failed. */
 export type CheckOutcome =
   | { outcome: 'ok' }
   | { outcome: 'off'; setting: string }
   | { outcome: 'failed'; reason: TokenReason; cause?: unknown };
 
-/** Makes one check; never throws. A check that cannot be made (a key set out of reach) fails. */
+/** Runs one check; never throws. A check that cannot be run (a key set out of reach) fails. */
 export async function makeCheck(check: TokenCheck, examination: Examination): Promise<CheckOutcome> {
   const setting = check.off?.(examination.settings);
   if (setting) return { outcome: 'off', setting };
@@ -116,7 +117,7 @@ export async function makeCheck(check: TokenCheck, examination: Examination): Pr
 
 export type Step = { check: string } & (CheckOutcome | { outcome: 'not reached' });
 
-/** The whole sequence with the outcome of each check; those after the first failure are not reached. */
+/** The whole sequence with the outcome of each check; checks after the first failure are not reached. */
 export async function* walkChecks(examination: Examination): AsyncGenerator<Step> {
   let failed = false;
   for (const entry of TOKEN_CHECKS) {

@@ -13,7 +13,7 @@ import {
 import type { VerificationKeys } from './signature.ts';
 import { makeCheck, TOKEN_CHECKS, type TokenCheck, type TokenSettings } from './token-checks.ts';
 
-/** Why a token was refused; `cause` if a check could not be made. */
+/** Why a token was refused; `cause` is set if a check could not be run. */
 interface Refusal {
   reason: TokenReason;
   cause?: unknown;
@@ -24,9 +24,9 @@ const AFTER_EXPIRY = TOKEN_CHECKS.slice(
 );
 
 /**
- * The daemon's reader of the decision sequence: it stops at the first failure, and logs a warning with the reason
- * (agentd-identity(7), "Checks"). With JWT_DEBUG it logs claims and decision as well; of the token never more than its
- * first 8 characters and a short hash.
+ * The daemon's validator: it runs the decision sequence up to the first failure, and logs a warning with the reason
+ * (agentd-identity(7), "Checks"). With JWT_DEBUG it also logs the claims and the decision. It never logs more of the
+ * token than its first 8 characters and a short hash.
  */
 export function createValidator(
   settings: TokenSettings & Pick<Settings, 'JWT_DEBUG'>,

@@ -6,26 +6,26 @@ import { isNetworkFailure } from '../network-failure.ts';
 import { maskTokens } from '../secret.ts';
 import type { PlatformFailure } from './platform-reach.ts';
 
-/** Longest reason that is kept with a message, in characters. */
+/** Maximum length of the reason that is stored with a message, in characters. */
 const FAILURE_MAX = 500;
 
-/** What a failed run says of the next one. */
+/** What the failure of a run means for the next run. */
 export interface RunFailure {
-  /** A code, and words if there are some: `agent_failed: model_refused`. */
+  /** A code, and the reason if there is one: `agent_failed: model_refused`. */
   failure: string;
   /**
-   * `final`: another run would fail the same way. `passing`: the cause is expected to pass, so the run does not
-   * count. `counts`: anything else.
+   * `final`: another run would fail the same way. `passing`: the cause is expected to pass, so the run does not count.
+   * `counts`: any other failure.
    */
   kind: 'final' | 'passing' | 'counts';
-  /** How long the model asks to wait; 0 if it does not. */
+  /** How long the model asks to wait, seconds; 0 if it does not. */
   askedSeconds: number;
 }
 
 /**
- * Judges a failed run: a model's 4xx other than 408 and 429 is final, as is a message that was refused. Passing
- * are a model or store out of reach, 408, 429 and 5xx, and a run that took too long, since what it waited for
- * mostly hangs; the budget of time bounds those too.
+ * Judges a failed run. A 4xx of the model other than 408 and 429 is final, as is a message that was refused. The cause
+ * is passing if a model or the store is out of reach, after 408, 429 and 5xx, and if a run took too long, since it
+ * probably waited for something that hangs. The time budget bounds these runs, too.
  */
 export function judgeRun(error: unknown): RunFailure {
   if (!(error instanceof AgentdError)) {
@@ -46,13 +46,13 @@ export function judgeRun(error: unknown): RunFailure {
   return { failure, kind: 'passing', askedSeconds: requestedWait(cause) };
 }
 
-/** Of a delivery: `delivery_refused: channel_not_found`; in the platform's words, without tokens. */
+/** The failure of a delivery, in the platform's words, without tokens: `delivery_refused: channel_not_found`. */
 export function failureOfDelivery(kind: 'failed' | 'refused', error: unknown): string {
   const words = error instanceof Error ? error.message : String(error);
   return maskTokens(`delivery_${kind}: ${words}`).slice(0, FAILURE_MAX).toWellFormed();
 }
 
-/** What a failed delivery says of the platform as a whole; null: nothing. */
+/** What a failed delivery means for the platform as a whole; null if nothing. */
 export function platformFailureOf(error: unknown): PlatformFailure | null {
   const words = failureOfDelivery('failed', error);
   if (error instanceof DeliveryFailed) {

@@ -7,9 +7,9 @@ import type { RunFailure } from './failure.ts';
 type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
 
 /**
- * What follows from a failed run. Runs that fail for a passing reason are repeated until INBOX_RUN_SECONDS after
- * the first one began, all others until INBOX_MAX_ATTEMPTS have failed (agentd-message(7)).
- * @param message as it was claimed, the failed run counted
+ * What happens after a failed run. Runs that fail for a passing reason are repeated until INBOX_RUN_SECONDS after the
+ * first one began, all others until INBOX_MAX_ATTEMPTS have failed (agentd-message(7)).
+ * @param message as it was claimed, with the failed run counted
  */
 export function afterFailedRun(
   message: InboxMessage,
@@ -29,7 +29,7 @@ export function afterFailedRun(
   return failedForGood(message, failure, services);
 }
 
-/** The person gets a notice, unless nobody wrote the message. */
+/** The sender gets a notice, unless the message is itself a notice, which nobody wrote. */
 export function failedForGood(
   { session_id, message }: InboxMessage,
   failure: string,
@@ -40,7 +40,7 @@ export function failedForGood(
     : { kind: 'notify', notice: texts.in(message?.locale).say('failure_notice'), failure };
 }
 
-/** Did the process die during as many runs of this message as are allowed, this one not counted? */
+/** Whether the process has died during the maximum number of runs of this message, not counting this one. */
 export function isInterruptedTooOften(
   { attempts, passing }: InboxMessage,
   { INBOX_MAX_ATTEMPTS }: Pick<Budgets, 'INBOX_MAX_ATTEMPTS'>,

@@ -5,7 +5,7 @@ import { maskTokens } from '../secret.ts';
 import type { Services } from '../services.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
 
-/** A text that is sent without an agent run, as the inbox stores it: in the queue of its place, tokens masked. */
+/** A text that is sent without an agent run, as the inbox stores it: in the queue of its chat, with tokens masked. */
 export function noticeTo(
   plugin: ChannelPlugin,
   { clock }: Pick<Services, 'clock'>,
@@ -17,7 +17,7 @@ export function noticeTo(
   return {
     id: timeOrderedId(now),
     platform: plugin.name,
-    // No session id begins like this: after the channel's name those have a colon.
+    // Session ids cannot begin like this: they have a colon after the channel's name.
     queue: `${plugin.name}/${place}`,
     session_id: null,
     message_id: null,

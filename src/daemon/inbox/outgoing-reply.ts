@@ -1,7 +1,7 @@
 import type { OutgoingReply, ReplyConfirmation } from '../../channel/index.ts';
 import type { InboxMessage, StoredQuestion } from '../store/inbox.ts';
 
-/** A platform that knows the id of a reply must not take a notice for a repeat of it. */
+/** A platform that deduplicates replies by id must not mistake a notice for a repeat of the reply. */
 const NOTICE = '-notice';
 
 /** The stored text of a message as its channel sends it: the agent's reply, or the notice after a failed run. */

@@ -3,51 +3,53 @@ import { backOff, LONGEST_MS } from '../back-off.ts';
 import type { Services } from '../services.ts';
 import type { Outage, OutageReason } from '../store/outages.ts';
 
-/** So many messages in a row must meet a platform that is unreachable. */
+/** A platform counts as unreachable after this many messages in a row have failed to reach it. */
 const MESSAGES_IN_A_ROW = 3;
-/** Until then a probe has ended, or its process has died, ms; longer than a `send` may take. */
+/** After this time a probe has ended or its process has died, ms. Longer than a `send` may take. */
 const PROBE_LEASE_MS = 90_000;
 
-/** `free`: send. `probe`: send, as the one message that tries a platform out of reach. `wait`: do not send. */
+/**
+ * `free`: send. `probe`: send, as the one message that tries whether a platform is in reach again. `wait`: do not send.
+ */
 export type Admittance = 'free' | 'probe' | 'wait';
 
 /** A failure that concerns a platform as a whole. */
 export interface PlatformFailure {
   reason: OutageReason;
-  /** In words, never a secret. */
+  /** The failure in words, without secrets. */
   words: string;
   askedSeconds: number;
 }
 
 /**
- * Knows which platforms are out of reach: after a network error or 5xx on three messages in a row, or as soon as
- * one refuses the channel's credentials. Then one message at a time probes the platform, with back-off, and the
- * others wait without an attempt; the first answer ends the outage. Outages are in the store, the messages in a
- * row are counted in this process.
+ * Knows which platforms are out of reach. A platform is out of reach after a network error or 5xx on three messages in
+ * a row, or as soon as it refuses the channel's credentials. Then one message at a time probes the platform, with
+ * back-off, and the others wait without an attempt; the first answer ends the outage. Outages are in the store; failed
+ * messages in a row are counted in this process.
  */
 export class PlatformReach {
   readonly #services: Pick<Services, 'store' | 'clock' | 'log'>;
   /** Messages that failed in a row, by platform. */
   readonly #failing = new Map<string, Set<string>>();
-  /** As they were read last; only for `health`. */
+  /** The outages as they were last read; used only by `health`. */
   #outages: ReadonlyMap<string, Outage> = new Map();
 
   constructor(services: Pick<Services, 'store' | 'clock' | 'log'>) {
     this.#services = services;
   }
 
-  /** Outages that last now, by platform. */
+  /** The current outages, by platform. */
   async outages(): Promise<ReadonlyMap<string, Outage>> {
     return this.note(await this.#services.store.outages.list());
   }
 
-  /** The same if they were read already. */
+  /** The same, for outages that were read already. */
   note(outages: readonly Outage[]): ReadonlyMap<string, Outage> {
     this.#outages = new Map(outages.map((outage) => [outage.platform, outage]));
     return this.#outages;
   }
 
-  /** May a message be sent to this platform now? */
+  /** Whether a message may be sent to this platform now. */
   async admit(platform: string): Promise<Admittance> {
     const outage = (await this.outages()).get(platform);
     if (outage === undefined) return 'free';
@@ -56,7 +58,7 @@ export class PlatformReach {
     return isProbe ? 'probe' : 'wait';
   }
 
-  /** The platform has taken or judged a message: it is there, and knows the channel. */
+  /** The platform has accepted or refused a message, so it is in reach and accepts the channel's credentials. */
   async answered(platform: string): Promise<void> {
     this.#failing.delete(platform);
     if (!this.#outages.has(platform)) return;
@@ -66,8 +68,8 @@ export class PlatformReach {
   }
 
   /**
-   * A message has met a platform that is out of reach or refuses the channel.
-   * @returns whether the platform counts as out of reach now
+   * A message has failed because the platform is out of reach or refuses the channel.
+   * @returns whether the platform now counts as out of reach
    */
   async failed(
     platform: string,
@@ -88,7 +90,7 @@ export class PlatformReach {
     return true;
   }
 
-  /** What `GET /` says of it; null if it is in reach. */
+  /** What `GET /` reports about the platform; null if it is in reach. */
   health(platform: string): ChannelHealth | null {
     const outage = this.#outages.get(platform);
     if (outage === undefined) return null;

@@ -2,9 +2,9 @@ import type { Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import type { AttemptOutcome, InboxClaim } from '../store/inbox.ts';
 
 /**
- * The outlet of a message of the inbox. The reply is stored with the message, whole, and sent when the turn has ended;
- * meanwhile the platform shows that an answer is being written.
- * @param afterFailure what follows from the failure of the run.
+ * The outlet of a message in the inbox. The whole reply is stored with the message, and sent when the turn has ended.
+ * Until then, the platform shows that an answer is being written.
+ * @param afterFailure decides what happens after a failed run.
  */
 export function pushOutlet(claim: InboxClaim, afterFailure: (error: unknown) => AttemptOutcome): Outlet {
   return {

@@ -1,13 +1,13 @@
 import type { AlarmClock } from '../clock.ts';
 
-/** How long a message waits for the end of the sending of a question, ms. */
+/** How long a message waits until a question has been sent, ms. */
 const WAIT_MS = 100;
 
 /**
  * The questions that this process is sending, by session. A person may answer as soon as the platform has the question,
- * and the daemon learns this a little later. A message that comes in between waits a moment before it is accepted, so
- * that it does not count as earlier than the question that it answers. If the platform takes longer, the message is
- * earlier.
+ * but the daemon learns a little later that it was sent. A message that arrives in between waits a moment before it is
+ * accepted, so that it does not count as older than the question that it answers. If the platform takes longer than
+ * that, the message counts as older.
  */
 export class QuestionsBeingSent {
   readonly #clock: AlarmClock;
@@ -17,7 +17,7 @@ export class QuestionsBeingSent {
     this.#clock = clock;
   }
 
-  /** @returns ends it, once it is noted that the question was sent, or was not. */
+  /** @returns a function to call once it is stored whether the question was sent. */
   begin(session_id: string): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#sending.set(session_id, promise);
@@ -27,7 +27,7 @@ export class QuestionsBeingSent {
     };
   }
 
-  /** Resolves when no question of these sessions is being sent, or soon. */
+  /** Resolves when no question of these sessions is being sent, but at the latest after a moment. */
   async ended(session_ids: readonly (string | null)[]): Promise<void> {
     const sending = session_ids.flatMap((id) => (id === null ? [] : (this.#sending.get(id) ?? [])));
     if (sending.length === 0) return;

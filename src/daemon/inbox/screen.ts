@@ -9,13 +9,13 @@ import type { Services } from '../services.ts';
 import type { Arrival } from '../store/inbox.ts';
 import { noticeTo } from './notice.ts';
 
-/** A message that somebody wrote, not a notice. */
+/** A message that a person wrote, not a notice. */
 export type ArrivedMessage = Arrival['message'];
 
 /**
- * Has the loop guard screen messages as they arrive (agentd-message(7), "Loop guard"), and stores those that pass. The
- * platform's time is the guard's clock, and a delivery that is repeated gets the first verdict.
- * @returns what became of each message, once that is durable.
+ * Lets the loop guard screen messages as they arrive (agentd-message(7), "Loop guard"), and stores those that pass. The
+ * guard uses the times of the platform, and a repeated delivery gets the first verdict.
+ * @returns the outcome for each message, once it is durable.
  * @throws `unavailable` if too many messages wait.
  */
 export async function screen(
@@ -50,7 +50,7 @@ async function guardedOf(arrived: ArrivedMessage, services: Services): Promise<G
   return { user, session_id, text, message_id, sent_at };
 }
 
-/** The notice about the limit of a session, with its placeholders: they are filled in by the verdict. */
+/** The notice about the limit of a session, with placeholders that are filled in from the verdict. */
 function noticeText({ message }: ArrivedMessage, { texts }: Services): string {
   return texts.in(message.locale).template('turn_limit_notice');
 }

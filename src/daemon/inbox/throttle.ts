@@ -1,9 +1,9 @@
 /** Maximum number of hints for one reader within a minute, and within an hour. */
 const MINUTE = { ms: 60_000, max: 10 } as const;
 const HOUR = { ms: 3_600_000, max: 30 } as const;
-/** The same text is sent only once within this time, ms: people send ten pictures at once. */
+/** The same text is sent only once within this time, ms, because people send ten pictures at once. */
 const SAME_MS = 3000;
-/** Readers that are remembered. If there are more, the reader of the oldest hint is forgotten. */
+/** Maximum number of readers that are remembered. If there are more, the reader of the oldest hint is forgotten. */
 const READERS_MAX = 10_000;
 
 interface Told {
@@ -12,8 +12,9 @@ interface Told {
 }
 
 /**
- * Bounds the texts that nobody waits for (`ChannelScope.notify` with a `throttle_key`). The loop guard checks only
- * messages that are run, so two programs could notify each other without end. Counted in this process.
+ * Limits texts that are not an answer (`ChannelScope.notify` with a `throttle_key`). The loop guard checks only
+ * messages that lead to a run, so without this limit two programs could notify each other forever. Counted in this
+ * process.
  */
 export class Throttle {
   readonly #now: () => number;
@@ -44,7 +45,7 @@ export class Throttle {
   }
 
   #lately(reader: string, now: number): readonly Told[] {
-    // A hint from the future was sent before the clock was set back.
+    // If a hint is in the future, the clock was set back since.
     return (this.#readers.get(reader) ?? []).filter(({ at }) => at <= now && now - at < HOUR.ms);
   }
 }

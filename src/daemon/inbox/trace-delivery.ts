@@ -2,9 +2,9 @@ import type { Services } from '../services.ts';
 import type { InboxMessage } from '../store/inbox.ts';
 
 /**
- * Keeps the outcome of an attempt to send beside the trace of the run, which was complete when the reply was
- * stored. A first attempt that succeeds needs none, since the message in the inbox shows it. Texts without a run
- * have none.
+ * Stores the outcome of an attempt to send in a separate trace, because the trace of the run was complete when the
+ * reply was stored. A first attempt that succeeds needs no trace, since the message in the inbox shows it. Texts
+ * without a run have no trace.
  */
 export async function traceDelivery(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

@@ -6,14 +6,14 @@ import type { LaterChannel } from './delivery.ts';
 
 /** Maximum number of calls at once. */
 const CALLS_MAX = 32;
-/** A call that takes longer is given up, ms. */
+/** A call that takes longer is abandoned, ms. */
 const CALL_MS = 10_000;
 /** Platforms hide the indicator after some seconds, so it is shown again this often, ms. */
 const AGAIN_MS = 5000;
 
 /**
  * Shows on the platform that an answer is being written, until the reply is sent. Nothing depends on it: it is not
- * awaited, its failures are logged at debug, and it is left out if too many calls are under way.
+ * awaited, its failures are logged at debug, and it is skipped if too many calls are under way.
  */
 export class Typing {
   readonly #clock: AlarmClock;
@@ -41,7 +41,7 @@ export class Typing {
       });
   }
 
-  /** Shows it now, and again and again. @returns ends it. */
+  /** Shows the indicator now, and keeps showing it. @returns a function that ends it. */
   keepShowing(later: LaterChannel, reply_to: JsonObject): () => void {
     this.show(later, reply_to);
     return every(this.#clock, AGAIN_MS, () => this.show(later, reply_to));

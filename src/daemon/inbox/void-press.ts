@@ -13,7 +13,7 @@ export async function isVoidPress(
 ): Promise<boolean> {
   if (message?.confirm === undefined) return false;
   const action = await store.actions.find(message.confirm.id).catch((error: unknown) => {
-    // The run asks again, and fails for the same reason.
+    // The run will read the store again, and fail for the same reason.
     if (error instanceof StoreUnavailable) return null;
     throw error;
   });

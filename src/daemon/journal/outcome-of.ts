@@ -1,9 +1,9 @@
 import type { Action } from '../store/actions.ts';
 
-/** A call ends within its time limit, two minutes; one that was sent before that was sent by a process that died. */
+/** A call that is still open after this time was sent by a process that died, ms. Calls end within two minutes. */
 const STILL_RUNNING_MS = 150_000;
 
-/** What came of a write, for people: nobody knows it of one that was sent by a process that died. */
+/** The outcome of a write, for people. It is unknown if the process that sent the write died. */
 export type ActionOutcomeNow = 'running' | 'done' | 'failed' | 'unknown';
 
 export function outcomeOf(

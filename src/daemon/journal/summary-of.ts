@@ -3,9 +3,9 @@ import { questionLine, questionOf } from '../confirmation/question.ts';
 import { maskTokens } from '../secret.ts';
 import type { JournaledCall } from '../tools/call-journal.ts';
 
-/** What a write does, on one line of plain text: as its person would be asked to confirm it. */
+/** What a write does, on one line of plain text, as in the question that asks for its confirmation. */
 export function summaryOf({ tool, given, args }: JournaledCall): string {
   const question = questionOf(tool, given, args);
-  // Arguments that are too long for a question are in the record of the action.
+  // Arguments that are too long for a question are left out here; the record of the action has them.
   return maskTokens(question ? questionLine(question) : visible(tool.title ?? tool.name));
 }

@@ -1,12 +1,12 @@
 import type { ChannelLinking } from '../../channel/index.ts';
 
-/** What links need to know of a channel. */
+/** The parts of a channel that links depend on. */
 export interface LinkedChannel {
   name: string;
   linking?: ChannelLinking | undefined;
 }
 
-/** Writings of one id at most; more is a defect of the channel. */
+/** Maximum number of spellings of one id. More is a defect of the channel. */
 const WRITINGS_MAX = 8;
 /** Longest id, in characters (agentd-service(7), "Fields"). */
 const ID_MAX = 256;
@@ -23,8 +23,8 @@ export function userOfKey(key: string): { platform: string; user_id: string } {
 }
 
 /**
- * The keys under which a user's link may stand, that under which it is kept first. An id that the channel does
- * not know as one of its own is taken as it is.
+ * The keys under which a user's link may be stored. The first one is the key for new links. An id that the channel does
+ * not recognize is used as it is.
  */
 export function linkKeys(channel: LinkedChannel, user_id: string): readonly [string, ...string[]] {
   const [kept = user_id, ...others] = writingsOf(channel, user_id);
@@ -32,9 +32,9 @@ export function linkKeys(channel: LinkedChannel, user_id: string): readonly [str
 }
 
 /**
- * The ways in which the platform may write a user's id, that under which links are kept first; empty: it is no
- * id of this platform.
- * @throws Error if the channel breaks its contract: a link under a wrong key would be a stranger's.
+ * The spellings that the platform may use for a user's id. The first one is used for new links. Empty if this is not an
+ * id of the platform.
+ * @throws Error if the channel breaks its contract: a link under a wrong key would belong to a stranger.
  */
 export function writingsOf({ name, linking }: LinkedChannel, given: string): readonly string[] {
   if (!linking) return [given];
@@ -43,7 +43,7 @@ export function writingsOf({ name, linking }: LinkedChannel, given: string): rea
   throw new Error(`\`linking.idsOf\` of the channel ${name} must give at most ${WRITINGS_MAX} ids`);
 }
 
-/** Where a link is found by another id of its user. */
+/** The key under which a link is found by another id of its user. */
 export function aliasKey(channel: string, alias_id: string): string {
   return `${channel}:${alias_id}`;
 }

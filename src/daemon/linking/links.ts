@@ -16,10 +16,10 @@ import type { Link } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
 import { aliasKey, type LinkedChannel, linkKeys, writingsOf } from './link-ids.ts';
 
-/** Life of a link (agentd-identity(7), "Links"): 30 days. */
+/** Lifetime of a link (agentd-identity(7), "Links"): 30 days. */
 const LINK_TTL_MS = 2_592_000 * 1000;
 
-/** How often a link is looked at again when others write it at the same time. */
+/** How often a change of a link is tried if others write it at the same time. */
 const MAX_TRIES = 5;
 
 export interface LinkServices {
@@ -37,18 +37,18 @@ export interface FoundLink {
   token: string;
   /** The token as it is stored. */
   stored: string;
-  /** Of the token, which was validated when it was stored. */
+  /** The person of the token, which was validated when it was stored. */
   person: PersonKey;
-  /** When the link ends; its token may have ended before (`effectiveExpiry`). */
+  /** When the link ends. Its token may expire earlier (`effectiveExpiry`). */
   expires_at: number;
   expiry_notified: boolean;
-  /** The other id that its sender must have (link-ids.ts, `aliasKey`); null: none has come yet. */
+  /** The other id that its sender must have (link-ids.ts, `aliasKey`). Null if no message has brought one yet. */
   alias: string | null;
 }
 
 /**
- * The link of a channel's user, under any writing of the id, else as the other id of somebody linked; null where
- * there is none, or no key opens it, which is warned of.
+ * The link of a channel's user, found by any spelling of the id, or by the other id of a linked user. Null if there is
+ * none, or if no key opens it; the latter is logged as a warning.
  */
 export async function findLink(
   services: Lookup,
@@ -57,16 +57,16 @@ export async function findLink(
 ): Promise<FoundLink | null> {
   for (const key of linkKeys(channel, user_id)) {
     const link = await services.store.links.get(key);
-    // The first one decides, also if it cannot be opened: that must not bring back a later one.
+    // The first one decides, even if it cannot be opened: an older link must not take effect instead.
     if (link) return openLink(link, channel, services);
   }
   return findByAlias(services, channel, user_id);
 }
 
 /**
- * The link of who sent a message. Where the message brings another id of its sender, that is bound to the link, by
- * which the other id alone finds it from then on; `other_sender` if the link is bound to another one: then the user
- * id has changed hands since (agentd-message(7), "The inbox").
+ * The link of the sender of a message. If the message has another id of its sender, that id is bound to the link, and
+ * from then on finds it without the user id. `other_sender` if the link is bound to a different id: the platform has
+ * given the user id to somebody else since (agentd-message(7), "The inbox").
  */
 export async function findSendersLink(
   services: Lookup,
@@ -85,25 +85,25 @@ export async function findSendersLink(
   throw changing();
 }
 
-/** Who holds a link that another person would like to have. */
+/** The current holder of a link that another person asks for. */
 export interface LinkHolder {
   person: PersonKey;
   claims: Claims;
-  /** When the link is nobody's any more. */
+  /** When the link stops belonging to the holder. */
   expires_at: number;
 }
 
 export type LinkOutcome =
   | { linked: true; verdict: Extract<TokenVerdict, { valid: true }>; expires_at: number }
   | { linked: false; reason: TokenReason }
-  /** Another person's link, not expired, that may not be taken over. */
+  /** The link of another person, which has not expired and must not be replaced. */
   | { linked: false; reason: 'held_by_another'; holder: LinkHolder };
 
 /**
- * Validates a token and stores it as the link of a channel's user, sealed, for 30 days: under the writing of the
- * id that links are kept under, and replaces those under any other id. The link of another person whose
- * token has not expired is replaced only where `mayReplace` agrees; deciding and replacing are one. Throws
- * `unavailable` where others keep writing the same link.
+ * Validates a token and stores it as the link of a channel's user, sealed, for 30 days. It is stored under the first
+ * spelling of the id, and links under other spellings are removed. The link of another person whose token has not
+ * expired is replaced only if `mayReplace` allows it; decision and replacement are one atomic step. Throws
+ * `unavailable` if others keep writing the same link.
  */
 export async function link(
   services: LinkServices,
@@ -132,7 +132,7 @@ export async function link(
       continue;
     const alias = others.find((one) => one.alias?.person === person)?.alias;
     if (!kept && alias) await links.bindAlias(key, sealed, alias);
-    // From here on the one that is looked at first is the new one, so that a crash leaves no two people's.
+    // From here on, lookups find the new link first, so a crash cannot leave links of two people in effect.
     for (const other of others) await links.remove(other.key, other.token);
     services.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'linked');
     const expires_at = Math.min(verdict.expires_at, services.clock.now() + LINK_TTL_MS);
@@ -141,12 +141,12 @@ export async function link(
   throw changing();
 }
 
-/** Removes the link of a channel's user, to whichever person. True if there was one. */
+/** Removes the link of a channel's user, whichever person it belongs to. True if there was one. */
 export async function unlink(services: Lookup, channel: LinkedChannel, user_id: string): Promise<boolean> {
   const { links } = services.store;
   await withdrawActions(services, channel, user_id);
   let removed = false;
-  // That which is looked at first goes last: an old one must not come to light meanwhile.
+  // The link that lookups find first is removed last, so that no older one takes effect in between.
   for (const key of linkKeys(channel, user_id).toReversed()) {
     if (await links.remove(key)) removed = true;
   }
@@ -159,7 +159,7 @@ export async function unlink(services: Lookup, channel: LinkedChannel, user_id: 
   return removed;
 }
 
-/** Removes the link of a channel's user if it is that of the token's person; another's stays. */
+/** Removes the link of a channel's user if it belongs to the person of the token. Links of other people stay. */
 export async function unlinkPerson(
   services: LinkServices,
   channel: LinkedChannel,
@@ -175,7 +175,10 @@ export async function unlinkPerson(
   return { outcome: removed ? 'removed' : 'none' };
 }
 
-/** Removes the link under a key if it is this person's; another's stays, also one that was made meanwhile. */
+/**
+ * Removes the link under a key if it belongs to this person. Somebody else's stays, even if it was made in the
+ * meantime.
+ */
 async function removeOwn(
   services: LinkServices,
   channel: LinkedChannel,
@@ -191,7 +194,10 @@ async function removeOwn(
   throw changing();
 }
 
-/** Notes that a person was told that the token of their link has expired. The token may be sealed anew meanwhile. */
+/**
+ * Records that a person was notified that the token of their link has expired. The token may be resealed in the
+ * meantime.
+ */
 export async function noteExpiryNotified(
   { store: { links }, seal }: Pick<LinkServices, 'store' | 'seal'>,
   found: FoundLink,
@@ -202,9 +208,9 @@ export async function noteExpiryNotified(
 }
 
 /**
- * Withdraws what waits for a channel's user to confirm: who signs out, or in as somebody else, must not confirm it. Done
- * before the link changes, so that a crash in between leaves nothing to confirm.
- * @param keep the actions of this person stay.
+ * Withdraws the actions that a channel's user has not confirmed yet: a user who signs out, or signs in as somebody
+ * else, must not confirm them. Done before the link changes, so that a crash in between leaves nothing to confirm.
+ * @param keep the person whose actions stay.
  */
 async function withdrawActions(
   { store }: Lookup,
@@ -222,14 +228,14 @@ async function withdrawActions(
 }
 
 /**
- * When a link is no longer any use: its own end or that of its token, whichever comes first
- * (agentd-identity(7), "Links").
+ * When a link becomes useless: at its own end or at that of its token, whichever comes first (agentd-identity(7),
+ * "Links").
  */
 export function effectiveExpiry({ expires_at, token }: Pick<FoundLink, 'expires_at' | 'token'>): number {
   return Math.min(expires_at, claimsOfStoredToken(token).exp * 1000);
 }
 
-/** The link that this other id of its user leads to; none if it was bound for another person. */
+/** The link that another id of its user leads to. Null if that id was bound for a different person. */
 async function findByAlias(
   services: Lookup,
   channel: LinkedChannel,
@@ -269,7 +275,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
   };
 }
 
-/** Null if the link's token has expired, or cannot be read: it belongs to nobody then. */
+/** Null if the link's token has expired or cannot be read: then the link belongs to nobody. */
 function holderOf(standing: Link, { seal, clock }: LinkServices): LinkHolder | null {
   const token = seal.open(standing.token, standing.key);
   if (token === null) return null;

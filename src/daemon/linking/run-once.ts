@@ -5,11 +5,11 @@ import type { Log } from '../log.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
 
-/** How long a message is known by its id, ms. */
+/** How long the id of a message is remembered, ms. */
 const KNOWN_MS = 7 * 24 * 60 * 60 * 1000;
-/** When to come again while the first delivery is being processed, seconds. */
+/** When to retry while the first delivery is being processed, seconds. */
 const AGAIN_SECONDS = 1;
-/** An id names one message, so two with the same words need not be distinguished. */
+/** The id identifies the message, so its text is not compared. */
 const FINGERPRINT = '';
 
 export interface RunOnceServices {
@@ -22,15 +22,16 @@ export interface RunOnceServices {
 export interface Effect {
   platform: string;
   user_id: string;
-  /** Undefined: no platform repeats it. */
+  /** Undefined if it did not come from a platform, and so is never delivered twice. */
   message_id: string | undefined;
   what: 'link' | 'unlink';
 }
 
 /**
- * Runs the effect of a message once, however often the platform delivers the message. A repeat changes nothing, whatever
- * the person has done since, and gets the answer of the first one. An effect that failed is tried again when the message
- * comes again. So is one during which the process died, since nobody knows whether it was done.
+ * Runs the effect of a message once, however often the platform delivers the message. A repeat changes nothing,
+ * whatever the person has done since, and gets the answer of the first one. If the effect failed, or if the process
+ * died during it, so that it is not known whether it was carried out, it is tried again when the message is delivered
+ * again.
  * @param work resolves with an answer that can be written as JSON, and holds no token.
  * @throws `unavailable` while the first delivery is being processed, or if the store is out of reach.
  */
@@ -43,7 +44,7 @@ export async function runOnce<Answer>(
   checkMessageId(message_id, (problem) => {
     throw new AgentdError('invalid_request', `A link cannot be changed: message_id ${problem}.`);
   });
-  // No key of a request begins like this: those are arrays.
+  // Cannot be equal to the key of a request: those keys are arrays.
   const key = `${what}:${JSON.stringify([platform, user_id, message_id])}`;
   const state = await idempotency.claim(key, FINGERPRINT);
   if (state.outcome === 'done') {

@@ -8,7 +8,7 @@ import type { Ticket } from './request-sequencer.ts';
 import { requireMessage } from './require-message.ts';
 import type { Arrived, ArrivedChannel } from './turn.ts';
 
-/** A message as it arrives at a door; `withTurn` adds the rest of the turn. */
+/** A message as it arrives; `withTurn` adds the rest of the turn. */
 export type Arrival<Turn extends Arrived> = Omit<Turn, 'trace' | 'span' | 'started_at' | 'defer'>;
 
 /** The request that a message came with. */
@@ -18,7 +18,7 @@ export interface Origin {
   address: string;
   /** The token of the request, validated. */
   validated: ValidatedToken | null;
-  /** Its place in the order of arrival. */
+  /** The place of the request in the order of arrival. */
   ticket: Ticket | null;
   /** From `Observer.parentOf`. Absent if there is none. */
   parent_span?: string | undefined;

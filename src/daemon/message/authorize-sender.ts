@@ -4,16 +4,17 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Authorized, Identified } from './turn.ts';
 
 /**
- * May the sender use this session? (agentd-message(7), "Whose session it is")
+ * Checks whether the sender may use this session (agentd-message(7), "Whose session it is").
  *
- * Asked before the guard, so that a message that is refused counts for nothing, neither in the session nor for its user,
- * and before the session's lock is waited for.
- * Adds `authorized` and the session as it is named now. Throws `session_forbidden` for someone else's session.
+ * Runs before the guard, so that a message that is refused counts neither in the session nor for its user, and before
+ * the message waits for the session's lock. Adds `authorized` and the session with its current id. Throws
+ * `session_forbidden` for someone else's session.
  */
 export const authorizeSender: Step<Arrived & Identified, Authorized> = {
   name: 'authorize-sender',
   async run(turn, services, line) {
-    // In order of arrival from here on, so that the guard blocks the last ones of a burst and not the first.
+    // From here on, messages go in order of arrival, so that the guard blocks the last messages of a burst, not the
+    // first.
     await turn.ticket?.reached;
     const named = await resolveSession(turn, services);
     refuseStranger({ ...turn, ...named }, services, line);

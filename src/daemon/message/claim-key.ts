@@ -7,8 +7,8 @@ import { Ended } from './sequence.ts';
 import type { Answering, Deduplicated, Identified } from './turn.ts';
 
 /**
- * Claims an idempotency key for the turn: the answer is found again under it. The claim is released if the turn fails,
- * so that the message can be repeated.
+ * Claims an idempotency key for the turn: the answer can be found under it later. The claim is released if the turn
+ * fails, so that the message can be repeated.
  * @returns also the answer, if there is one already.
  * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
  */

@@ -7,9 +7,9 @@ import { runTurn } from './run-turn.ts';
 import { answerNow } from './steps.ts';
 
 /**
- * The door of channels that answer in the response: answers the message, and tells what happens meanwhile.
- * The run does not depend on its reader: a client that goes away leaves a whole turn in its session.
- * The iterable throws the problem that ended the turn.
+ * The entry for channels that answer in the response: answers the message, and reports progress meanwhile. The run does
+ * not depend on its reader: if the client disconnects, the session still gets the complete turn. The iterable throws
+ * the error that ended the turn.
  * @throws `invalid_request` at once if the message is not as the contract says.
  */
 export function converse(

@@ -8,9 +8,9 @@ import type { Arrived, Guarded, Identified, Numbered } from './turn.ts';
 
 /** A message that is stored until its stream is opened. */
 export interface Starting extends Arrived {
-  /** How long it waits to be opened, and is found after its end. */
+  /** How long the stream waits to be opened, and how long it is kept after its end. */
   ttl_ms: number;
-  /** The person of the valid cookie that came with it. */
+  /** The person of the valid cookie that came with the message. */
   cookie_person: PersonKey | null;
 }
 
@@ -20,16 +20,16 @@ export interface StartedStream {
 }
 
 /**
- * Stores the message under a new stream, its token sealed.
+ * Stores the message under a new stream, with its token sealed.
  *
- * Adds `stream`. Throws `idempotency_key_reused` if another body took the key at the same moment.
+ * Adds `stream`. Throws `idempotency_key_reused` if a message with a different body took the key at the same moment.
  */
 export const createStream: Step<Starting & Identified & Numbered & Guarded, { stream: StartedStream }> = {
   name: 'create-stream',
   run: async (turn, services) => ({ stream: await createStreamOf(turn, turn, services) }),
 };
 
-/** If two messages come at once with one key, both get the stream of the first. */
+/** If two messages with the same key come at the same time, both get the stream of the first. */
 export async function createStreamOf(
   turn: Starting & Identified,
   { idempotency_key, counted_in }: Numbered & Guarded,
@@ -77,7 +77,7 @@ export function sameStream(
   return { stream_id: stream.stream_id, session_id: stream.start.session_id };
 }
 
-/** What the sealed token of a stream belongs to. */
+/** The record that the sealed token of a stream is bound to. */
 export function tokenRecord(stream_id: string): string {
   return `stream:${stream_id}`;
 }

@@ -4,7 +4,8 @@ import type { Step } from './sequence.ts';
 import type { Answering, Deduplicated, Identified, Numbered } from './turn.ts';
 
 /**
- * Was the message of this stream answered in another way since it was sent? (agentd-service(7), "Idempotency-Key")
+ * Checks whether the message of this stream has been answered in another way since it was sent (agentd-service(7),
+ * "Idempotency-Key").
  *
  * Claims the key that the stream has. Adds `key`, null if there is none. Ends the turn with the first answer if there is
  * one. Throws `duplicate_in_progress` while the message is being answered in another way.

@@ -5,11 +5,11 @@ import type { Step } from './sequence.ts';
 import type { Answering, Deduplicated, Identified } from './turn.ts';
 
 /**
- * Was this message answered before? (agentd-service(7), "Idempotency-Key")
+ * Checks whether this message was answered before (agentd-service(7), "Idempotency-Key").
  *
  * Checks the key that the client sent, and claims it. Adds `key`, null if there is none. Ends the turn with the first
  * answer if there is one. Throws `duplicate_in_progress` while the first request runs, `idempotency_key_reused` if its
- * body was another one.
+ * body was different.
  */
 export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',

@@ -1,15 +1,15 @@
 import type { DeliveryFailure } from '../../channel/index.ts';
 
 /**
- * The error of a channel's `send` when the platform did not take a text (`scope.deliveryFailed`). Any other
- * error counts as one that may be tried again.
+ * The error that a channel's `send` throws when the platform did not accept a text (`scope.deliveryFailed`). After any
+ * other error, the text may be sent again.
  */
 export class DeliveryFailed extends Error {
   /** The platform refused this text; it would refuse it again. */
   readonly final: boolean;
   /** Seconds that the platform asks to wait for; 0 if it does not. */
   readonly retryAfterSeconds: number;
-  /** What the failure says of the platform as a whole; null: it concerns this text, or the rate. */
+  /** What the failure means for the platform as a whole. Null if it concerns only this text, or the rate of texts. */
   readonly platform: 'unreachable' | 'credentials' | null;
 
   /** @param reason in the platform's words, for the operator; never a secret. */
@@ -17,7 +17,7 @@ export class DeliveryFailed extends Error {
     super(reason);
     this.name = 'DeliveryFailed';
     this.platform = platform ?? null;
-    // A platform that is out of reach, or does not know the channel, has not judged the text.
+    // A platform that is out of reach, or refuses the channel's credentials, has not judged the text.
     this.final = final && this.platform === null;
     this.retryAfterSeconds = retryAfterSeconds > 0 ? retryAfterSeconds : 0;
   }

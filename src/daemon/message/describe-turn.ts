@@ -2,7 +2,7 @@ import type { Services } from '../services.ts';
 import { shortId } from '../session/ids.ts';
 import type { Arrived } from './turn.ts';
 
-/** What a log line says of a turn. */
+/** The members of a log line that describe a turn. */
 export function describeTurn(turn: Arrived, { clock }: Pick<Services, 'clock'>): Record<string, unknown> {
   return {
     request_id: turn.request_id,

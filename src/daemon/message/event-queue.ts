@@ -1,6 +1,6 @@
 /**
- * Events from a run to its one reader. The run never waits: what is said is bounded by the reply, so the
- * queue is too. A reader that stops reading leaves it to be collected.
+ * Events from a run to its only reader. The run never waits. The maximum length of a reply also limits the queue. If
+ * the reader stops reading, the queue is garbage-collected.
  */
 export class EventQueue<T> implements AsyncIterable<T> {
   readonly #events: T[] = [];
@@ -17,7 +17,7 @@ export class EventQueue<T> implements AsyncIterable<T> {
     this.#wake?.();
   }
 
-  /** The reader's next step throws it, after the events that came before. */
+  /** Makes the reader's iteration throw the error after the events that came before it. */
   fail(error: unknown): void {
     this.#end = { error };
     this.#wake?.();

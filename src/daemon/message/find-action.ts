@@ -3,7 +3,7 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Authorized } from './turn.ts';
 
 /**
- * Does the action exist that a button names? (agentd-agent(7), "Confirmation")
+ * Checks whether the action that a button names exists (agentd-agent(7), "Confirmation").
  *
  * Whether it waits for this sender is decided when the message runs. Adds nothing. Throws `confirmation_gone` for an
  * unknown id.

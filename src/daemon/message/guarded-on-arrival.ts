@@ -3,8 +3,8 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Authorized, Guarded } from './turn.ts';
 
 /**
- * The loop guard let the message through when it was stored, and counted it in the session of that moment. Adds nothing;
- * never ends the turn. The turn that was counted is taken back if the message does not run in that session after all.
+ * The loop guard let the message through when it was stored, and counted it in the session of that moment. Adds
+ * nothing; never ends the turn. If the message does not run in that session after all, the turn is subtracted again.
  */
 export const guardedOnArrival: Step<Arrived & Authorized & Guarded, object> = {
   name: 'guard',

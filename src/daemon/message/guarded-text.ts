@@ -7,7 +7,7 @@ type Parts = Pick<Services, 'store' | 'texts'>;
 /**
  * The text of a message as the loop guard compares it (agentd-message(7), "Loop guard"). An answer to a question does not
  * count as repetition, so it has a text of its own.
- * @param turn_id no other message has it.
+ * @param turn_id an id that no other message has.
  */
 export async function guardedText(
   message: IncomingMessage,
@@ -20,7 +20,7 @@ export async function guardedText(
   return textHash(confirm === undefined ? text : `${confirm.id} ${confirm.approve} ${text}`);
 }
 
-/** As far as this can be told before the turn: a word of any language, or a button. */
+/** As far as this is known before the turn: a word of any language, or a button. */
 async function answersQuestion(
   { user_id, text, confirm }: IncomingMessage,
   session_tag: string,

@@ -6,7 +6,8 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**
- * Who sent the message, as far as a link of the platform's user says so (agentd-identity(7), "The identity of a message").
+ * Finds out who sent the message, from the link of the platform's user (agentd-identity(7), "The identity of a
+ * message").
  *
  * Checks the token of the sender's link. Another id of the sender, if the message has one, is bound to the link.
  * Adds `credential`. Never ends the turn: a token that is not valid means default credentials.
@@ -38,7 +39,7 @@ export const identifyByLink: Step<Arrived, Identified> = {
   },
 };
 
-/** The agent mentions an expired sign-in once. If the run fails, it does so next time. */
+/** The agent mentions an expired sign-in once. If the run fails, it mentions it in the next one. */
 function expired(turn: Arrived, services: Services, link: FoundLink): Credential {
   if (!link.expiry_notified) {
     turn.defer(async (failed) => {

@@ -15,10 +15,10 @@ import { turnKey } from './turn-key.ts';
 /**
  * One message of a session runs at a time, in the order of arrival (agentd-message(7), "Order and limits").
  *
- * Tells the outlet that the answer has begun, if the session's id is certain by now; else resolve-principal does.
- * Adds `claim`, held until the turn is stored or ends, `begun`, `commit`, and the session as it is named under the lock: while the message waited,
- * another one may have signed in, begun the session or ended it. Throws `unavailable` if too many messages wait, or for
- * too long; a patient message waits until the daemon stops.
+ * Notifies the outlet that the answer has begun if the session's id is certain by now; otherwise resolve-principal
+ * does. Adds `claim`, held until the turn is stored or ends, `begun`, `commit`, and the session with its id under the
+ * lock: while the message waited, another message may have signed in, begun the session or ended it. Throws
+ * `unavailable` if too many messages wait, or for too long; a patient message waits until the daemon stops.
  */
 export const lockSession: Step<Answering & Identified & Deduplicated & Authorized & Guarded, Locked> = {
   name: 'lock-session',
@@ -40,7 +40,7 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
         turn.defer(() => lock.release());
         return { ...named, claim: begun.claim, begun, commit, has_started };
       }
-      // The id names another session by now, which must be locked in its turn.
+      // The id belongs to a different session by now, which must be locked, too.
       line.reason = 'session_changed';
       ({ session_tag, session_id, session_is_generated } = named);
       await lock.release();
@@ -48,14 +48,14 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
   },
 };
 
-/** Each run of a message of a platform, or of one with a key, may follow one whose process died. */
+/** If a message came from a platform or has a key, an earlier run of it may have died with its process. */
 function mayHaveRun({ channel, key }: Answering & Deduplicated): boolean {
   return channel.has_platform || key !== null;
 }
 
 /**
- * Sign-in changes a generated id that nobody owns, by this message or by one that it waits for. The first message of a
- * session may still run, and then the session is not stored yet.
+ * Sign-in by this message, or by one that it waits for, changes a generated id that nobody owns. If the first message
+ * of a session is still running, the session is not stored yet.
  */
 function isIdCertain({ found, session_id, session_is_generated }: NamedSession): boolean {
   if (found === null) return session_is_generated || !isLikeGenerated(session_id);

@@ -2,8 +2,8 @@ import type { Services } from '../services.ts';
 import type { Locked } from './turn.ts';
 
 /**
- * Asks whether the run has lost its session: nothing that it does is stored any more. The session was erased with its
- * person, or another daemon has taken it over. The run is aborted too, but only when its claim is renewed next.
+ * Checks whether the run has lost its session, so that its results can no longer be stored: the session was erased with
+ * its person, or another daemon has taken it over. The run is also aborted, but only when its claim is next renewed.
  */
 export function lossOf(
   { claim }: Locked,

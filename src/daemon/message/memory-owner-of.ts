@@ -2,7 +2,7 @@ import { type MemoryOwner, memoryOwner } from '../identity/memory-owner.ts';
 import { writingsOf } from '../linking/link-ids.ts';
 import type { Arrived, Resolved } from './turn.ts';
 
-/** For whom a run remembers; null: nobody is known, or other people read along. */
+/** The owner of the memories of a run. Null if the sender is not known, or if other people can read the chat. */
 export function memoryOwnerOf({ message, principal, channel }: Arrived & Resolved): MemoryOwner | null {
   // A platform may write one id in several ways.
   const [user_id = message.user_id] = writingsOf(channel, message.user_id);

@@ -5,9 +5,9 @@ import type { Trace } from '../trace/trace.ts';
 import type { Answering, Resolved } from './turn.ts';
 
 /**
- * The meter of the model calls that are made for a turn, held against AGENT_DAILY_TOKENS of its sender.
- * @param deadline reservations expire then, ms since the epoch.
- * @param isLost nothing of it may be stored any more.
+ * The meter of the model calls of a turn, which count toward AGENT_DAILY_TOKENS of its sender.
+ * @param deadline when reservations expire, ms since the epoch.
+ * @param isLost whether nothing of the turn may be stored any more.
  */
 export function meterOfTurn(
   { channel, address, principal, message }: Answering & Resolved,

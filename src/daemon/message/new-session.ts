@@ -3,7 +3,7 @@ import { clientTag } from '../session/client-tag.ts';
 import type { Session } from '../session/session.ts';
 import type { Arrived } from './turn.ts';
 
-/** The session that a message begins: nobody's, and not stored yet. */
+/** The session that a message begins. It has no owner, and is not stored yet. */
 export function newSession(
   { message, channel, session_id, session_is_generated, address }: Arrived,
   { clock, settings }: Pick<Services, 'clock' | 'settings'>,

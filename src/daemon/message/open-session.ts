@@ -8,11 +8,10 @@ import type { Arrived, Identified, Locked, Opened } from './turn.ts';
 /**
  * Opens the session that was found, or prepares a new one (agentd-message(7), "Whose session it is").
  *
- * Checks again what authorize-sender checked: while the message waited, another sender may have begun the session. If a
- * private chat on a platform is linked to another person than before, its session is replaced: the new person does not
- * see the history of the old one.
- * Adds `session` and `session_origin`. Throws `session_forbidden` for someone else's session, and has changed nothing of
- * it then.
+ * Repeats the check of authorize-sender, because another sender may have begun the session while the message waited. If
+ * a private chat on a platform is now linked to a different person, its session is replaced, so that the new person
+ * does not see the history of the old one. Adds `session` and `session_origin`. Throws `session_forbidden` for someone
+ * else's session, without changing it.
  */
 export const openSession: Step<Arrived & Identified & Locked, Opened> = {
   name: 'open-session',
@@ -28,7 +27,7 @@ export const openSession: Step<Arrived & Identified & Locked, Opened> = {
   },
 };
 
-/** A private chat that belonged to one person and is linked to another one now. */
+/** Whether a private chat that belonged to one person is linked to a different one now. */
 function isHandedOver({ credential, channel, message }: Arrived & Identified, { owner }: Session): boolean {
   if (!channel.has_platform || message.shared) return false;
   const person = personOf(credential);

@@ -2,8 +2,9 @@ import type { OwnActions } from '../store/actions.ts';
 import type { Answering, Resolved } from './turn.ts';
 
 /**
- * Whose journal the sender may read: the person's whom the message acts for, else what was done for a platform's verified
- * user as nobody. Null: the client itself says who it is, or other people would read it.
+ * The journal that the sender may read: that of the person whom the message acts for, or else the actions of a
+ * platform's verified user while not linked. Null if the sender is known only by the client's own claim, or if other
+ * people could read the answer.
  */
 export function ownActionsOf({
   principal: { person },

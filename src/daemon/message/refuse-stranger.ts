@@ -6,8 +6,9 @@ import type { StepLine } from '../trace/trace-record.ts';
 import type { Arrived, Identified, NamedSession } from './turn.ts';
 
 /**
- * A platform says who is in a session; a client only names one.
- * @throws `session_forbidden` if the session is someone else's, or the id is one that only a channel gives.
+ * Refuses a sender who may not use the session. Platforms determine who is in a session, but a client can name any
+ * session.
+ * @throws `session_forbidden` if the session belongs to someone else, or if only a channel may use such an id.
  */
 export function refuseStranger(
   { found: session, channel, session_id, message, credential }: Arrived & Identified & NamedSession,
@@ -27,7 +28,7 @@ export function refuseStranger(
     throw forbidden(line, 'other_person');
 }
 
-/** One text for all cases: a stranger does not learn whose session it is, or why it is not theirs. */
+/** One text for all cases: a stranger must not learn whose session it is, or why access was refused. */
 function forbidden(line: StepLine, why: string): AgentdError {
   line.detail = { why };
   return new AgentdError('session_forbidden', 'This session belongs to someone else.');

@@ -1,7 +1,7 @@
 import { StreamMask } from '../secret.ts';
 import type { Outlet } from './outlet.ts';
 
-/** Longest text of a runtime, in characters; what it says beyond it is cut off. */
+/** Maximum length of a runtime's text, in characters. The rest is cut off. */
 const REPLY_MAX = 100_000;
 
 /** The reply as it grows. Each piece goes to the outlet at once; tokens in the text of a runtime are masked. */
@@ -19,32 +19,32 @@ export class ReplyText {
     return this.#text;
   }
 
-  /** The runtime has said something other than white space. */
+  /** Whether the runtime has said something other than white space. */
   get hasWords(): boolean {
     return this.#hasWords;
   }
 
-  /** Nothing more of the runtime fits. */
+  /** Whether there is no room for more text of the runtime. */
   get isFull(): boolean {
     return this.#text.length >= REPLY_MAX;
   }
 
-  /** A text of the daemon before that of the runtime. */
+  /** Adds a text of the daemon before that of the runtime. */
   begin(text: string): void {
     this.#append(`${text}\n\n`);
   }
 
-  /** A piece from the runtime. What may be the beginning of a token is held back until more has come. */
+  /** Adds a piece from the runtime. A possible beginning of a token is held back until more text has come. */
   push(piece: string): void {
     this.#say(this.#mask.push(piece));
   }
 
-  /** The runtime says nothing more: adds what was held back. */
+  /** The text of the runtime is complete: adds what was held back. */
   end(): void {
     this.#say(this.#mask.end());
   }
 
-  /** A paragraph of the daemon, which is never cut. */
+  /** Adds a paragraph of the daemon, which is never cut off. */
   add(text: string): void {
     this.#append(this.#text === '' ? text : `\n\n${text}`);
   }

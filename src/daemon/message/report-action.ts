@@ -4,7 +4,7 @@ import type { CarriedOut } from './carry-out.ts';
 import { outcomeText } from './report-writes.ts';
 import type { Settled } from './turn.ts';
 
-/** What came of a confirmed action, in the daemon's own words: the agent could not say it. */
+/** Reports the outcome of a confirmed action in the daemon's own words, because the agent failed to. */
 export async function reportAction(
   { action_id, told: { summary } }: CarriedOut,
   { texts }: Settled,

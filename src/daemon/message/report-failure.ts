@@ -3,7 +3,7 @@ import type { Services } from '../services.ts';
 import { describeTurn } from './describe-turn.ts';
 import type { Arrived } from './turn.ts';
 
-/** Codes that ask an operator to look. */
+/** Codes that need the attention of an operator. */
 const DEFECTS: readonly ErrorCode[] = ['internal_error', 'agent_failed', 'agent_timeout'];
 
 /** Logs why a message was not answered. @returns its code */
@@ -11,7 +11,7 @@ export function reportFailure(turn: Arrived, error: unknown, services: Services)
   const code = error instanceof AgentdError ? error.code : 'internal_error';
   const line = { ...describeTurn(turn, services), code };
   if (DEFECTS.includes(code)) services.log.error({ ...line, err: error }, 'message failed');
-  // The guard reports when it begins to block; a line for each message would be a flood of its own.
+  // The guard logs when it begins to block. One line per blocked message would flood the log.
   else if (code === 'loop_guard_blocked') services.log.debug(line, 'message refused');
   else services.log.info({ ...line, err: error }, 'message refused');
   return code;

@@ -2,17 +2,17 @@ import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 
-/** What the daemon itself says of the writes of a turn. */
+/** Which writes of a turn the daemon itself reports. */
 interface Reported {
-  /** The agent could not say what it did, so all writes are named. Else only those whose outcome is unknown. */
+  /** The agent could not say what it did, so all writes are named. False: only those whose outcome is unknown. */
   untold: boolean;
-  /** Id of an action of which the reply says it already. */
+  /** Id of an action whose outcome is already in the reply. */
   reported: string | null;
 }
 
 /**
- * The sentences of the daemon about the writes of a turn: a model might leave out that an outcome is unknown, and one that
- * is out of steps tells nothing. One paragraph each, in CommonMark; empty if there are none.
+ * The daemon's own sentences about the writes of a turn: a model might not mention that an outcome is unknown, and a
+ * model that is out of steps says nothing. One paragraph each, in CommonMark; empty if there are none.
  */
 export function reportWrites(
   { written, unknown }: Pick<TurnJournal, 'written' | 'unknown'>,
@@ -25,7 +25,7 @@ export function reportWrites(
     .join('\n\n');
 }
 
-/** The text that says what came of an action. */
+/** The text that reports the outcome of an action. */
 export function outcomeText(state: string | undefined): 'confirm_done' | 'confirm_failed' | 'write_unknown' {
   if (state === 'done') return 'confirm_done';
   return state === 'failed' ? 'confirm_failed' : 'write_unknown';

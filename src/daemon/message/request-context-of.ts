@@ -7,7 +7,7 @@ import { memoryOwnerOf } from './memory-owner-of.ts';
 import { ownActionsOf } from './own-actions-of.ts';
 import type { Runnable } from './turn.ts';
 
-/** What the tools of a run may read of the message that they work for. */
+/** What the tools of a run may read about the message that they work for. */
 export function requestContextOf(turn: Runnable, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;

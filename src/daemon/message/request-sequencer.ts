@@ -2,9 +2,9 @@ import type { ChannelRequest, Route } from '../../channel/index.ts';
 
 /** The place of a request among those of its thread, in order of their arrival. */
 export interface Ticket {
-  /** Resolves when every request that arrived before it has left. */
+  /** Resolves when every earlier request has released its ticket. */
   readonly reached: Promise<void>;
-  /** It waits for its session's lock now, or has ended: the next one may go on. */
+  /** Releases the ticket: the request now waits for its session's lock, or has ended, so the next one may continue. */
   leave(): void;
 }
 
@@ -13,25 +13,25 @@ export interface Ticket {
  * of a token, takes longer for one request than for the next. A thread takes memory only while it has such requests.
  */
 export class RequestSequencer {
-  /** Resolves when the last request of each thread has left. */
+  /** For each thread, resolves when its last request has released its ticket. */
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Threads with requests on their way. */
+  /** The number of threads with waiting requests. */
   get size(): number {
     return this.#last.size;
   }
 
-  /** Called as soon as the request has arrived whole. Null if it names no thread. */
+  /** Called as soon as the complete request has arrived. Null if it names no thread. */
   ticketOf(route: Pick<Route, 'thread'>, request: ChannelRequest): Ticket | null {
     const thread = threadOf(route, request);
     return thread === null ? null : this.ticketIn(thread);
   }
 
-  /** A ticket behind all requests that are on their way in this thread now. */
+  /** A ticket after those of all earlier requests of this thread. */
   ticketIn(thread: string): Ticket {
     const reached = this.#last.get(thread) ?? Promise.resolve();
     const { promise: left, resolve: leave } = Promise.withResolvers<void>();
-    // One that ends early does not let the next pass those before it.
+    // If this request ends early, the next one must still wait for the requests before it.
     const passed = reached.then(() => left);
     this.#last.set(thread, passed);
     void passed.then(() => {
@@ -41,7 +41,7 @@ export class RequestSequencer {
   }
 }
 
-/** A body that cannot be read names no thread; the handler meets the same error, and that one is answered. */
+/** A body that cannot be read names no thread; the handler gets the same error and reports it. */
 function threadOf(route: Pick<Route, 'thread'>, request: ChannelRequest): string | null {
   try {
     return route.thread?.(request) ?? null;

@@ -11,27 +11,26 @@ import type { Answering, Guarded, Identified, Locked, Opened, Resolved } from '.
 
 type Turn = Answering & Identified & Locked & Opened & Guarded;
 
-/** What is decided about a message: the session as it is from now on, and who its tools act for. */
+/** The decision about a message: the session as it is from now on, and who its tools act for. */
 interface Decision {
   session: Session;
   principal: Principal;
 }
 
 /**
- * Who the tools act for in this message (agentd-identity(7), "The identity of a message").
+ * Decides who the tools act for in this message (agentd-identity(7), "The identity of a message").
  *
  * A valid token replaces `jwt_context`. An invalid one, or an explicit null, clears it. Without a token the stored one
  * stays in use only if the session's id is a secret that the daemon made, and only for the channel user that brought
- * it. On a platform the sender's own link is looked up for each message: the context is set or cleared each time, so
- * that nobody's token stays in a shared thread.
+ * it. On a platform, the sender's own link is looked up for each message. The context is set or cleared each time, so
+ * that no token stays in a shared thread.
  *
- * Sign-in changes a generated id that nobody owned: whoever began the session knows it, and must not speak as the
- * person from then on. A session that is created by the token's own message keeps its id.
+ * Sign-in changes a generated id that nobody owned: the client that began the session knows the id, and must not speak
+ * as the person from then on. A session that is created by the token's own message keeps its id.
  *
- * Stores a session whose owner or context changed, before the run: it stays if the run fails. A new session of nobody
- * is stored with the turn.
- * Adds `principal`, and the session with its id. Tells the outlet that the answer has begun, unless lock-session did.
- * Never ends the turn, unless its claim is lost.
+ * Stores a session whose owner or context changed before the run, so that the change remains if the run fails. A new
+ * session without an owner is stored with the turn. Adds `principal`, and the session with its id. Notifies the outlet
+ * that the answer has begun, unless lock-session did. Never ends the turn, unless its claim is lost.
  */
 export const resolvePrincipal: Step<Turn, Resolved> = {
   name: 'resolve-principal',
@@ -67,8 +66,8 @@ async function resolve(
 }
 
 /**
- * An administrator has ended the session since it was opened: the message begins it anew, and nothing that was stored in
- * it counts. Whoever knew the session knows its id, so that is no secret any more.
+ * An administrator has ended the session since it was opened: the message begins a new one with this id, and everything
+ * that was stored in the old one is ignored. Others may know the id from the old session, so it is no longer a secret.
  */
 function begunAnew(turn: Turn, services: Services): Turn {
   const { session_id, former_id } = turn.session;
@@ -76,7 +75,7 @@ function begunAnew(turn: Turn, services: Services): Turn {
   return { ...turn, session, session_origin: 'new' };
 }
 
-/** Nobody said that the sender is signed in. */
+/** Reasons that are normal, because nothing claimed that the sender is signed in. */
 const EXPECTED: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
 
 function decide(turn: Turn, services: Services): Decision {
@@ -111,7 +110,7 @@ function decide(turn: Turn, services: Services): Decision {
     case 'signed-out':
       return { session: cleared(session), principal: nobody('signed_out') };
     case 'none':
-      // If a link is looked up for each message, the context that an earlier message has stored is over.
+      // If a link is looked up for each message, the context of an earlier message no longer counts.
       return credential.reason === 'no_token'
         ? withoutToken(turn, services)
         : { session: cleared(session), principal: nobody(credential.reason) };
@@ -125,7 +124,7 @@ function signedIn({ session, session_origin, channel, message }: Turn): Session 
   return { ...session, session_id, former_id: session.session_id };
 }
 
-/** The stored context counts if it may speak for this message. */
+/** The decision for a message without a token: the stored context is used if it is valid for this message. */
 function withoutToken({ session, message, request_id }: Turn, services: Services): Decision {
   const { jwt_context } = session.metadata;
   if (!jwt_context || !session.credential_owner) return { session, principal: nobody('no_token') };
@@ -158,8 +157,8 @@ function cleared(session: Session): Session {
 }
 
 /**
- * A session does not expire while its message is being answered: it lives at least as long as that may take. The end of
- * the turn sets SESSION_TTL_SECONDS from then on.
+ * A session does not expire while its message is being answered: its lifetime is at least the time that this may take.
+ * At the end of the turn, SESSION_TTL_SECONDS begins again.
  */
 function kept(session: Session, { settings, clock }: Services): Session {
   const seconds = settings.AGENT_QUEUE_WAIT_SECONDS + settings.AGENT_TIMEOUT_SECONDS;

@@ -3,18 +3,18 @@ import { generateSessionId } from '../session/ids.ts';
 import { type Session, tagOf } from '../session/session.ts';
 import type { Arrived, Identified, NamedSession } from './turn.ts';
 
-/** The members of the turn that decide. */
+/** The members of a turn that decide which session it belongs to. */
 type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | 'credential'> & {
   channel: Pick<Arrived['channel'], 'name'>;
   message: Pick<Arrived['message'], 'user_id'>;
 };
 
 /**
- * Which session a message belongs to (agentd-message(7), "Sign-in changes the id").
+ * Finds the session that a message belongs to (agentd-message(7), "Sign-in changes the id").
  *
- * Sign-in replaces a generated id, since whoever began the session knows it. The id before leads to the session with
- * the owner's valid token only. Any other message that names it is treated as if it named none: it is answered in a
- * session of its own, so that nobody is blocked and nothing is shown.
+ * Sign-in replaces a generated id, because the client that began the session knows it. The previous id leads to the
+ * session only with the owner's valid token. Any other message that names it is treated as if it named none: it is
+ * answered in a separate session, so that nobody is blocked and nothing is revealed.
  */
 export async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
   return nameSession(turn, await services.store.sessions.find(turn.session_id));

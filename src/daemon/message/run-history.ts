@@ -7,12 +7,12 @@ import type { Summary } from '../store/summaries.ts';
 import { BEGUN_TURNS } from '../store/turns.ts';
 import type { Answering, Locked, Resolved } from './turn.ts';
 
-/** Earlier exchanges that are handed to the agent; a runtime takes what fits its model. */
+/** Maximum number of earlier exchanges that the agent gets. A runtime uses as many as fit its model. */
 export const HISTORY_TURNS = 50;
 
-/** What a run may see of its conversation, oldest first. */
+/** The part of its conversation that a run may see, oldest first. */
 export interface RunHistory {
-  /** Of everything before `turns`; null: nothing was summed up. */
+  /** The summary of everything before `turns`; null if there is none. */
   summary: Summary | null;
   turns: readonly StoredTurn[];
 }
@@ -20,9 +20,9 @@ export interface RunHistory {
 type Turn = Answering & Resolved;
 
 /**
- * The earlier turns that this run may see (agentd-message(7), "History"): turns of a person in that person's runs only.
- * Whoever knows a session id that a client chose may write there as nobody, so a person's run sees nothing of that;
- * before sign-in the same holds for a generated id, so those turns are marked.
+ * The earlier turns that this run may see (agentd-message(7), "History"): turns of a person are visible only in that
+ * person's runs. Anybody who knows a session id that a client chose may write there without signing in, so a person's
+ * run does not see such turns. Before sign-in, the same is true of a generated id, so those turns are marked.
  */
 export async function readHistory(
   turn: Turn & Pick<Locked, 'begun'>,
@@ -39,7 +39,7 @@ export async function readHistory(
   return { summary, turns: turnsAfter(summary, turns, turn) };
 }
 
-/** Null: the turn did not begin with enough turns to tell. */
+/** Null if too few turns were read at the beginning of the turn to decide. */
 function begunHistory(
   { begun: { turns } }: Pick<Locked, 'begun'>,
   reader: HistoryReader,
@@ -50,13 +50,14 @@ function begunHistory(
 }
 
 /**
- * Whom the summary of a conversation belongs to: the person of the run, else the platform's verified user, else whoever
- * knows an id that the daemon made. Null: the conversation has several people, or nobody who could be told apart.
+ * The owner of the summary of a conversation: the person of the run, or else the platform's verified user, or else
+ * anybody who knows an id that the daemon made. Null if the conversation has several people, or if its sender cannot be
+ * told apart from others.
  */
 export function summaryOwner({ session, principal, channel, message }: Turn): string | null {
   if (message.shared) return null;
   if (principal.person !== null) return principal.person;
-  // A person's key is a JSON list, so the three never meet.
+  // A person's key is a JSON list, so the three kinds of owners are never equal.
   if (channel.has_platform) return `${channel.name}:${message.user_id}`;
   return session.generated ? 'anonymous' : null;
 }
@@ -75,7 +76,7 @@ export function pastExchange(past: StoredTurn, turn: Turn): PastExchange {
   };
 }
 
-/** Without the turns that the summary covers. What was said before sign-in is in no summary of a person. */
+/** The turns that the summary does not cover. No summary of a person includes what was said before sign-in. */
 function turnsAfter(
   summary: Summary | null,
   turns: readonly StoredTurn[],

@@ -1,7 +1,7 @@
 import { Semaphore } from './semaphore.ts';
 import type { Waiter, WaitLimit } from './wait-limit.ts';
 
-/** The bounded number of runs of this process (AGENT_CONCURRENCY), given out in the order of asking. */
+/** The limited number of concurrent runs of this process (AGENT_CONCURRENCY), granted in the order of the requests. */
 export class RunSlots {
   readonly #slots: Semaphore;
   readonly #waits: WaitLimit;
@@ -11,19 +11,19 @@ export class RunSlots {
     this.#waits = waits;
   }
 
-  /** Runs that go on now. */
+  /** The number of current runs. */
   get running(): number {
     return this.#slots.taken;
   }
 
-  /** Messages that wait for one. */
+  /** The number of messages that wait for a run. */
   get waiting(): number {
     return this.#slots.waiting;
   }
 
   /**
-   * One of the runs; the result releases it.
-   * @throws `unavailable` if none is free in time
+   * Takes a slot for a run. The result releases it.
+   * @throws `unavailable` if no slot is free in time
    */
   async take(waiter: Waiter): Promise<() => void> {
     return this.#slots.tryAcquire() ?? this.#waits.bound(waiter, (signal) => this.#slots.acquire(signal));

@@ -1,4 +1,4 @@
-/** A number of slots, given out in the order in which they are asked for. */
+/** A fixed number of slots, granted in the order of the requests. */
 export class Semaphore {
   readonly #waiters: (() => void)[] = [];
   readonly #slots: number;
@@ -8,29 +8,29 @@ export class Semaphore {
     this.#slots = slots;
   }
 
-  /** Nobody holds a slot or waits for one. */
+  /** Whether nobody holds a slot or waits for one. */
   get isIdle(): boolean {
     return this.#taken === 0;
   }
 
-  /** Slots that somebody holds. */
+  /** The number of slots that are held. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** Those who wait for a slot. */
+  /** The number of callers that wait for a slot. */
   get waiting(): number {
     return this.#waiters.length;
   }
 
-  /** A slot, if one is free now. The result releases it; calling it again has no effect. */
+  /** Takes a slot if one is free now. The result releases it; calling it again has no effect. */
   tryAcquire(): (() => void) | null {
     if (this.#taken >= this.#slots) return null;
     this.#taken++;
     return this.#release();
   }
 
-  /** A slot, as soon as one is free. Rejects with the reason of the signal as soon as it aborts. */
+  /** Takes a slot as soon as one is free. Rejects with the reason of the signal as soon as the signal aborts. */
   async acquire(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     return this.tryAcquire() ?? this.#next(signal);
@@ -57,7 +57,7 @@ export class Semaphore {
       if (!held) return;
       held = false;
       const next = this.#waiters.shift();
-      // It is handed over, so the number of those that are taken stays the same.
+      // The slot is handed over, so the number of taken slots stays the same.
       if (next) next();
       else this.#taken--;
     };

@@ -2,10 +2,10 @@ import type { Step } from './sequence.ts';
 import type { Answered, Answering, Stored } from './turn.ts';
 
 /**
- * Hands the stored reply over to the outlet: what it does not have yet leaves now.
+ * Hands the stored reply to the outlet, which now sends the rest.
  *
- * Needs the reply to be stored. Adds nothing; never ends the turn: a reply that a platform did not take is sent again by
- * the inbox, after the steps.
+ * Needs the reply to be stored. Adds nothing; never ends the turn. If a platform did not accept the reply, the inbox
+ * sends it again later.
  */
 export const sendReply: Step<Answering & Answered & Stored, object> = {
   name: 'send-reply',

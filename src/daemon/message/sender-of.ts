@@ -1,7 +1,7 @@
 import type { GuardUser } from '../guard/verdict.ts';
 import type { Arrived, Identified } from './turn.ts';
 
-/** Who sends a message of a web client, for the keys of the loop guard and of `Idempotency-Key`. */
+/** The sender of a web client's message, for the keys of the loop guard and of `Idempotency-Key`. */
 export function senderOf({ message, credential, address }: Arrived & Identified): Omit<GuardUser, 'key'> {
   const { platform, user_id } = message;
   return credential.kind === 'person'

@@ -13,15 +13,15 @@ export class Ended<Result> {
 }
 
 /**
- * One step of the message path. `Needs` is what earlier steps must have found, `Adds` what it finds, `Result` how it can
- * end the message early; it throws to end the message with a failure.
+ * One step of the message path. `Needs` is what earlier steps must have found, `Adds` is what this step finds, and
+ * `Result` is how it can end the message early. A step throws to end the message with a failure.
  */
 export interface Step<Needs, Adds extends object, Result = never> {
   name: string;
   run: (turn: Needs, services: Services, line: StepLine) => Promise<Adds | Ended<Result>>;
 }
 
-/** A list of steps whose order the compiler checks: a step whose needs are not met yet does not fit. */
+/** A list of steps whose order the compiler checks: a step whose needs are not met yet does not compile. */
 export class Sequence<First extends Arrived, Now extends First = First, Result = never> {
   readonly #steps: readonly Step<never, object, unknown>[];
 
@@ -40,7 +40,8 @@ export class Sequence<First extends Arrived, Now extends First = First, Result =
   }
 
   /**
-   * Runs the steps on the turn, in order. What they add is assigned to it, also when a later one throws.
+   * Runs the steps on the turn, in order. What a step adds is assigned to the turn, and stays there even if a later
+   * step throws.
    * @returns the turn with everything that the steps have added, or the result of the step that ended it early.
    */
   async run(turn: First, services: Services): Promise<Now | Ended<Result>> {

@@ -6,7 +6,7 @@ import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
 import { Semaphore } from './semaphore.ts';
 import type { Waiter, WaitLimit } from './wait-limit.ts';
 
-/** How long to wait before a session that another daemon has claimed is tried again, ms. */
+/** How long to wait before trying again to claim a session that another daemon has claimed, ms. */
 const TRY_AGAIN_MS = 250;
 
 export interface SessionLockParts {
@@ -21,16 +21,16 @@ export interface SessionLockParts {
 /** A session that is locked for one message. */
 export interface LockedSession {
   begun: BegunTurn;
-  /** Stores what the turn changes (`Store.commitTurn`), and ends the claim with it unless that is lost. */
+  /** Stores what the turn changes (`Store.commitTurn`), and ends the claim unless it is lost. */
   commit(changes: TurnChanges): Promise<CommitOutcome>;
   release(): Promise<void>;
 }
 
 /** The message that a session is locked for. */
 export interface LockingMessage {
-  /** As it names the session. */
+  /** The session's id in the message. */
   session_id: string;
-  /** Null: no earlier run of it can have done anything. */
+  /** Null if the message cannot have had an earlier run. */
   turn_key: string | null;
 }
 
@@ -47,13 +47,13 @@ export class SessionLock {
     this.#parts = parts;
   }
 
-  /** Sessions that are locked by this process, or waited for. */
+  /** The number of sessions that this process has locked or waits for. */
   get size(): number {
     return this.#lines.size;
   }
 
   /**
-   * Takes its place in the order of arrival at once.
+   * Queues the message at once, so that the order of arrival is kept.
    * @param lost aborted when the claim is lost before it is released.
    * @throws `unavailable` if the session is not free in time
    */
@@ -100,7 +100,7 @@ export class SessionLock {
     return {
       begun,
       commit: async (changes) => {
-        // A renewal that comes after the commit must not find that the claim is gone.
+        // A renewal after the commit must not find the claim gone.
         drop();
         const outcome = await store.commitTurn(claim, { ...changes, ends_claim: true });
         hasEnded = outcome !== 'lost';

@@ -10,7 +10,7 @@ export type End = { finished_at: number } & (
   | { failure: ErrorCode }
 );
 
-/** The turn as its session stores it. */
+/** The turn as it is stored with its session. */
 export function storedTurn(
   turn: Arrived & Resolved,
   { settings }: Pick<Services, 'settings'>,

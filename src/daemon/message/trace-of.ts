@@ -18,8 +18,8 @@ export function traceOf(turn: Arrived & Partial<Opened>, outcome: string, finish
 }
 
 /**
- * The trace of an answered turn is stored by store-reply, so it has the lines of that step, and of the next one, before they
- * have ended.
+ * The trace of an answered turn. It is stored by store-reply, so it contains the lines of that step and the next one
+ * before they have ended.
  */
 export function answeredTrace(turn: Answering & Opened, finished_at: number): TraceRecord {
   const record = traceOf(turn, 'answered', finished_at);
@@ -30,8 +30,8 @@ export function answeredTrace(turn: Answering & Opened, finished_at: number): Tr
 }
 
 /**
- * A trace is found by its session only if the message became part of it: a client may name any session, and a message
- * that was refused is not the owner's story. Platforms name their own sessions.
+ * A trace is found by its session only if the message became part of it: a client may name any session, and a refused
+ * message has nothing to do with the owner. Platforms name their own sessions.
  */
 function isPartOfSession(turn: Arrived & Partial<Opened>, outcome: string): boolean {
   if (outcome === 'session_forbidden') return false;

@@ -14,18 +14,19 @@ import type { Ticket } from './request-sequencer.ts';
 import type { RunHistory } from './run-history.ts';
 
 /**
- * The datum of the message path: a message that has arrived, and what each step adds to it. A step's parameter names
- * what it needs, its result what it adds; steps.ts puts them in an order that compiles only if it holds.
+ * The data that is passed along the message path: a message that has arrived, and what each step adds to it. The type
+ * of a step's parameter says what it needs, and its result what it adds. The order of the steps in steps.ts compiles
+ * only if all needs are met.
  */
 export interface Arrived {
   turn_id: string;
   request_id: string;
-  /** Id of the request that opened the stream of the message; absent if it has none. */
+  /** Id of the request that opened the stream of the message; absent if the message has no stream. */
   opened_by?: string;
   message: IncomingMessage;
   /**
-   * The message's thread, or the id that was generated for it. Later steps replace it by the id that the session
-   * has then.
+   * The message's thread, or the id that was generated for it. Later steps replace it with the current id of the
+   * session.
    */
   session_id: string;
   /** The daemon made `session_id` for this message. */
@@ -43,7 +44,7 @@ export interface Arrived {
   /** The span of the message. Null: no spans are collected. */
   span: MessageSpan | null;
   started_at: number;
-  /** Registers what a step has taken and must release when the turn ends. The last one is released first. */
+  /** Registers a function that runs when the turn ends, to release what a step has taken. The last one runs first. */
   defer(release: (failed: boolean) => Promise<void>): void;
 }
 
@@ -53,7 +54,7 @@ export interface ArrivedChannel {
   /** Channels of one namespace share sessions and idempotency keys. */
   namespace: string;
   /**
-   * A platform signs the messages, says who writes, and names the sessions. False: clients say all of this
+   * A platform signs the messages, says who writes, and names the sessions. False: clients claim all of this
    * themselves.
    */
   has_platform: boolean;
@@ -61,35 +62,37 @@ export interface ArrivedChannel {
   linking: ChannelLinking | undefined;
 }
 
-/** A message on its way to an answer now, not one that is stored for later. */
+/** A message that is being answered now, not one that is stored for later. */
 export interface Answering extends Arrived {
   outlet: Outlet;
-  /** Aborts when the person stops the answer: the text so far is the reply. Null: nobody can. */
+  /**
+   * Aborts when the person stops the answer: the text so far becomes the reply. Null if the answer cannot be stopped.
+   */
   stopped: AbortSignal | null;
   /** When the daemon accepted the message, by the store's clock. */
   accepted_at: number;
   /** Aborted when one of the claims that this turn holds is lost. */
   lost: AbortController;
-  /** It waits for its session and for a run until the daemon stops. False: these waits are bounded. */
+  /** The message waits for its session and for a run until the daemon stops. False: these waits are limited. */
   patient: boolean;
-  /** The person who alone may get the answer again; null: whoever has the idempotency key. */
+  /** The only person who may get the answer again. Null: anybody who has the idempotency key may get it. */
   reader: PersonKey | null;
-  /** What the steps have found that must be stored, for the turn's one commit. */
+  /** Changes found by the steps, to be stored in the turn's single commit. */
   changes: Pick<TurnChanges, 'session'>;
 }
 
-/** identify-by-token, identify-by-link: who sent it, as far as a token says so. */
+/** identify-by-token, identify-by-link: who sent the message, according to a token. */
 export interface Identified {
   credential: Credential;
 }
 
-/** deduplicate: the key under which the answer will be found again. */
+/** deduplicate: the key under which the answer can be found later. */
 export interface Deduplicated {
   /** Null if the client sent none. */
   key: KeyClaim | null;
 }
 
-/** deduplicate-stream: the key under which the stream will be found again. */
+/** deduplicate-stream: the key under which the stream can be found later. */
 export interface Numbered {
   /** Null if the client sent none. */
   idempotency_key: string | null;
@@ -97,42 +100,42 @@ export interface Numbered {
 
 /** resolve-session: the session of a message, by the id that it names or that was made for it. */
 export interface NamedSession {
-  /** Null: the message begins it. */
+  /** Null: the message begins the session. */
   found: Session | null;
   /** The id that the session has now. */
   session_id: string;
   /** The daemon made `session_id` for this message. */
   session_is_generated: boolean;
-  /** The session's name that never changes: the lock and the count of turns use it. */
+  /** The permanent name of the session, which the lock and the count of turns use. */
   session_tag: string;
 }
 
-/** authorize-sender: the session is not somebody else's. */
+/** authorize-sender: the session does not belong to somebody else. */
 export interface Authorized extends NamedSession {
   authorized: true;
 }
 
 /** guard: the loop guard lets the message through. */
 export interface Guarded {
-  /** The tag of the session that the guard counts it in; null: it is not counted here. */
+  /** The tag of the session in which the guard counted the message; null if it was not counted here. */
   counted_in: string | null;
 }
 
-/** lock-session: no other message of the session runs until this turn ends. The session was resolved anew. */
+/** lock-session: no other message of the session runs until this turn ends. The session was resolved again. */
 export interface Locked extends NamedSession {
   claim: SessionClaim;
-  /** What was read when the claim began. */
+  /** The data that was read when the claim began. */
   begun: Pick<BegunTurn, 'pending' | 'earlier' | 'turns'>;
   /** Stores what the turn changes (`Store.commitTurn`). The claim ends with it, unless the outcome is `lost`. */
   commit(changes: TurnChanges): Promise<CommitOutcome>;
-  /** The outlet knows that the answer has begun, and in which session. */
+  /** The outlet was notified that the answer has begun, and in which session. */
   has_started: boolean;
 }
 
 /** open-session: the session as it was found or as it will be created. Nothing is written yet. */
 export interface Opened {
   session: Session;
-  /** `replaced`: it begins anew under the id of another person's session. */
+  /** `replaced`: a new session takes over the id of another person's session. */
   session_origin: 'found' | 'new' | 'replaced';
 }
 
@@ -145,10 +148,10 @@ export interface Resolved extends Opened {
 
 /** settle-pending: what the message means for the action that waited in its session. */
 export interface Settled {
-  /** The message; a button without a text has its label. */
+  /** The message. If it is a button without a text, its text is the label of the button. */
   message: IncomingMessage;
   settlement: Settlement;
-  /** An action of this principal still waits, so that no other one is asked for. */
+  /** An action of this principal still waits, so no other action may ask for confirmation. */
   still_waits: boolean;
   /** The daemon's own texts in the language of the sender. */
   texts: LocalTexts;
@@ -156,11 +159,11 @@ export interface Settled {
 
 export type Settlement =
   | { kind: 'none' }
-  /** The call is to be made, now. `resumed`: an earlier run of this message confirmed it already. */
+  /** The call must be made now. `resumed`: an earlier run of this message confirmed it already. */
   | { kind: 'confirmed'; action: Action; resumed: boolean }
-  /** `text` comes before the reply. `ends`: it is the reply. */
+  /** `text` comes before the reply. `ends`: it is the whole reply. */
   | { kind: 'declined'; text: string; ends: boolean }
-  /** The reply, without a run. */
+  /** `text` is the reply, without a run. */
   | { kind: 'said'; text: string };
 
 /** What a run of the agent needs to know. */
@@ -169,17 +172,17 @@ export type Runnable = Answering & Deduplicated & Locked & Guarded & Resolved & 
 /** run-agent: what the agent said. */
 export interface Answered {
   reply: string;
-  /** The person stopped it: the reply is what was said until then, perhaps nothing. */
+  /** The person stopped the answer: the reply is the text up to that point, which may be empty. */
   stopped: boolean;
-  /** What its model calls used; null if there was none. */
+  /** Tokens that the model calls used; null if there was no call. */
   usage: Usage | null;
-  /** What the run was shown of the conversation; null: the daemon answered without a run. */
+  /** The part of the conversation that the run saw. Null: the daemon answered without a run. */
   history: RunHistory | null;
-  /** The question at the end of the reply; null: nothing is asked. */
+  /** The question at the end of the reply; null if there is none. */
   asked: AskedQuestion | null;
 }
 
-/** A call that waits for its person, and how the reply asks for it. */
+/** A call that waits for confirmation, and how the reply asks for it. */
 export interface AskedQuestion {
   action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
   /** The whole question as plain text. */

@@ -15,7 +15,7 @@ class CounterSeries {
     this.#uncollected += count;
   }
 
-  /** What was added since the last call. */
+  /** The sum of the increments since the last call. */
   collect(): number {
     const collected = this.#uncollected;
     this.#uncollected = 0;
@@ -23,7 +23,7 @@ class CounterSeries {
   }
 }
 
-/** A counter that costs little to increment. prom-client is given the sums when the metrics are read. */
+/** A counter that is cheap to increment. prom-client gets the sums when the metrics are read. */
 export class Counter {
   readonly #series: SeriesMap<CounterSeries>;
 

@@ -6,7 +6,7 @@ import { type Labels, SeriesMap } from './series-map.ts';
 export class HistogramSeries {
   readonly labels: Labels;
   readonly #bounds: readonly number[];
-  /** Observations by bucket, those above the last bound at the end. */
+  /** Observations by bucket. The last element counts observations above the last bound. */
   readonly #counts: number[];
   #sum = 0;
 
@@ -47,8 +47,8 @@ interface Sample {
 }
 
 /**
- * A histogram that costs little to observe. That of prom-client makes a string of the labels and checks their names at each
- * observation, also through `labels()`, and cannot be given sums.
+ * A histogram that is cheap to observe. The histogram of prom-client makes a string from the labels and checks their
+ * names at each observation, even through `labels()`, and cannot be given sums.
  */
 export class Histogram {
   readonly #series: SeriesMap<HistogramSeries>;
@@ -60,7 +60,7 @@ export class Histogram {
       ...{ name, help: sentence, type: 'histogram', aggregator: 'sum' },
       values: series.all.flatMap((one) => one.samples(name)),
     });
-    // Of a metric the registry asks only its name and what is to be written; the type names the classes of prom-client.
+    // The registry uses only the name and the output of a metric, but its type requires the classes of prom-client.
     registry.registerMetric({ name, get } as unknown as Metric);
   }
 

@@ -5,10 +5,10 @@ import type { Metrics } from './metrics.ts';
 type Method = (...args: unknown[]) => unknown;
 type Measure = (operation: string, owner: object, method: Method) => Method;
 
-/** Methods of the store itself that count as its operations. */
+/** Methods of the store itself that are measured. */
 const MEASURED = ['beginTurn', 'commitTurn'];
 
-/** The same store; it tells the metrics how long each operation took and whether it failed. */
+/** The same store, which also reports to the metrics how long each operation took and whether it failed. */
 export function measuredStore(store: Store, metrics: Metrics): Store {
   const measure: Measure = (operation, owner, method) => {
     const ended = metrics.storeOperation(operation);
@@ -42,9 +42,9 @@ function measuredPort(port: string, owner: object | null, measure: Measure): obj
 }
 
 /**
- * An object with the members of `owner`, some of them replaced. A plain object, since a `Proxy` costs something at each
- * access. Members that are not replaced are read from `owner` each time. Backends are classes, also with private members,
- * so a method has to be called on `owner`.
+ * An object with the members of `owner`, some of them replaced. It is a plain object, since a `Proxy` has a cost at
+ * each access. Members that are not replaced are read from `owner` each time. Backends are classes that may have
+ * private members, so a method must be called on `owner`.
  */
 function facadeOf<Owner extends object>(
   owner: Owner,

@@ -7,7 +7,7 @@ import { Histogram, type HistogramSeries } from './histogram.ts';
 import { METRICS, type MetricName, type MetricRecord } from './metric-list.ts';
 import type { Labels } from './series-map.ts';
 
-/** What is counted only when somebody asks for the metrics. */
+/** Values that are counted only when the metrics are read. */
 export interface Gauges {
   runs(): Readonly<Record<'running' | 'waiting', number>>;
   streams(): Readonly<Record<'running' | 'read', number>>;
@@ -18,17 +18,17 @@ export interface InboxGauge {
   platform: string;
   state: string;
   messages: number;
-  /** Age of the oldest one, seconds; null if it does not wait for anything. */
+  /** Age of the oldest message, seconds; null if no message waits. */
   oldest_seconds: number | null;
 }
 
-/** Methods of HTTP that have a label value of their own: a client may send any word. */
+/** HTTP methods that have their own label value. A client may send any word as method. */
 const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** Lines of a trace that are no steps of the message path, but what happened within one. */
+/** Lines of a trace that are not steps of the message path, but events within a step. */
 const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
 
-/** The metrics of one daemon (agentd-metrics(7)), made of what it is told. */
+/** The metrics of one daemon (agentd-metrics(7)), computed from the events that it observes. */
 export class Metrics implements Observer {
   readonly #registry = new Registry();
   readonly #counters = new Map<string, Counter>();
@@ -43,7 +43,7 @@ export class Metrics implements Observer {
     this.#count('agentd_store_errors_total', {}, 0);
   }
 
-  /** Sets what the gauges are read from. Until then, while the daemon starts, they are absent. */
+  /** Sets the source of the gauges. Until then, while the daemon starts, gauges are absent. */
   readFrom(gauges: Gauges): void {
     this.#read = gauges;
   }
@@ -113,8 +113,8 @@ export class Metrics implements Observer {
   }
 
   /**
-   * @returns what is called when such an operation of the store has ended, with the reason if it failed. The operation is
-   * among the metrics from the first call on.
+   * @returns a function to call when an operation of the store has ended, with the error if it failed. The operation is
+   * in the metrics from this call on.
    */
   storeOperation(operation: string): (seconds: number, error?: unknown) => void {
     let durations: HistogramSeries | undefined;
@@ -145,7 +145,7 @@ export class Metrics implements Observer {
       this.#observe('agentd_step_duration_seconds', { step }, took_ms / 1000);
   }
 
-  /** Without a reason the person's own token was used, or the policy of the tool asks for these credentials. */
+  /** Without a reason, the person's own token was used, or the policy of the tool requires these credentials. */
   #countCredentials(used: string, reason: string | undefined): void {
     const isPersons = used === 'user' || used === 'exchange';
     const because = reason ?? (isPersons ? 'valid_token' : 'policy');
@@ -154,7 +154,7 @@ export class Metrics implements Observer {
 
   #countModelCall(outcome: string, detail: NonNullable<TraceLine['detail']>): void {
     const { model } = detail;
-    // That another model answers in its place is no call.
+    // The line that another model takes over is not a call.
     if (typeof model !== 'string') return;
     this.#count('agentd_model_requests_total', { model, outcome });
     for (const direction of ['input', 'output'] as const) {

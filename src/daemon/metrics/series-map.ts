@@ -6,8 +6,8 @@ interface Node<Series> {
 }
 
 /**
- * The series of a metric, one per set of label values. prom-client makes a string of all labels at each observation;
- * here a series is found by its values, and can be kept by what observes it often.
+ * The series of a metric, one per set of label values. prom-client makes a string from all labels at each observation.
+ * Here a series is found by its label values, and code that observes it often can keep it.
  */
 export class SeriesMap<Series> {
   readonly #labelNames: readonly string[];
@@ -20,7 +20,7 @@ export class SeriesMap<Series> {
     this.#create = create;
   }
 
-  /** The series with these labels. The first call makes it. */
+  /** The series with these labels. The first call creates it. */
   of(labels: Labels): Series {
     let node = this.#root;
     for (const name of this.#labelNames) {

@@ -5,14 +5,14 @@ import { pathToFileURL } from 'node:url';
 import { importFailure } from '../import-failure.ts';
 import type { Refusal } from './refusal.ts';
 
-/** How long importing a module may take: it must have no side effects, so this is for those that do, ms. */
+/** How long importing a module may take, ms. Modules must not have side effects; this limits those that have. */
 const IMPORT_MS = 10_000;
 
 export type Imported = { ok: true; value: unknown } | { ok: false; refusal: Refusal };
 
 /**
- * The default export of a module. Never throws for what the module does.
- * @param wanted the default export that would be right: `a channel plugin as default export`.
+ * The default export of a module. Never throws because of errors in the module.
+ * @param wanted description of the correct default export, such as `a channel plugin as default export`
  */
 export async function importModule(file: string, wanted: string): Promise<Imported> {
   if (await isTypeScriptOfPackage(file)) {
@@ -36,7 +36,7 @@ export async function importModule(file: string, wanted: string): Promise<Import
   return { ok: true, value };
 }
 
-/** Node strips types from the operator's own files only; it judges by where a file really is. */
+/** Node strips types only from the operator's own files. It goes by the real path of the file. */
 async function isTypeScriptOfPackage(file: string): Promise<boolean> {
   return /\.[cm]?ts$/.test(file) && (await realpath(file)).split(sep).includes('node_modules');
 }

@@ -4,26 +4,26 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Sources come before what a build made of them. */
+/** Sources come before their build. */
 const SOURCE_INDEX = 'index.ts';
 const INDEX_FILES = ['index.js', 'index.mjs'];
 
-/** Where a module of the operator's is, or why it is nowhere. */
+/** The location of a module of the operator, or why it was not found. */
 export type Located = { found: true; file: string } | { found: false; problem: string; right: string };
 
-/** What the module is for, in messages. */
+/** The purpose of the module, in messages. */
 type Whose = 'channel' | 'tool';
 
-/** A path begins with `.`, `/` or `~`, or ends like a module; anything else is the name of a package. */
+/** A path begins with `.`, `/` or `~`, or has the extension of a module; anything else is the name of a package. */
 export function isPath(text: string): boolean {
   if (/^[./~]/.test(text) || /\.[cm]?[jt]s$/.test(text)) return true;
   return text.includes('/') && !text.startsWith('@');
 }
 
 /**
- * The module at a path, relative to a folder. Of a directory it is `index.ts`, so that nothing needs to be built, else
- * the module that its `package.json` names, else `index.js` or `index.mjs`. An installed package ships no sources that
- * Node runs: there, `package.json` comes first.
+ * The module at a path, relative to a folder. In a directory it is `index.ts`, so that nothing needs to be built, else
+ * the module that `package.json` names, else `index.js` or `index.mjs`. An installed package has no sources that Node
+ * can run, so there `package.json` comes first.
  */
 export async function locatePath(path: string, folder: string, whose: Whose): Promise<Located> {
   const full = /^~(?=\/|$)/.test(path) ? join(homedir(), path.slice(1)) : resolve(folder, path);
@@ -51,19 +51,19 @@ function noModule(what: string, wanted: string, whose: Whose): Located {
   };
 }
 
-/** The module that the `package.json` in a folder names; null if there is none, or it names none. */
+/** The module that the `package.json` in a folder names; null if there is no such file, or if it names no module. */
 async function packageEntry(folder: string): Promise<string | null> {
   const manifest = join(folder, 'package.json');
   if (!(await isFile(manifest))) return null;
   try {
     return entryOf(JSON.parse(await readFile(manifest, 'utf8'))) ?? null;
   } catch {
-    // A manifest that is no JSON names nothing; index files are still looked for.
+    // A `package.json` that is not JSON names no module; index files are still looked for.
     return null;
   }
 }
 
-/** The module of an installed package: looked for from each folder in turn, then beside agentd itself. */
+/** The module of an installed package. Searched from each folder in turn, then next to agentd itself. */
 export async function locatePackage(
   name: string,
   folders: readonly string[],
@@ -95,13 +95,13 @@ function packageManifest(name: string, from: string | URL): string | undefined {
   try {
     return findPackageJSON(name, from);
   } catch (error) {
-    // Not installed there; the next place is asked.
+    // Not installed there; the next place is tried.
     if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined;
     throw error;
   }
 }
 
-/** What `import` would load: `exports` under the conditions of Node, else `main`. */
+/** The file that `import` would load: `exports` under Node's conditions, else `main`. */
 function entryOf(manifest: unknown): string | undefined {
   const { exports, main } = (isObject(manifest) ? manifest : {}) as { exports?: unknown; main?: unknown };
   const root = isObject(exports) && '.' in exports ? exports['.'] : exports;
@@ -111,7 +111,7 @@ function entryOf(manifest: unknown): string | undefined {
 function entryUnder(target: unknown): string | undefined {
   if (typeof target === 'string') return target;
   if (!isObject(target)) return undefined;
-  // Node takes the first condition that holds, in the order of the package.
+  // Node uses the first condition that applies, in the order of the package.
   const condition = Object.keys(target).find((key) =>
     ['node', 'import', 'module-sync', 'default'].includes(key),
   );
@@ -129,7 +129,7 @@ async function isFile(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isFile();
   } catch {
-    // Whatever keeps it from being looked at keeps it from being loaded.
+    // If the file cannot be examined, it cannot be loaded either.
     return false;
   }
 }

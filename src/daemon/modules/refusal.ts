@@ -1,15 +1,15 @@
-/** Why a plugin does not fit, and what would. `problem` ends a sentence that begins with the place. */
+/** Why a plugin does not fit, and what would. `problem` is the end of a sentence that begins with the location. */
 export interface Refusal {
   problem: string;
   right: string;
 }
 
-/** Expected this, came that. */
+/** The refusal of a member that should be `expected`, but is `came`. */
 export function unfit(member: string, expected: string, came: unknown): Refusal {
   return { problem: `${member} is ${inWords(came)}`, right: expected };
 }
 
-/** A value of another's code, short enough to be shown. */
+/** A value from the code of a plugin, short enough to be shown. */
 export function inWords(value: unknown): string {
   if (value === undefined) return 'missing';
   if (value === null) return 'null';

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The bundled channels, from the sources and from the build alike. */
+/** The bundled channels, whether run from the sources or from the build. */
 const BUNDLED = new URL('../../../plugins/', import.meta.url);
 const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const TEMPLATE = 'template';

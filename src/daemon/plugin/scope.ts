@@ -31,10 +31,10 @@ import type { StreamServices } from '../stream/stream-services.ts';
 
 /** Time-out of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
-/** `Retry-After` if a channel says `unavailable`, seconds: the channel cannot know when to come again. */
+/** `Retry-After` if a channel answers `unavailable`, seconds: the channel does not know when a retry will succeed. */
 const AGAIN_SECONDS = 5;
 
-/** What one plugin is handed: its own settings and doors, and nothing of another's. */
+/** The scope of one plugin: its own settings and functions, and nothing from other plugins. */
 export function createScope(
   plugin: ChannelPlugin,
   settings: ChannelSettings,
@@ -78,7 +78,7 @@ export function createScope(
   };
 }
 
-/** What the daemon knows of the request that a channel hands back. */
+/** What the daemon knows about the request that a channel passes back. */
 function originOf(request: ChannelRequest, { observer }: Services): Origin {
   const { validated = null, ticket = null } = ReceivedRequest.of(request) ?? {};
   const parent_span = observer.parentOf(request.headers.traceparent) ?? undefined;
@@ -98,7 +98,7 @@ function inboxOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker):
   };
 }
 
-/** A channel without `push` has no `send`, so nothing may be left to be sent. */
+/** A channel without `push` has no `send`, so it must not store replies to be sent. */
 function noInbox(plugin: ChannelPlugin): Inbox {
   const refuse = (member: string) => () => Promise.reject(misfit(plugin, member, "'push'"));
   return {
@@ -124,8 +124,8 @@ function webDoorsOf(plugin: ChannelPlugin, services: StreamServices): WebDoors {
 }
 
 /**
- * On a channel with `push` the daemon believes who writes, and in which session, because the platform signs it. A web
- * client only claims both, so it does not come in here.
+ * On a channel with `push` the daemon trusts the sender and the session of a message, because the platform signs it. A
+ * web client only claims both, so such a channel must not use these functions.
  */
 function noWebDoors(plugin: ChannelPlugin): WebDoors {
   const refusal = (member: string) => misfit(plugin, member, "'response' or 'stream'");
@@ -180,7 +180,7 @@ function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {
   return { linked: false, reason: held ? 'Held By Another' : outcome.reason, held };
 }
 
-/** A channel learns whose token it is, and never more of the token than it had. */
+/** A channel learns whose token it is, but nothing about the token that it did not have. */
 function answerOf(verdict: TokenVerdict): TokenAnswer {
   if (!verdict.valid) return { valid: false, reason: verdict.reason };
   const { phone } = verdict.claims;

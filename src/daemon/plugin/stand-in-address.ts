@@ -1,6 +1,6 @@
 import { isLoopback } from '../loopback.ts';
 
-/** Is this an address of this machine alone, where a platform's API can be stood in for? */
+/** Whether only this machine can reach the address, so that a platform's API can be simulated there. */
 export function isStandInAddress(url: URL): boolean {
   return url.protocol === 'http:' && isLoopback(url);
 }

@@ -3,7 +3,7 @@ import { isSealingOff, keysIn } from '../identity/encryption-keys.ts';
 import { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** Settings that make daemons on one store disagree if they differ: who is who, what is allowed, how long things live. */
+/** Settings that make daemons on one store disagree if they differ: about identities, permissions and lifetimes. */
 const SHARED = [
   ...['JWT_ALGORITHM', 'JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'],
   ...['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP', 'JWT_CLOCK_SKEW_SECONDS', 'TOKEN_ENCRYPTION_KEY'],
@@ -16,15 +16,15 @@ const SHARED = [
   ...['API_BASE_URL', 'API_PUBLIC_USER_FIELDS'],
 ] as const satisfies readonly (keyof Settings)[];
 
-/** How the digest of a secret begins. */
+/** Prefix of the digest of a secret. */
 const SECRET = 'hmac.';
 
-/** Characters of a digest. */
+/** Length of a digest, in characters. */
 const LENGTH = 16;
 
 /**
  * A digest of each setting that the daemons on one store must agree on. Secrets get an HMAC under the key that seals
- * tokens: without that key there is no digest of them, since a hash of a weak secret would give it away.
+ * tokens: without that key they have no digest, because a plain hash would reveal a weak secret.
  */
 export function settingsDigests(settings: Settings): Record<string, string> {
   const { TOKEN_ENCRYPTION_KEY: keys } = settings;
@@ -41,7 +41,7 @@ export function settingsDigests(settings: Settings): Record<string, string> {
   return digests;
 }
 
-/** The settings that differ. With different keys, digests of secrets cannot be compared: the key alone is named. */
+/** The settings that differ. If the keys differ, digests of secrets cannot be compared, so only the key is named. */
 export function differingSettings(
   mine: Readonly<Record<string, string>>,
   others: Readonly<Record<string, string>>,
@@ -53,7 +53,7 @@ export function differingSettings(
   return differing.filter((name) => name === 'TOKEN_ENCRYPTION_KEY' || !mine[name]?.startsWith(SECRET));
 }
 
-/** Whether all daemons have these keys that seal stored tokens, in the same order. */
+/** Whether all daemons seal stored tokens with these keys, in the same order. */
 export function haveSameKeys(
   { TOKEN_ENCRYPTION_KEY: mine }: Readonly<Record<string, string>>,
   others: readonly { digests: Readonly<Record<string, string>> }[],
@@ -61,7 +61,7 @@ export function haveSameKeys(
   return others.every(({ digests }) => digests.TOKEN_ENCRYPTION_KEY === mine);
 }
 
-/** One digest of all of them, to compare by eye. */
+/** One digest of all settings, to compare by eye. */
 export function wholeDigest(digests: Readonly<Record<string, string>>): string {
   const all = Object.entries(digests).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 8);

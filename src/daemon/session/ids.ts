@@ -15,8 +15,8 @@ export function isLikeGenerated(session_id: string): boolean {
 }
 
 /**
- * Begins like the session of a channel that names its own (`name:`), so no web client may bring it.
- * @param active names of the channels that are active, third parties' included.
+ * Begins like a session id that a channel chooses itself (`name:`), so no web client may use it.
+ * @param active names of the active channels, including those of third parties.
  */
 export function isChannelSessionId(session_id: string, active: readonly string[]): boolean {
   const colon = session_id.indexOf(':');

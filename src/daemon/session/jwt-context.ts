@@ -8,7 +8,7 @@ export function sealRecord(tag: string, user_id: string): string {
   return `session:${JSON.stringify([tag, user_id])}`;
 }
 
-/** `metadata.jwt_context` of a validated token, in the documented shape, the token sealed. */
+/** `metadata.jwt_context` of a validated token, in the documented shape, with the token sealed. */
 export function jwtContext(user: UserContext, expires_at: number, seal: Seal, record: string): JwtContext {
   return {
     has_jwt: true,
@@ -28,10 +28,10 @@ export function storedToken(session: Session, seal: Seal): string | null {
 
 export type ExpirySettings = Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_SECONDS'>;
 
-/** Has the stored token's time passed? Never, where JWT_VERIFY_EXP is off (agentd-identity(7), "Checks"). */
+/** Whether the stored token has expired. Always false if JWT_VERIFY_EXP is off (agentd-identity(7), "Checks"). */
 export function hasExpired(context: JwtContext, settings: ExpirySettings, now: number): boolean {
   if (!settings.JWT_VERIFY_EXP) return false;
   const expires_at = Date.parse(context.token_exp) + settings.JWT_CLOCK_SKEW_SECONDS * 1000;
-  // A date that cannot be read has passed.
+  // A date that cannot be read counts as passed.
   return !(expires_at > now);
 }

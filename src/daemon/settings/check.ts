@@ -6,30 +6,30 @@ import { SECRET_SHOWN, shown } from './shown.ts';
 import { given, type Place, type Sources, UNREADABLE } from './sources.ts';
 import { readValue, rightForm } from './value.ts';
 
-/** What holds for one setting, and why. */
+/** The effective value of one setting, and where it comes from. */
 export interface EffectiveSetting {
   record: SettingRecord;
   /** Undefined if nothing sets it and it has no default, or if its value is wrong. */
   value: SettingValue | undefined;
   /** `environment`, `.env`, the configuration file's path, each with `, NAME_FILE` for a secret from a file; `default`, or `unset`. */
   source: string;
-  /** Of a secret that was read from a file: that file. */
+  /** The file, if a secret was read from one. */
   file?: string;
-  /** The value as people may see it: secrets as `[secret]`; what is wrong, as it came. */
+  /** The value as people may see it: secrets as `[secret]`, wrong values as they were given. */
   shown: string;
 }
 
-/** The settings of some records, each checked on its own. */
+/** The settings of some records, each checked separately. */
 export interface Checked {
   /** In the order of the records. */
   effective: readonly EffectiveSetting[];
   problems: readonly SettingProblem[];
 }
 
-/** Settings that name a file or folder that agentd makes: absolute from here on, `~` being the home. */
+/** Settings that name a file or folder that agentd creates. Made absolute here; `~` is the home directory. */
 const MADE_PATHS: readonly string[] = ['STATE_DIR', 'LOG_FILE'];
 
-/** Validates each setting on its own; whether they fit together is for cross-checks.ts. */
+/** Validates each setting separately. cross-checks.ts checks whether they fit together. */
 export function checkRecords(records: readonly SettingRecord[], sources: Sources, place: Place): Checked {
   const problems: SettingProblem[] = [];
   const effective = records.map((record) => {
@@ -51,7 +51,7 @@ export function checkRecords(records: readonly SettingRecord[], sources: Sources
   return { effective, problems };
 }
 
-/** A problem with a value that should have come. */
+/** The problem that a required value is missing. */
 export function notSet(record: SettingRecord, why = 'is not set'): SettingProblem {
   return {
     setting: record.name,
@@ -68,7 +68,7 @@ function byDefault(record: SettingRecord, place: Place): EffectiveSetting {
 }
 
 function defaultOf(record: SettingRecord, place: Place): SettingValue | undefined {
-  // systemd makes the directories of `StateDirectory=` and names them, the first one first.
+  // systemd creates the directories of `StateDirectory=` and lists them in their order.
   const ofSystemd = place.env.STATE_DIRECTORY?.split(':')[0];
   const value = record.name === 'STATE_DIR' && ofSystemd ? ofSystemd : record.default;
   return value === undefined ? undefined : absolute(record.name, value, place);

@@ -5,16 +5,16 @@ import type { Settings } from './settings.ts';
 import { shown } from './shown.ts';
 import { type Given, given, type Sources } from './sources.ts';
 
-/** Values of `NODE_ENV` under which settings that only development needs are refused. */
+/** Values of `NODE_ENV` under which settings that are meant for development are refused. */
 export const GUARDED: readonly string[] = ['production', 'staging'];
 
-/** The settings as the cross-checks look at them: typed values, where each came from, and where findings go. */
+/** The settings as the cross-checks see them: typed values and their sources. Also collects the findings. */
 export class Examination {
   readonly problems: SettingProblem[] = [];
   readonly warnings: string[] = [];
   readonly environment: string;
   readonly cwd: string;
-  /** The settings that `serve --dev` makes up are among the sources. */
+  /** The generated settings of `serve --dev` are among the sources. */
   readonly #dev: boolean;
   readonly #settings: ReadonlyMap<string, EffectiveSetting>;
   readonly #sources: Sources;
@@ -31,12 +31,12 @@ export class Examination {
     this.cwd = cwd;
   }
 
-  /** Undefined if it is not set, or if its value is wrong, which has been reported then. */
+  /** Undefined if the setting is not set, or if its value is wrong, which has then been reported. */
   value<K extends keyof Settings>(name: K): Settings[K] | undefined {
     return this.#settings.get(name)?.value as Settings[K] | undefined;
   }
 
-  /** Something was given, right or wrong. */
+  /** Whether a value was given, right or wrong. */
   isGiven(name: keyof Settings): boolean {
     return this.#came(name) !== undefined;
   }
@@ -45,7 +45,7 @@ export class Examination {
     return GUARDED.includes(this.environment);
   }
 
-  /** Token checks may be switched off. Only these words count, so that `prod` or no NODE_ENV at all fails closed. */
+  /** Whether token checks may be switched off. Only these words count, so that `prod` or no NODE_ENV fails closed. */
   get developing(): boolean {
     if (this.guarded) return false;
     return this.#dev || this.environment === 'development' || this.environment === 'test';
@@ -63,7 +63,7 @@ export class Examination {
     });
   }
 
-  /** What another setting asks for. */
+  /** Reports that a setting is missing that another one needs. */
   demand(name: keyof Settings, why: string): void {
     const record = this.#settings.get(name)?.record;
     if (record !== undefined && !this.isGiven(name)) this.problems.push(notSet(record, why));

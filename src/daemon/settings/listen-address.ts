@@ -1,4 +1,4 @@
-/** Where to listen; no host: every address of the machine. */
+/** Where to listen. Without a host: on every address of the machine. */
 export interface ListenAddress {
   host: string | undefined;
   port: number;

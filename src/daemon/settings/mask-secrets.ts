@@ -1,10 +1,10 @@
 import { Secret } from '../secret.ts';
 import { SECRET_SHOWN } from './shown.ts';
 
-/** Shorter secrets are also found in words that have nothing to do with them, characters. */
+/** Minimum length of a masked secret, in characters. A shorter one is also found in unrelated words. */
 const SECRET_MIN = 6;
 
-/** Masks the secrets among these values of settings in a text that others wrote. */
+/** Masks the secrets among these values of settings in a text that somebody else wrote. */
 export function maskSecrets(text: string, values: readonly unknown[]): string {
   return values
     .flatMap((value) => (value instanceof Secret ? [value.reveal().trim()] : []))

@@ -1,15 +1,15 @@
-/** The candidate that a misspelt word most likely meant, and by how many slips it differs. */
+/** The candidate that a misspelled word most likely meant, and by how many typos it differs. */
 export interface Near {
   name: string;
-  /** Letters left out, added, exchanged, or swapped with their neighbour. */
+  /** Letters that are missing, added, replaced, or swapped with their neighbor. */
   distance: number;
 }
 
-/** The nearest of the candidates, at most `limit` slips away; undefined if there is none. */
+/** The nearest of the candidates, at most `limit` typos away; undefined if there is none. */
 export function nearest(word: string, candidates: Iterable<string>, limit: number): Near | undefined {
   let best: Near | undefined;
   for (const name of candidates) {
-    // Words that differ more in length than the limit cannot be near.
+    // Words whose lengths differ by more than the limit cannot be near.
     if (Math.abs(name.length - word.length) > limit) continue;
     const distance = editDistance(word, name, limit);
     if (distance <= limit && (best === undefined || distance < best.distance)) best = { name, distance };
@@ -18,8 +18,8 @@ export function nearest(word: string, candidates: Iterable<string>, limit: numbe
 }
 
 /**
- * Optimal string alignment: Levenshtein's distance with neighbours swapped as one slip.
- * @returns infinity if it is more than the limit: nearly every pair of words differs that much after a few letters.
+ * Optimal string alignment: Levenshtein's distance, in which swapping two neighbors counts as one typo.
+ * @returns infinity if the distance exceeds the limit, as for nearly every pair of words after a few letters.
  */
 function editDistance(a: string, b: string, limit: number): number {
   let beforeLast: number[] = [];
@@ -37,7 +37,7 @@ function editDistance(a: string, b: string, limit: number): number {
       if (swapped) cost = Math.min(cost, at(beforeLast, column - 2) + 1);
       current.push(cost);
     }
-    // No later row falls below the last two.
+    // No later row can be below the last two.
     if (Math.min(...last, ...current) > limit) return Number.POSITIVE_INFINITY;
     beforeLast = last;
     last = current;

@@ -2,9 +2,9 @@
 export interface SettingProblem {
   /** Its name; for a broken file, the path of the file. */
   setting: string;
-  /** What came, as it may be shown: secrets masked, at most 200 characters. Null: nothing did. */
+  /** The value as it may be shown: secrets masked, at most 200 characters. Null if there is none. */
   value: string | null;
-  /** Where the value came from: `environment`, `.env`, `agentd.yaml`, … Null: from nowhere. */
+  /** Where the value came from: `environment`, `.env`, `agentd.yaml`, … Null if there is no value. */
   source: string | null;
   /** What is wrong, as the end of a sentence about the setting: `is not a whole number`. */
   problem: string;
@@ -12,7 +12,7 @@ export interface SettingProblem {
   right: string;
 }
 
-/** The configuration cannot be used: every problem of it at once (agentd-settings(5), "Description"). Exit code 78. */
+/** The configuration cannot be used. Has all of its problems (agentd-settings(5), "Description"). Exit code 78. */
 export class ConfigurationError extends Error {
   readonly problems: readonly SettingProblem[];
 

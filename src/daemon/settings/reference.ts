@@ -5,7 +5,7 @@ import { shown } from './shown.ts';
 import { textsReference } from './texts-reference.ts';
 import { rightForm } from './value.ts';
 
-/** Settings that are told together. */
+/** Settings that are listed together. */
 export interface SettingGroup {
   title: string;
   records: readonly SettingRecord[];
@@ -19,7 +19,7 @@ export function settingGroups(plugins: readonly ChannelPlugin[]): SettingGroup[]
   ];
 }
 
-/** What may be written, what holds without it, and whether it is a secret, in one line. */
+/** In one line: the accepted values, the default, and whether the setting is a secret. */
 export function formOf(record: SettingRecord): string {
   const parts = [rightForm(record), defaultInWords(record)];
   if (record.secret) parts.push(`secret; or ${fileSettingOf(record.name)}, the path of a file that holds it`);

@@ -34,7 +34,7 @@ type ValueOf<R> = R extends { secret: true }
 
 type Always<R> = R extends { default: unknown } | { required: true } ? true : false;
 
-/** The daemon's settings after validation; what has no default may be undefined. */
+/** The daemon's settings after validation. A setting without a default may be undefined. */
 export type Settings = {
   readonly [R in (typeof SETTINGS)[number] as R['name']]: Always<R> extends true
     ? ValueOf<R>

@@ -1,12 +1,12 @@
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
 
-/** Longest text of a value that a problem or a table shows, in characters. */
+/** Maximum number of characters of a value that a problem or a table shows. */
 const SHOWN_MAX = 200;
 
-/** What is shown in the place of a secret. */
+/** Shown in place of a secret. */
 export const SECRET_SHOWN = '[secret]';
 
-/** A value as people may see it, after validation or as it came. Undefined is shown as `-`. */
+/** A value as people may see it, after validation or as it was given. Undefined is shown as `-`. */
 export function shown(
   record: Pick<SettingRecord, 'secret'>,
   value: SettingValue | undefined | unknown,
@@ -23,8 +23,8 @@ export function shown(
 }
 
 /**
- * A text of a setting that is no secret, without what it should not have held: the credentials of an address,
- * a private key. They are not shown either if it is refused because of them.
+ * The value of a setting that is not a secret, without secrets that it should not contain: the credentials of an
+ * address, or a private key. They are not shown even if the value is refused because of them.
  */
 export function withoutSecrets(text: string): string {
   return text

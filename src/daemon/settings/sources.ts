@@ -3,54 +3,54 @@ import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { readEnvFile } from './env-file.ts';
 import type { SettingProblem } from './problem.ts';
 
-/** The source, in words, of what `serve --dev` makes up. */
+/** The source, in words, of the settings that `serve --dev` generates. */
 export const DEV_SOURCE = 'serve --dev';
 
 /** Where settings are looked for. */
 export interface Place {
   env: NodeJS.ProcessEnv;
-  /** Absolute; `.env`, the configuration file and relative paths in values are looked for here. */
+  /** An absolute path. `.env`, the configuration file and relative paths in values are looked up here. */
   cwd: string;
-  /** `--env-file`: read instead of `.env`; must exist. */
+  /** `--env-file`: is read instead of `.env`, and must exist. */
   envFile?: string | undefined;
-  /** `--config`: read instead of the file that is found; must exist. */
+  /** `--config`: is read instead of the file that is found, and must exist. */
   configFile?: string | undefined;
   /** Values of settings that nothing else sets (`serve --dev`). */
   defaults?: Readonly<Record<string, string>>;
-  /** Structured keys that hold if the configuration file does not have them (`serve --dev`). */
+  /** Structured keys that are used if the configuration file does not have them (`serve --dev`). */
   structured?: readonly StructuredValue[];
 }
 
-/** All values of one place, by name. */
+/** All values of one source, by name. */
 export interface Layer {
   /** In words, as it is shown: `environment`, `.env`, `agentd.yaml`. */
   source: string;
-  /** Other programs' names live in an environment; in a file every name must be known. */
+  /** An environment also has variables of other programs. In a file every name must be known. */
   kind: 'environment' | 'env-file' | 'file' | 'defaults';
   values: ReadonlyMap<string, unknown>;
-  /** Of the file; absent for what is no file. */
+  /** The folder of the file. Absent if the source is not a file. */
   path?: string;
   /** By name: the files that secrets were read from, which `NAME_FILE` names (secret-files.ts); absolute. */
   fromFile?: ReadonlyMap<string, string>;
 }
 
-/** The value of a secret whose file cannot be used: something was given, and the problem with it is reported. */
+/** The value of a secret whose file cannot be used. The problem has been reported. */
 export const UNREADABLE = Symbol('unreadable');
 
 /** One entry under `plugins` of the configuration file, or a path in `MESSAGING_PLATFORMS`. */
 export interface PluginEntry {
   /** A path, or the name of an installed package. */
   path: string;
-  /** What it must be called. */
+  /** The name that the channel must have. */
   name?: string;
-  /** The folder that the path is seen from. */
+  /** The folder that the path is relative to. */
   folder: string;
-  /** Where it stands, for problems: `plugins[0]`, and the source in words. */
+  /** Where the entry is, for problems: `plugins[0]`, and the source in words. */
   setting: string;
   source: string;
 }
 
-/** The value of a structured key of the configuration file, as it was read. Nothing in it is checked. */
+/** The value of a structured key of the configuration file, as it was read. It is not checked. */
 export interface StructuredValue {
   key: string;
   value: unknown;
@@ -63,30 +63,30 @@ export interface StructuredValue {
 }
 
 export interface Sources {
-  /** The first that has a value wins. */
+  /** The first one that has a value has priority. */
   layers: readonly Layer[];
   plugins: readonly PluginEntry[];
   /** By key; only the keys that the configuration file has. */
   structured: ReadonlyMap<string, StructuredValue>;
   /** The folder of the configuration file; the working directory if there is none. */
   folder: string;
-  /** Files that cannot be read, or read in full. */
+  /** Problems with files that cannot be read completely. */
   problems: readonly SettingProblem[];
 }
 
-/** A value as it came. */
+/** A value as it was given. */
 export interface Given {
   value: unknown;
   layer: Layer;
   /** In words: that of the layer, with the name of the setting that names the file. */
   source: string;
-  /** Of a secret that was read from a file: that file. */
+  /** The file, if a secret was read from one. */
   file?: string;
 }
 
 /**
- * Reads the environment over `.env` over the configuration file (agentd-settings(5), "Description"). Never throws for
- * their content.
+ * Reads the environment, `.env` and the configuration file, in this order of precedence (agentd-settings(5),
+ * "Description"). Never throws because of their content.
  */
 export async function readSources({
   env,
@@ -116,8 +116,8 @@ export async function readSources({
 }
 
 /**
- * Node reads an `--env-file` anywhere on the command line, and puts it into the environment before the program
- * begins: what stands in both alike is the file's.
+ * Node.js reads an `--env-file` anywhere on the command line, and puts it into the environment before the program
+ * begins. So a value that is the same in both comes from the file.
  */
 function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<string, unknown> {
   return new Map(
@@ -125,7 +125,7 @@ function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<s
   );
 }
 
-/** The value that holds for a name. An empty one counts as not given: it is how a shell or a form says nothing. */
+/** The effective value for a name. An empty one counts as not given: shells and forms cannot leave a value out. */
 export function given({ layers }: Sources, name: string): Given | undefined {
   for (const layer of layers) {
     const value = layer.values.get(name);
@@ -137,7 +137,7 @@ export function given({ layers }: Sources, name: string): Given | undefined {
   return undefined;
 }
 
-/** Undefined, null, or a text of nothing but white space. */
+/** Undefined, null, or a string that contains only white space. */
 export function isBlank(value: unknown): boolean {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 }

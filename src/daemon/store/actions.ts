@@ -2,25 +2,26 @@ import type { PersonKey } from '../identity/identity.ts';
 import type { KeyClaim, SessionClaim } from './claims.ts';
 
 /**
- * The journal of actions, and the actions that wait to be confirmed: one record for each, from the moment it is asked
- * for or sent (agentd-agent(7), "Journal", "Confirmation"). `pending → started → done | failed | unknown`, or
- * `pending → declined | withdrawn | expired`; an action that needs no confirmation begins as `started`.
+ * The journal of actions, and the actions that wait to be confirmed: one record for each, from the moment when the
+ * person is asked or the call is sent (agentd-agent(7), "Journal", "Confirmation"). `pending → started → done | failed
+ * | unknown`, or `pending → declined | withdrawn | expired`; an action that needs no confirmation begins as `started`.
  *
- * A pending action is stored with its turn (`TurnChanges.pending`), so that there is no question without its record. The
- * store withdraws it in the same write that ends or replaces its session, and notes in the same write that settles the
- * message of the inbox (`asked_by`) that its question was sent, or never will be. Once its time has passed, it is
+ * A pending action is stored with its turn (`TurnChanges.pending`), so that there is no question without its record.
+ * The write that ends or replaces its session also withdraws the action. The write that settles the message of the
+ * inbox (`asked_by`) also records that the question was sent, or never will be. Once its time has passed, the action is
  * returned as `expired`. Records are kept for ACTIONS_RETENTION_DAYS.
  */
 export interface ActionStore {
-  /** The actions that wait in a session, oldest first; none if the session has ended. Those that have expired are left out. */
+  /** The actions that wait in a session, oldest first; none if the session has ended. Expired ones are left out. */
   pendingIn(session_tag: string): Promise<Action[]>;
-  /** By its id, in whatever state; null if there is none. */
+  /** Finds an action by its id, in any state; null if there is none. */
   find(action_id: string): Promise<Action | null>;
   /**
-   * Ends a pending action, and makes it one of the turn that ends it. `started`: it was confirmed, and the call is about
-   * to be sent; durable when it resolves. Atomic: `settled` for one caller. Nothing is changed otherwise: `gone` if it is
-   * not pending any more, or its session has ended or is not the one of the claim; `lost` if the claim is gone.
-   * @param turn_key of the turn that ends it, in place of the one that asked.
+   * Ends the wait of a pending action, which from then on belongs to the turn that ends it. `started`: it was
+   * confirmed, and the call is about to be sent; durable when it resolves. Atomic: only one caller gets `settled`. In
+   * all other cases nothing is changed: `gone` if it is no longer pending, or if its session has ended or is not that
+   * of the claim; `lost` if the claim is gone.
+   * @param turn_key that of the turn that ends the wait; it replaces that of the turn that asked.
    */
   settle(
     claim: SessionClaim,
@@ -29,31 +30,31 @@ export interface ActionStore {
     turn_key: string,
   ): Promise<'settled' | 'gone' | 'lost'>;
   /**
-   * Withdraws what is pending: one action, all of a session, or everything that a platform's user was asked. Needs no
-   * claim.
+   * Withdraws pending actions: one, all of a session, or all that a platform's user was asked about. Needs no claim.
    */
   withdraw(of: WithdrawnActions): Promise<void>;
   /**
-   * Records that a write is about to be sent; durable when it resolves. Atomic. If there is an action of that id
-   * already, nothing is stored and that action is returned; `lost` if one of the claims is gone.
-   * @param claims null: an administrator's call, which belongs to no session.
+   * Records that a write is about to be sent; durable when it resolves. Atomic. If an action with that id exists
+   * already, nothing is stored and the existing action is returned; `lost` if one of the claims is gone.
+   * @param claims null for a call by an administrator, which belongs to no session.
    */
   start(
     claims: RunClaims | null,
     action: NewAction,
   ): Promise<{ outcome: 'started' } | { outcome: 'lost' } | { outcome: 'known'; action: Action }>;
   /**
-   * Records that a write whose outcome is not known is about to be sent again: it is `started`, by its next attempt.
-   * `gone` if its outcome is known by now.
-   * @param attempt the last one.
+   * Records that a write whose outcome is unknown is about to be sent again: it becomes `started`, with the next
+   * attempt. `gone` if its outcome is known by now.
+   * @param attempt the number of the last attempt.
    */
   restart(claims: RunClaims, action_id: string, attempt: number): Promise<'started' | 'gone' | 'lost'>;
   /**
-   * Records what came of an attempt; durable when it resolves. A fact, so it needs no claim. What is known stays: `done`
-   * never changes, and an earlier attempt than the last one changes nothing, unless it is `done`.
+   * Records the outcome of an attempt; durable when it resolves. An outcome is a fact, so it needs no claim. Known
+   * outcomes stay: `done` never changes, and the outcome of an attempt before the last one changes nothing, unless it
+   * is `done`.
    */
   finish(action_id: string, attempt: number, outcome: ActionOutcome): Promise<void>;
-  /** The actions that a turn has begun or ended, oldest first; those that wait are not included. */
+  /** The actions that a turn has begun or ended, oldest first; pending actions are not included. */
   ofTurn(turn_key: string): Promise<Action[]>;
   /** Writes that were sent, newest first. */
   list(filter: ActionFilter): Promise<Action[]>;
@@ -73,26 +74,29 @@ export interface RunClaims {
 }
 
 export interface ActionFilter {
-  /** Who they were done for. `nobodys`: of a platform's user, those alone that were done for no person. */
+  /**
+   * For whom the actions were carried out. `nobodys`: only those of a platform's user that were not carried out for a
+   * person.
+   */
   who?: { person: PersonKey } | { platform: string; user_id: string; nobodys?: boolean };
-  /** A session's id at the time, or its tag. */
+  /** The id that the session had at the time, or its tag. */
   session?: string;
   /** Sent at this time or later. */
   since?: number;
   limit: number;
 }
 
-/** Whose journal the sender of a message may read: their own. */
+/** The journal that the sender of a message may read: their own. */
 export interface OwnActions {
   who: NonNullable<ActionFilter['who']>;
-  /** Only actions with this alias are theirs; null for a person. */
+  /** Only actions with this alias belong to the sender; null for a person. */
   alias_id: string | null;
 }
 
 export interface NewAction {
   /**
-   * Of an action that needs no confirmation the key of the call, a hash (agentd-agent(7), "Journal"); of a pending one,
-   * and of an administrator's, random, 128 bits.
+   * For an action that needs no confirmation, the key of the call, a hash (agentd-agent(7), "Journal"). For a pending
+   * action, and for one of an administrator, 128 random bits.
    */
   action_id: string;
   /** Null: an administrator's call. */
@@ -101,12 +105,12 @@ export interface NewAction {
   platform: string | null;
   /** The channel user. */
   user_id: string | null;
-  /** Another id of the channel user, if the platform sends one: with another alias, the user id has a new owner. */
+  /** Another id of the channel user, if the platform sends one. If the alias changes, the user id has a new owner. */
   alias_id: string | null;
   person: PersonKey | null;
-  /** The system user that called the tool as an administrator; null: an agent's run. */
+  /** The system user that called the tool as an administrator; null if an agent called it. */
   operator: string | null;
-  /** The turn that it belongs to, the same for each run of a message (`turnKey`). */
+  /** The turn that the action belongs to, the same for each run of a message (`turnKey`). */
   turn_key: string;
   tool: string;
   /** JSON of the arguments, sealed. */
@@ -115,31 +119,31 @@ export interface NewAction {
   summary: string;
 }
 
-/** An action that its person must confirm. It replaces one that is still pending for the same principal. */
+/** An action that must be confirmed. It replaces an action that is still pending for the same principal. */
 export interface NewPendingAction extends NewAction {
   session_tag: string;
-  /** Who must confirm: a person, or a platform's user. One action is pending for each in a session. */
+  /** Who must confirm: a person, or a platform's user. In a session, each of them can have one pending action. */
   principal: string;
   /**
-   * The id of the message of the inbox whose reply asks: it is asked once that reply was sent. Null: the commit
-   * asks, because the reply is not sent later.
+   * The id of the message of the inbox whose reply asks the question. The question counts as asked once that reply was
+   * sent. Null: it counts as asked with the commit, because the reply is not sent later.
    */
   asked_by: string | null;
-  /** How long it waits for an answer once it was asked, ms. */
+  /** How long the action waits for an answer after the question was asked, ms. */
   answer_ms: number;
-  /** How long it waits for its question to be sent, ms. */
+  /** How long the action waits for its question to be sent, ms. */
   unasked_ms: number;
 }
 
 export interface ActionOutcome {
   /**
-   * `failed`: the API refused it, or nothing was sent. `unknown`: it was sent, and nobody knows whether it was carried
-   * out.
+   * `failed`: the API refused the call, or nothing was sent. `unknown`: the call was sent, but it is not known whether
+   * it was carried out.
    */
   state: 'done' | 'failed' | 'unknown';
   /** Status of the HTTP answer; null if there is none. */
   status: number | null;
-  /** The answer as the agent was given it, JSON, sealed; null if there is none. A repeated run gets it again. */
+  /** The answer as the agent got it, as sealed JSON; null if there is none. A repeated run gets the same answer. */
   answer: string | null;
 }
 
@@ -157,16 +161,16 @@ export interface Action extends NewAction {
   state: ActionState;
   /** Who must confirm; null if nobody had to. */
   principal: string | null;
-  /** How often it was sent, or was about to be. */
+  /** How often the call was sent, or was about to be sent. */
   attempt: number;
   status: number | null;
   answer: string | null;
-  /** When the question was sent; null before, or if there was none. */
+  /** When the question was sent; null before that, or if there was no question. */
   asked_at: number | null;
   /** When a pending action expires, or would have; null if nobody had to confirm. */
   expires_at: number | null;
   created_at: number;
   started_at: number | null;
-  /** When its outcome was recorded, or it was declined or withdrawn. */
+  /** When the outcome was recorded, or when the action was declined or withdrawn. */
   finished_at: number | null;
 }

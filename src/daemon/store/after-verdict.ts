@@ -4,17 +4,18 @@ import { verdictLine } from '../guard/verdict-line.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival, NewInboxMessage } from './inbox.ts';
 
-/** What is stored because of a verdict; null: nothing. */
+/** What is stored because of a verdict. Each member is null if there is nothing to store. */
 export interface AfterVerdict {
   message: NewInboxMessage | null;
   trace: TraceRecord | null;
 }
 
 /**
- * What `InboxStore.screen` stores of an arrival (agentd-message(7), "Loop guard"). A message that passed is stored. A
- * blocked message leaves a trace alone, because a reply would feed the loop; but the first one over the limit of its
- * session is answered with one notice. If the message is delivered again, the same is stored again, except for the
- * trace: the inbox may have had no room before, and recognizes what it has stored by its `message_id`.
+ * What `InboxStore.screen` stores for an arrival (agentd-message(7), "Loop guard"). A message that passed is stored.
+ * For a blocked message, only a trace is stored, because a reply would feed the loop. The first message over the limit
+ * of its session is an exception: it is answered with one notice. If the message is delivered again, the same is stored
+ * again except for the trace, because the inbox may have been full before. The inbox recognizes messages that it has
+ * stored by their `message_id`.
  */
 export function afterVerdict({ message, notice }: Arrival, verdict: GuardVerdict, now: number): AfterVerdict {
   if (verdict.allowed) return { message, trace: null };
@@ -25,7 +26,7 @@ export function afterVerdict({ message, notice }: Arrival, verdict: GuardVerdict
   };
 }
 
-/** What people read when their session has used up its messages: when it continues. */
+/** The notice for people whose session has used up its messages. It says when the session continues. */
 function turnLimitNotice(
   { message_id }: Arrival['message'],
   notice: NewInboxMessage,

@@ -4,7 +4,7 @@ export interface AuditStore {
   note(line: NewAuditLine): Promise<void>;
   /** Newest first. */
   list(filter: { since?: number; limit: number }): Promise<AuditLine[]>;
-  /** The key of the HMAC that stands for a person in the log: random, made once, the same for each caller. */
+  /** The key of the HMAC that represents a person in the log: random, generated once, the same for each caller. */
   key(): Promise<Uint8Array>;
 }
 
@@ -12,13 +12,16 @@ export interface AuditStore {
 export const AUDIT_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
 
 export interface NewAuditLine {
-  /** The name of the system's user. */
+  /** The name of the system user. */
   user: string;
   /** The command, `sessions end`. */
   command: string;
-  /** What it was about, without a person's data: the id of a message, the shortened id of a session. Null: nothing. */
+  /**
+   * The subject of the command, without personal data: the id of a message, or the shortened id of a session. Null if
+   * there is none.
+   */
   about: string | null;
-  /** HMAC of the person that it was about; null: nobody. */
+  /** HMAC of the person that the command was about; null if there was none. */
   person: string | null;
 }
 

@@ -6,7 +6,7 @@ import { CLAIM_MS, type Claim } from './claims.ts';
 /** How often claims are renewed, ms: one renewal may fail without the claim expiring. */
 const RENEW_MS = CLAIM_MS / 3;
 
-/** The port that gave a claim. */
+/** The port that a claim comes from. */
 interface Renews<C extends Claim> {
   renew(claim: C): Promise<boolean>;
 }
@@ -19,8 +19,8 @@ interface Held {
 
 /**
  * Renews the claims that this daemon holds: of sessions, idempotency keys, streams and messages of the inbox. A claim
- * that cannot be renewed because the store is out of reach is still held; one that the store does not know any more
- * is lost.
+ * that cannot be renewed because the store is out of reach is still held; a claim that the store no longer knows is
+ * lost.
  */
 export class ClaimKeeper {
   readonly #clock: AlarmClock;
@@ -41,7 +41,7 @@ export class ClaimKeeper {
   /**
    * Renews a claim until it is dropped.
    * @param lost aborted with `ClaimLost` when a renewal finds that the claim is gone.
-   * @returns drops the claim: it is not renewed any more.
+   * @returns a function that drops the claim, so that it is not renewed any more.
    */
   hold<C extends Claim>(claim: C, port: Renews<C>, lost: AbortController): () => void {
     const held: Held = { renew: () => port.renew(claim), lost, isBeingRenewed: false };
@@ -50,7 +50,7 @@ export class ClaimKeeper {
     return () => this.#held.delete(held);
   }
 
-  /** Renews nothing any more. */
+  /** Stops renewing claims. */
   stop(): void {
     this.#cancel?.();
     this.#held.clear();
@@ -67,7 +67,7 @@ export class ClaimKeeper {
     held.isBeingRenewed = true;
     try {
       const isHeld = await held.renew();
-      // Dropped meanwhile: its end was the reason why the store did not know it.
+      // If the claim was dropped in the meantime, the store does not know it because it has ended.
       if (isHeld || !this.#held.delete(held)) return;
       this.#log.info({}, 'a claim was lost: its work ends without a result');
       held.lost.abort(new ClaimLost());

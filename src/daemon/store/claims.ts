@@ -1,31 +1,32 @@
 /**
- * The right to write to one thing. It has one owner at a time, known by a random token: every write under a claim names
- * it, the store compares the token in the same atomic step, and refuses a write whose claim is gone as a whole.
+ * The exclusive right to write to one thing. It has one owner at a time, identified by a random token. Every write
+ * under a claim names the token, and the store compares it in the same atomic step. If the claim is gone, the whole
+ * write is refused.
  */
 export interface Claim {
   /** Random, 128 bits; no two claims share it. */
   readonly owner: string;
 }
 
-/** To write to a session: one message of a session runs at a time. */
+/** The right to write to a session: one message of a session runs at a time. */
 export interface SessionClaim extends Claim {
-  /** The name of the session that never changes (`tagOf`). */
+  /** The permanent name of the session (`tagOf`). */
   readonly session_tag: string;
 }
 
-/** To answer the first request of an idempotency key. */
+/** The right to answer the first request with an idempotency key. */
 export interface KeyClaim extends Claim {
   readonly key: string;
   readonly fingerprint: string;
 }
 
-/** To write the events of a stream. */
+/** The right to write the events of a stream. */
 export interface StreamClaim extends Claim {
   readonly stream_id: string;
 }
 
 /**
- * How long a claim is valid after it was taken or renewed, ms by the store's clock. After that another caller can
- * take it over. The owner of an expired claim may renew it as long as nobody has.
+ * How long a claim is valid after it was taken or renewed, ms by the store's clock. After that, another caller can take
+ * it over. As long as nobody has, its owner may still renew it.
  */
 export const CLAIM_MS = 15_000;

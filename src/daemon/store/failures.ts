@@ -1,6 +1,6 @@
 import { AgentdError, StoreUnavailable } from '../errors.ts';
 
-/** The content of the store cannot be read as what it was (exit code 69): trying again does not help. */
+/** The content of the store is damaged and cannot be read (exit code 69): trying again does not help. */
 export class StoreDamaged extends StoreUnavailable {
   constructor(cause: unknown) {
     super(cause);
@@ -36,7 +36,7 @@ export class MigrationBackupFailed extends Error {
   }
 }
 
-/** A backup that an administrator asked for could not be written (exit code 1). Nothing is left of it. */
+/** A backup that an administrator asked for could not be written (exit code 1). No partial file remains. */
 export class BackupFailed extends Error {
   readonly code = 'BackupFailed';
 
@@ -58,29 +58,29 @@ export class RestoreRefused extends Error {
   }
 }
 
-/** Another daemon works on the same store (exit code 69). */
+/** Another daemon uses the same store (exit code 69). */
 export class StoreLocked extends Error {
   readonly code = 'StoreLocked';
 
-  /** @param place what is taken, for people: the path of the database. */
+  /** @param place the path of the database, for people. */
   constructor(place: string) {
     super(`Another daemon is using the store at ${place}.`);
     this.name = 'StoreLocked';
   }
 }
 
-/** An administrator looked for a store where no daemon has made one yet. Nothing was created. */
+/** An administrator's command found no store, because no daemon has made one yet. Nothing was created. */
 export class StoreMissing extends Error {
   readonly code = 'StoreMissing';
 
-  /** @param place the path of the database, where there is nothing. */
+  /** @param place the path where the database would be. */
   constructor(place: string) {
     super(`There is no store at ${place} yet; the first start of the daemon makes it.`);
     this.name = 'StoreMissing';
   }
 }
 
-/** The store was written by a later version of the program; this one does not touch it (exit code 69). */
+/** The store was written by a later version of the program, so this version does not touch it (exit code 69). */
 export class StoreTooNew extends Error {
   readonly code = 'StoreTooNew';
 
@@ -97,13 +97,13 @@ export class StoreTooNew extends Error {
   }
 }
 
-/** The server that the store is on is older than what agentd needs (exit code 69). */
+/** The server of the store is older than agentd needs (exit code 69). */
 export class StoreTooOld extends Error {
   readonly code = 'StoreTooOld';
 
   /**
    * @param found version of the server.
-   * @param needed the oldest that will do.
+   * @param needed the oldest version that works.
    */
   constructor(found: string, needed: string) {
     super(`Redis ${found} is too old: agentd needs ${needed} or newer, or Valkey.`);

@@ -12,17 +12,18 @@ import type { WindowState } from './limits.ts';
 
 export interface WindowHit {
   state: WindowState;
-  /** The hits after this one; the same value as before if it was refused. */
+  /** The hits including this one; the same value as before if it was refused. */
   hits: Hits;
-  /** Set if the hits changed by nothing but this one (`addHit`), so that a log can store it alone. */
+  /** Set if this hit is the only change (`addHit`), so that a log needs to store only the hit. */
   added: AddedHit | null;
-  /** How long the hits are stored. */
+  /** Until when the hits are stored. */
   expires_at: number;
 }
 
 /**
- * A hit of a request limit (`LimitStore.hit`). Backends call it in one atomic step with reading and writing the hits.
- * @param found null: none are stored.
+ * Counts a hit of a request limit (`LimitStore.hit`). Backends read the hits, call this function and write the hits in
+ * one atomic step.
+ * @param found the stored hits; null if there are none.
  */
 export function hitWindow(
   found: Hits | null,

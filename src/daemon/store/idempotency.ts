@@ -2,29 +2,31 @@ import type { Confirmation } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { KeyClaim } from './claims.ts';
 
-/** How long a key whose request failed belongs to the body that it came with, ms. */
+/** How long a key stays bound to its body after its request failed, ms. */
 export const KEY_MEMORY_MS = 3_600_000;
 
-/** Idempotency keys: the first request of a key claims it, and its answer is found by all later ones. */
+/** Idempotency keys: the first request with a key claims it, and all later ones find its answer. */
 export interface IdempotencyStore {
   /**
    * Claims a key for a request. `new`: the caller runs it; the answer is stored by `Store.commitTurn`, which ends the
    * claim. An expired claim counts as absent, but its key is still known. Atomic.
-   * @param fingerprint of the request's body; a known key with another one is `other_body`. A key stays known for
-   * KEY_MEMORY_MS after its claim was released. The embedded store forgets it with its process unless a write was begun
-   * under it.
+   * @param fingerprint the hash of the request's body. A known key with a different fingerprint is `other_body`. A key
+   * stays known for KEY_MEMORY_MS after its claim was released. The embedded store forgets it when the process ends,
+   * unless a write was begun under it.
    */
   claim(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }>;
-  /** What `claim` would find now; claims nothing. */
+  /** What `claim` would return now, without claiming the key. */
   look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: KeyClaim): Promise<boolean>;
   /**
-   * Stores the answer of a request that is no turn, such as a link, found for `ttl_ms`; ends the claim. False if the claim
-   * is lost: nothing is written.
+   * Stores the answer of a request that is not a turn, such as a link, for `ttl_ms`, and ends the claim. False if the
+   * claim is lost: nothing is written.
    */
   finish(claim: KeyClaim, answer: StoredAnswer, ttl_ms: number): Promise<boolean>;
-  /** Ends a claim without an answer, so that the request can be repeated; no effect on one that is lost or answered. */
+  /**
+   * Ends a claim without an answer, so that the request can be repeated; no effect on a claim that is lost or answered.
+   */
   release(claim: KeyClaim): Promise<void>;
 }
 
@@ -34,11 +36,11 @@ export type KeyState =
   | { outcome: 'done'; answer: StoredAnswer };
 
 export interface StoredAnswer {
-  /** Empty: it belongs to no session. */
+  /** Empty if the answer belongs to no session. */
   session_id: string;
   response: string;
-  /** The question at the end of the response; absent: it asks for nothing. */
+  /** The question at the end of the response; absent if there is none. */
   confirmation?: Confirmation | null;
-  /** The only person who may have it; null or absent: whoever has the key. */
+  /** The only person who may get the answer. Null or absent: anybody who has the key may get it. */
   reader?: PersonKey | null;
 }

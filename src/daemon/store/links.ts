@@ -1,57 +1,62 @@
 import type { PersonKey } from '../identity/identity.ts';
 
 /**
- * Link records (agentd-identity(7), "Links"): which token stands for a channel's user. Keys are the documented ones,
- * `<platform>:jwt:<user_id>`; the value is the token, sealed by the layer above. What else is known of a link ends with
- * it, and has keys of its own if the value must stay alone.
+ * Link records (agentd-identity(7), "Links"): which token belongs to a channel's user. Keys are the documented ones,
+ * `<platform>:jwt:<user_id>`; the value is the token, sealed by the layer above. Other data of a link ends with the
+ * link, and is stored under separate keys in backends where the value must be only the token.
  */
 export interface LinkStore {
   /** The link; null if there is none or it has expired. */
   get(key: string): Promise<Link | null>;
-  /** The link that this alias was bound to last, if that link still exists and has it. */
+  /** The link that this alias was last bound to, if that link still exists and still has the alias. */
   findByAlias(alias: string): Promise<Link | null>;
   /**
-   * Writes a link, if the value of the key is still `expected` (a value as `get` gave it; null: nothing);
-   * atomic. False otherwise: nothing is written, look again. Its alias stays if it was bound for the same
-   * person, else it goes.
+   * Writes a link, if the value of the key is still `expected` (a value from `get`, or null if there was none); atomic.
+   * Otherwise nothing is written, and the result is false: read it again. Its alias stays if it was bound for the same
+   * person; otherwise it is removed.
    */
   put(link: NewLink, expected: string | null): Promise<boolean>;
   /**
-   * Binds an alias to the link: it is found by it from now on, and no other link is, though that one keeps it.
-   * Atomic. False if the link's token is not `token` any more, or it has another alias of the same person:
-   * nothing is written, look again.
+   * Binds an alias to the link: from now on, the alias finds this link and no other one, although another link may keep
+   * the alias. Atomic. False if the link's token is no longer `token`, or if the link has a different alias of the same
+   * person: nothing is written, read it again.
    */
   bindAlias(key: string, token: string, alias: LinkAlias): Promise<boolean>;
   /** Deletes a link; with `expected`, only if it still has this value. False if there was none. */
   remove(key: string, expected?: string): Promise<boolean>;
-  /** In the order of their keys. */
+  /** Lists links in the order of their keys. */
   list(filter: { platform?: string; limit: number }): Promise<Link[]>;
-  /** Notes that the person was told that this token has expired; of a new link nobody was told. */
+  /**
+   * Records that the person was notified that this token has expired. For a new link, the person has not been notified.
+   */
   noteExpiryNotified(key: string, token: string): Promise<void>;
 }
 
 export interface NewLink {
   key: string;
   token: string;
-  /** Of the token. */
+  /** The person of the token. */
   person: PersonKey;
   ttl_ms: number;
 }
 
 export interface Link {
   key: string;
-  /** As it was put. */
+  /** The token as it was stored with `put`. */
   token: string;
-  /** When the link ends, whatever its token says. */
+  /** When the link ends, regardless of its token. */
   expires_at: number;
   expiry_notified: boolean;
   alias: LinkAlias | null;
 }
 
-/** Another id of a link's user, which the platform may send alone (`IncomingMessage.alias_id`). */
+/** Another id of a link's user, which the platform may send without the user id (`IncomingMessage.alias_id`). */
 export interface LinkAlias {
-  /** With the channel's name before it, so that no two channels' meet. */
+  /** With the channel's name before it, so that aliases of different channels are never equal. */
   alias: string;
-  /** Whose link it was then. A value may be written by others than `put`: another person's has no alias. */
+  /**
+   * The person whose link it was at that time. A value may be written without `put`: if it belongs to another person,
+   * the link has no alias.
+   */
   person: PersonKey;
 }

@@ -1,27 +1,27 @@
 import type { MemoryOwner } from '../identity/memory-owner.ts';
 
 /**
- * Long-term memory (agentd-agent(7), "Memory"): texts that an agent was asked to remember, of one owner each. No method
- * shows or changes memories of another owner.
+ * Long-term memory (agentd-agent(7), "Memory"): texts that an agent was asked to remember, each with one owner. No
+ * method shows or changes memories of another owner.
  *
  * An owner with an alias has the memories that were stored with this alias, or with none. As soon as an owner comes
  * with another alias, all memories that are stored under the key are deleted: they were somebody else's.
  */
 export interface MemoryStore {
-  /** Which backend, for people, without secrets: `postgres db.example.com/agentd`. */
+  /** Names the backend for people, without secrets: `postgres db.example.com/agentd`. */
   readonly description: string;
   /**
-   * Stores a memory, used now. Beyond `MEMORIES_MAX` of an owner, the one that was used longest ago is deleted. An equal
-   * text of the owner is replaced; it stays untainted if one of the two is. Atomic.
+   * Stores a memory, which counts as used now. If the owner has more than `MEMORIES_MAX`, the least recently used one
+   * is deleted. An identical text of the owner is replaced; the result is untainted if one of the two was. Atomic.
    */
   add(owner: MemoryOwner, memory: NewMemory): Promise<Memory>;
-  /** The memories that match best, the best one first; equal ones newest first. */
+  /** The memories that match best, the best one first. Among equally good ones, the newest comes first. */
   search(owner: MemoryOwner, query: MemoryQuery): Promise<Memory[]>;
   /** Newest first. */
   list(owner: MemoryOwner): Promise<Memory[]>;
-  /** Notes that these memories were used now. */
+  /** Records that these memories were used now. */
   use(owner: MemoryOwner, ids: readonly string[]): Promise<void>;
-  /** Deletes these memories, or all of the owner. @returns how many there were. */
+  /** Deletes these memories, or all memories of the owner. @returns how many were deleted. */
   forget(owner: MemoryOwner, ids: readonly string[] | 'all'): Promise<number>;
   /** Marks the memories of a turn as tainted. */
   taint(owner: MemoryOwner, turn_id: string): Promise<void>;
@@ -34,7 +34,10 @@ export interface NewMemory {
   text: string;
   /** The turn in which it was stored. */
   turn_id: string;
-  /** Results of tools of another origin than `API_BASE_URL` were in the run: it is never given unasked. */
+  /**
+   * The run contained tool results from outside the origin of `API_BASE_URL`. The agent gets such a memory only if it
+   * searches for it.
+   */
   tainted: boolean;
 }
 
@@ -46,7 +49,7 @@ export interface Memory extends NewMemory {
 
 export interface MemoryQuery {
   text: string;
-  /** `some`: one word is enough, and its ending does not count. `every`: all words are in the memory as they are. */
+  /** `some`: one word is enough, and its ending is ignored. `every`: the memory must contain all words exactly. */
   words: 'some' | 'every';
   limit: number;
   /** Only memories that are not tainted. */

@@ -1,30 +1,30 @@
 /** A word that a search looks for. */
 export interface WantedTerm {
   term: string;
-  /** Longer words that begin like this match as well. */
+  /** Longer words that begin with this one match, too. */
   prefix: boolean;
 }
 
-/** Words of a query that are looked for, the longest ones. */
+/** Maximum number of words of a query that are searched for: the longest ones. */
 const WANTED_MAX = 32;
-/** Characters of a query that are looked at. */
+/** Maximum number of characters of a query that are read. */
 const QUERY_MAX = 4_000;
-/** Characters of a word that are looked at. */
+/** Maximum number of characters of a word that are compared. */
 const TERM_MAX = 64;
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 /** Scripts that put no spaces between words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
-/** A word of one letter says nothing where words are written with letters. */
+/** In scripts with letters, a word of one letter means nothing. */
 const LETTER = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]$/u;
-/** Too short to lose its ending, but it may have been stored with one: `dog`, `dogs`. */
+/** Too short to lose its ending, but the stored word may have one: `dog`, `dogs`. */
 const SHORT_WORD = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{3}$/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 
 /**
- * The words of a text as all backends index them: distinct, without case and diacritics, letters and digits alone, so
- * that a word can stand in any query language.
+ * The words of a text as all backends index them: distinct, without case and diacritics, and only letters and digits,
+ * so that a word is safe in any query language.
  */
 export function termsOf(text: string): string[] {
   const words = (text.match(WORD) ?? []).flatMap((word) => (UNSPACED.test(word) ? segments(word) : [word]));
@@ -41,7 +41,7 @@ export function wantedTerms(query: string, words: 'some' | 'every'): WantedTerm[
     .map(withoutEnding);
 }
 
-/** Most languages inflect the end of a word; a number means itself alone. */
+/** Most languages inflect the end of a word. Numbers are left as they are. */
 function withoutEnding(term: string): WantedTerm {
   if (SHORT_WORD.test(term)) return { term, prefix: true };
   if (term.length < 4 || /\p{N}/u.test(term)) return { term, prefix: false };

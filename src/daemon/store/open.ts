@@ -12,8 +12,8 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 export interface OpenOptions {
   /**
-   * `daemon`: makes what is missing, and is the only one of its kind on the store. `administrator`: reads
-   * and writes beside it, also while none runs; creates nothing.
+   * `daemon`: creates what is missing, and is the only daemon on the store. `administrator`: reads and writes at the
+   * same time as a daemon, or while none runs; creates nothing.
    */
   role: 'daemon' | 'administrator';
   clock: Clock;
@@ -54,9 +54,9 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
 }
 
 /**
- * Opens the long-term memory that the settings name (agentd-settings(5), `MEMORY_BACKEND`); null if there is none. A
- * database that is out of reach fails the first use, not this.
- * @param store memory in the embedded store is a part of it, and is closed with it
+ * Opens the long-term memory that the settings name (agentd-settings(5), `MEMORY_BACKEND`); null if there is none. If
+ * the database is out of reach, the first use fails, not this call.
+ * @param store memories in the embedded store are a part of it, and are closed with it
  */
 export async function openMemories(
   settings: Settings,
@@ -76,9 +76,9 @@ export async function openMemories(
 }
 
 /**
- * Puts a backup of the embedded store back in its place. No daemon may run on it.
- * @returns where the store that it replaces was moved; null if there was none.
- * @throws StoreLocked while a daemon runs, RestoreRefused if the file is no whole store of this program.
+ * Replaces the embedded store with a backup. No daemon may be using the store.
+ * @returns the path of the replaced store; null if there was none.
+ * @throws StoreLocked while a daemon runs, RestoreRefused if the file is not a complete store of this program.
  */
 export async function restoreStore(
   settings: Pick<Settings, 'STATE_DIR'>,
@@ -88,7 +88,7 @@ export async function restoreStore(
   return restoreSqliteStore(join(settings.STATE_DIR, 'agentd.db'), file);
 }
 
-/** The number of the embedded store's schema that this program writes, and the highest that it opens. */
+/** The version of the embedded store's schema that this program writes, which is also the highest that it opens. */
 export async function storeSchema(): Promise<number> {
   const { readMigrations } = await import('./sqlite/migrations.ts');
   return readMigrations().length;
@@ -96,7 +96,7 @@ export async function storeSchema(): Promise<number> {
 
 /**
  * Takes a lock on a small file for as long as the process lives; the kernel drops it with the process.
- * @returns how to give it back; null: another process has it.
+ * @returns a function that releases the lock; null if another process has it.
  */
 export async function lockFile(path: string): Promise<(() => void) | null> {
   const sqlite = await import('./sqlite/lock.ts');

@@ -3,13 +3,13 @@
  * others wait.
  */
 export interface OutageStore {
-  /** Outages that last now, in no order. */
+  /** The current outages, in no particular order. */
   list(): Promise<Outage[]>;
   /** Begins an outage, or records that a probe of it failed. The next probe is due after `probe_in_ms`. */
   note(platform: string, reason: OutageReason, words: string, probe_in_ms: number): Promise<void>;
   /**
-   * True for one caller once a probe is due: the next one is then due after `lease_ms`, in case the prober dies.
-   * False if there is no outage.
+   * True for one caller once a probe is due. The next probe is then due after `lease_ms`, in case the process that
+   * probes dies. False if there is no outage.
    */
   takeProbe(platform: string, lease_ms: number): Promise<boolean>;
   /** Makes the next probe due now. False if there is no outage. */
@@ -18,16 +18,16 @@ export interface OutageStore {
   end(platform: string): Promise<boolean>;
 }
 
-/** No usable answer, or an answer that refuses the channel's own credentials. */
+/** `unreachable`: no usable answer. `credentials`: the platform refuses the channel's own credentials. */
 export type OutageReason = 'unreachable' | 'credentials';
 
 export interface Outage {
   platform: string;
   reason: OutageReason;
-  /** What the platform said last, for operators; never a secret. */
+  /** The last answer or error of the platform, for operators; never contains a secret. */
   words: string;
   since: number;
-  /** Probes that failed. */
+  /** The number of failed probes. */
   probes: number;
   probe_at: number;
 }

@@ -11,14 +11,14 @@ import { ERASED_USER, type PersonSelector, type PersonSession } from './persons.
 import type { StreamRecord } from './streams.ts';
 
 /**
- * Which records belong to a person or a platform's user: the same for each backend. Sessions come first (`session`),
- * because what belongs to a session or a turn is recognized by it.
+ * Decides which records belong to a person or a platform's user, for all backends alike. Match sessions first
+ * (`session`), because other records are recognized by their session or turn.
  */
 export class PersonMatch {
   readonly #person: PersonKey | null = null;
   readonly #link_keys: ReadonlySet<string>;
   readonly #user: { platform: string; user_id: string } | null = null;
-  /** Ids and tags of the sessions that are theirs alone. */
+  /** Ids and tags of the sessions that belong only to this person or user. */
   readonly #sessions = new Set<string>();
   readonly #turns = new Set<string>();
   /** `platform:message_id` of their messages. */
@@ -34,7 +34,7 @@ export class PersonMatch {
     }
   }
 
-  /** @param turns all of the session, oldest first. @returns null if the session has nothing of theirs. */
+  /** @param turns all turns of the session, oldest first. @returns null if nothing in the session belongs to them. */
   session(session: Session, turns: readonly StoredTurn[]): PersonSession | null {
     const isTheirs = this.#isTiedTo(session);
     const isPrivate = turns.every(({ user_id }) => user_id === session.user_id);
@@ -49,7 +49,7 @@ export class PersonMatch {
     return { session, turns: theirs, shared };
   }
 
-  /** The session without what ties it to them. */
+  /** The session without the data that ties it to them. */
   untied(session: Session): Session {
     const opened = this.#isUser(session.platform, session.user_id);
     const { credential_owner: bound } = session;
@@ -92,8 +92,8 @@ export class PersonMatch {
   }
 
   /**
-   * The session that a message of theirs runs in, if nobody else writes there: it may not be stored yet. Null: it does not
-   * run, or in a thread of several people.
+   * The session in which a message of theirs is running, if nobody else writes there. That session may not be stored
+   * yet. Null if the message is not running, or runs in a thread of several people.
    */
   runsIn({
     state,
@@ -130,12 +130,15 @@ export class PersonMatch {
     return kind === 'person' && this.#isPerson((ids[0] ?? null) as PersonKey | null);
   }
 
-  /** A message that is known by its platform's id. Asked last: it follows from turns, traces and inbox. */
+  /**
+   * Whether a message that is recognized by its platform's id is theirs. Call it last, because the result follows from
+   * turns, traces and inbox.
+   */
   seenMessage(platform: string, message_id: string): boolean {
     return this.#messages.has(`${platform}:${message_id}`);
   }
 
-  /** @param state null: only the key is known. */
+  /** @param state null if only the key is known. */
   guard(key: string, state: GuardUserState | null): boolean {
     const [platform = '', kind, ...ids] = JSON.parse(key) as string[];
     if (kind === 'person' && this.#isPerson(ids[0] as PersonKey)) return true;
@@ -178,7 +181,10 @@ export class PersonMatch {
     return user_id !== null && this.#user?.platform === platform && this.#user?.user_id === user_id;
   }
 
-  /** A key of budgets, and who must confirm: a person's key, or `platform:user_id`. */
+  /**
+   * Whether this is a key of theirs, as in budgets and in the principal of actions: a person's key, or
+   * `platform:user_id`.
+   */
   #isOwnerKey(key: string | null): boolean {
     if (key === null) return false;
     return key === (this.#user ? `${this.#user.platform}:${this.#user.user_id}` : this.#person);
@@ -193,7 +199,7 @@ export class PersonMatch {
   }
 }
 
-/** Whether a text is somewhere among the values: a notice to a user names the user only there. */
+/** Whether a text is one of the values, at any depth: a notice to a user names the user only there. */
 function mentions(value: JsonObject | JsonObject[string] | undefined, text: string): boolean {
   if (typeof value !== 'object' || value === null) return value === text;
   return Object.values(value).some((inner) => mentions(inner as JsonObject, text));

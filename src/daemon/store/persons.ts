@@ -5,24 +5,28 @@ import type { InboxMessage } from './inbox.ts';
 import type { Link } from './links.ts';
 
 /**
- * Everything that is stored of a person, or of a platform's user (agentd-person(1)). Long-term memories are shown by a
- * store of their own (`MemoryStore`). Lines of the audit log stay.
+ * Everything that is stored about a person or a platform's user (agentd-person(1)). Long-term memories are shown by a
+ * separate store (`MemoryStore`). Lines of the audit log stay.
  */
 export interface PersonStore {
   show(of: PersonSelector): Promise<PersonRecords>;
   /**
-   * Deletes what `show` returns, at once, with the memories that this store keeps. Turns of other people in shared threads stay.
-   * When it resolves, no file of the store holds a byte of it, and the copies that the store made of itself are gone.
+   * Deletes everything that `show` returns, and the memories that this store keeps, at once. Turns of other people in
+   * shared threads stay. When it resolves, the files of the store contain none of this data, and the copies that the
+   * store made of itself are gone.
    * @throws FilesNotRewritten
    */
   erase(of: PersonSelector): Promise<PersonRecords>;
 }
 
-/** Everything is deleted, but files of the store may still hold bytes of it, for the reason that the message tells. */
+/** Everything is deleted, but files of the store may still contain some of the data. The message says why. */
 export class FilesNotRewritten extends Error {}
 
 export type PersonSelector =
-  /** `link_keys`: the links that hold a token of the person. The tokens are sealed, so the store cannot know. */
+  /**
+   * `link_keys`: the links that hold a token of the person. The store cannot find them itself, because the tokens are
+   * sealed.
+   */
   { person: PersonKey; link_keys: readonly string[] } | { platform: string; user_id: string };
 
 export interface PersonRecords {
@@ -30,16 +34,16 @@ export interface PersonRecords {
   links: Link[];
   actions: Action[];
   inbox: InboxMessage[];
-  /** How many records there are of each other kind. */
+  /** The number of records of each other kind. */
   others: Record<OtherRecord, number>;
 }
 
-/** A session that they opened or own, or in which they wrote. */
+/** A session that the person or user opened, owns or wrote in. */
 export interface PersonSession {
   session: Session;
-  /** Their turns, oldest first. */
+  /** The turns of the person or user, oldest first. */
   turns: StoredTurn[];
-  /** Other people wrote in it too: it stays, without what ties it to the person. */
+  /** Other people wrote in it, too, so it stays, without the data that ties it to the person. */
   shared: boolean;
 }
 
@@ -56,15 +60,15 @@ const OTHER_RECORDS = [
 export type OtherRecord = (typeof OTHER_RECORDS)[number];
 
 /**
- * For how long a run that was under way when its session or its message was erased stores nothing of it, ms: neither its
- * turn nor its trace, nor the answer of its key.
+ * How long ids of erased sessions and messages are remembered, ms. A run that was under way during the erasure stores
+ * nothing in this time: not its turn, its trace, or the answer of its key.
  */
 export const ERASED_MS = 60 * 60 * 1000;
 
-/** In the place of the user who opened a shared thread. */
+/** Replaces the user id of the person who opened a shared thread. */
 export const ERASED_USER = 'erased';
 
-/** How many records there are in all. */
+/** The total number of records. */
 export function countRecords({ sessions, links, actions, inbox, others }: PersonRecords): number {
   const other = Object.values(others).reduce((sum, count) => sum + count, 0);
   return sessions.length + links.length + actions.length + inbox.length + other;

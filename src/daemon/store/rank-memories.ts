@@ -1,13 +1,13 @@
-/** What the rank of a memory depends on. */
+/** The properties that decide the rank of a memory. */
 export interface RankedMemory {
   created_at: number;
-  /** For each wanted term, whether the memory has it. */
+  /** For each search term, whether the memory contains it. */
   matches: readonly boolean[];
 }
 
 /**
- * The memories that match, the best one first. A word counts the more, the fewer memories of the owner have it, so that
- * common words decide nothing (the inverse document frequency of BM25). Equal ones: newest first.
+ * The memories that match, the best one first. A word counts more if fewer memories of the owner contain it, so that
+ * common words hardly matter (the inverse document frequency of BM25). Among equally good ones, the newest comes first.
  * @param all all memories of the owner, newest first
  */
 export function rankMemories<M extends RankedMemory>(all: readonly M[], words: 'some' | 'every'): M[] {

@@ -1,29 +1,29 @@
 /** The daemons that share the store. */
 export interface ReplicaStore {
-  /** Records that a daemon runs; it is listed for `ttl_ms`, unless it is recorded again. */
+  /** Records that a daemon runs. It stays listed for `ttl_ms` after its last record. */
   record(replica: NewReplica, ttl_ms: number): Promise<void>;
-  /** A daemon has stopped: it is not listed any more. */
+  /** Removes a daemon that has stopped. */
   remove(replica_id: string): Promise<void>;
-  /** Those that run, the oldest first. */
+  /** The daemons that run, the oldest first. */
   list(): Promise<Replica[]>;
 }
 
 export interface NewReplica {
-  /** Random; another one after each start. */
+  /** Random, and different after each start. */
   replica_id: string;
   host: string;
   pid: number;
   version: string;
-  /** How long it has run, ms. */
+  /** How long the daemon has been running, ms. */
   uptime_ms: number;
-  /** Runs that go on now, and messages that wait for one. */
+  /** The number of current runs, and of messages that wait for a run. */
   runs: number;
   waiting: number;
-  /** Of each setting that all daemons must agree on: the hash of its value. */
+  /** For each setting that all daemons must agree on, the hash of its value. */
   digests: Readonly<Record<string, string>>;
 }
 
 export interface Replica extends NewReplica {
-  /** When it was recorded last. */
+  /** When the daemon was last recorded. */
   seen_at: number;
 }

@@ -5,18 +5,18 @@ import { open, rename, rm } from 'node:fs/promises';
 /** Size of the reserve file. */
 export const RESERVE_BYTES = 16 * 1024 * 1024;
 
-/** Written at once: the event loop is free in between. */
+/** Size of one write. The event loop is free between writes. */
 const PIECE_BYTES = 1024 * 1024;
 
-/** The share of the file that remains for deletions after the first part was given up. */
+/** The share of the file that remains for deletions after the first part was released. */
 const LAST_SHARE = 1 / 4;
 
 /** A block of `stat`, whatever the file system's own block size is. */
 const STAT_BLOCK_BYTES = 512;
 
 /**
- * A file that takes up space so that it can be given up when the disk is full: three quarters for answers, the
- * last quarter for deleting expired rows, which takes space before it returns any.
+ * A file that occupies disk space, to be released when the disk is full: three quarters for answers, the last quarter
+ * for deleting expired rows, which needs space before it frees any.
  */
 export class Reserve {
   readonly #path: string;
@@ -24,7 +24,7 @@ export class Reserve {
   #made: boolean;
   #closed = false;
 
-  /** @param bytes size of the file; `RESERVE_BYTES` except in tests. */
+  /** @param bytes the size of the file; `RESERVE_BYTES` except in tests. */
   constructor(path: string, bytes: number) {
     this.#path = path;
     this.bytes = bytes;
@@ -35,7 +35,9 @@ export class Reserve {
     return this.#made;
   }
 
-  /** Gives up the first part if the file is whole, else the rest. @returns false if there was none to give up. */
+  /**
+   * Releases the first part if the file is complete, or else the rest. @returns false if there was nothing to release.
+   */
   giveUp(): boolean {
     const wasWhole = this.#made;
     this.#made = false;
@@ -44,12 +46,12 @@ export class Reserve {
       else unlinkSync(this.#path);
       return true;
     } catch {
-      // It is missing, or the directory cannot be written: there is no space to gain.
+      // The file is missing, or the directory cannot be written, so no space can be freed.
       return false;
     }
   }
 
-  /** Writes the file. If the disk is too full for it, there is none. */
+  /** Writes the file, unless the disk is too full for it. */
   async make(): Promise<void> {
     const unfinished = `${this.#path}.new`;
     try {
@@ -61,12 +63,12 @@ export class Reserve {
     }
   }
 
-  /** Ends the writing of the file. */
+  /** Stops writing the file. */
   close(): void {
     this.#closed = true;
   }
 
-  /** Random bytes, since a file system may compress others, or store zeros as a hole. */
+  /** Writes random bytes, because a file system may compress others, or store zeros as a hole. */
   async #write(path: string): Promise<void> {
     const piece = randomBytes(Math.min(PIECE_BYTES, this.bytes));
     const file = await open(path, 'w', 0o600);
@@ -81,7 +83,7 @@ export class Reserve {
   }
 }
 
-/** Whether the file is there and not sparse. */
+/** Whether the file exists and is not sparse. */
 function isWhole(path: string, bytes: number): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   return found !== undefined && found.size >= bytes && found.blocks * STAT_BLOCK_BYTES >= bytes;

@@ -19,9 +19,9 @@ export type InboxChange = Pick<
 >;
 
 /**
- * A claimed message as it is once its attempt has come to this outcome. All backends share this rule; they only
- * read the message, compare the claim and write the result.
- * @param message as it is stored now
+ * How a claimed message changes after an attempt with this outcome. All backends share this rule. They only read the
+ * message, compare the claim and write the result.
+ * @param message the message as it is stored now
  */
 export function settled(message: InboxMessage, outcome: AttemptOutcome, now: number): InboxChange {
   const before = changeable(message);
@@ -40,7 +40,7 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
         next_attempt_at: now + outcome.wait_ms,
       };
     case 'notify':
-      // The commit of the run was carried out after all: nobody is told that the message failed.
+      // The commit of the run was carried out after all, so there is no notice of a failure.
       if (sending) return { ...before, ...unsent(message), interrupted: 0, next_attempt_at: now };
       return {
         ...before,
@@ -72,7 +72,7 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
 
 const FAILED = { state: 'failed' } as const;
 
-/** Why the run failed is never replaced by why its notice was not taken. */
+/** The failure of the run is never replaced by that of its notice. */
 function failed({ notice }: InboxMessage, failure: string): Partial<InboxChange> {
   return notice === null ? { failure } : { notice_failure: failure };
 }

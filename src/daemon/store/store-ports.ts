@@ -1,6 +1,9 @@
 import type { Store } from './store.ts';
 
-/** The ports of a store whose methods count as its operations. The other members are called too often or too rarely. */
+/**
+ * The ports whose methods count as operations of the store. Methods of the other members are called too often or too
+ * rarely.
+ */
 export const STORE_PORTS = [
   'sessions',
   'actions',

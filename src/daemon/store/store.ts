@@ -20,13 +20,13 @@ import type { TraceStore } from './traces.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from './turns.ts';
 
 /**
- * The store: one port per concern, in the domain's words. A backend implements all of them, and passes
- * test/contract. All times are the store's clock, ms since the epoch. Every method rejects with
- * `StoreUnavailable` when the store cannot be read or written; what was resolved survives `kill -9`.
- * Nothing may be cached above: administrators write beside a running daemon.
+ * The store: one port per concern, in the terms of the domain. A backend implements all ports, and passes
+ * test/contract. All times are by the store's clock, ms since the epoch. Every method rejects with `StoreUnavailable`
+ * when the store cannot be read or written; once a method resolves, its changes survive `kill -9`. Callers must not
+ * cache anything, because administrators write while a daemon runs.
  */
 export interface Store {
-  /** Which backend, for people: `sqlite /var/lib/agentd/agentd.db`. */
+  /** Names the backend for people: `sqlite /var/lib/agentd/agentd.db`. */
   readonly description: string;
   readonly sessions: SessionStore;
   readonly actions: ActionStore;
@@ -39,86 +39,92 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;
   readonly links: LinkStore;
-  /** Null: the backend keeps none (agentd-settings(5), `MEMORY_BACKEND`). */
+  /** Null: the backend stores no memories (agentd-settings(5), `MEMORY_BACKEND`). */
   readonly memories: MemoryStore | null;
   readonly outages: OutageStore;
-  /** Null: the backend cannot find what it stores of one person. */
+  /** Null: the backend cannot find what it stores about a person. */
   readonly persons: PersonStore | null;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
-   * Claims a session as `SessionStore.claim` does, and reads what its turn begins with: one step. Null while another
-   * caller's claim is valid.
-   * @param session_id as the message names the session.
-   * @param turn_key of the message; null: no earlier run of it can have done anything.
+   * Claims a session as `SessionStore.claim` does, and reads the data that its turn begins with, in one step. Null
+   * while another caller's claim is valid.
+   * @param session_id the id of the session in the message.
+   * @param turn_key that of the message; null if the message cannot have had an earlier run.
    */
   beginTurn(session_tag: string, session_id: string, turn_key: string | null): Promise<BegunTurn | null>;
   /**
-   * Stores everything that a turn changes: all of it or nothing, durable when it resolves. Refused as a whole, `lost`,
-   * if the session's claim or any claim named in the changes is gone. The session's claim stays until it is released,
+   * Stores everything that a turn changes, or nothing; durable when it resolves. If the session's claim or any claim
+   * named in the changes is gone, all changes are refused (`lost`). The session's claim stays until it is released,
    * unless the changes end it.
    */
   commitTurn(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome>;
-  /** The daemons that share the store; null if one at a time uses it. */
+  /** The daemons that share the store; null if only one at a time can use it. */
   readonly replicas: ReplicaStore | null;
-  /** What the daemon warns of at its start, a sentence each: how the server behind the store is set up. */
+  /** Warnings that the daemon logs at its start, one sentence each, about the configuration of the store's server. */
   advice(): Promise<readonly string[]>;
-  /** What the store holds, by kind, for `agentd doctor`; null: it is examined otherwise. Bounded work. */
+  /**
+   * What the store holds, by kind, for `agentd doctor`. Null if the store is examined in a different way. The work is
+   * bounded.
+   */
   census(): Promise<KeyCensus | null>;
-  /** Deletion of what has expired, examination, backup: null if the backend needs none of it. */
+  /** Deletion of expired data, examination, and backup. Null if the backend needs none of these. */
   readonly maintenance: StoreMaintenance | null;
-  /** Whether the store can be written now, as far as is known without writing. Cheap: asked at every probe. */
+  /**
+   * Whether the store can be written now, as far as this is known without writing. Cheap, because every health probe
+   * calls it.
+   */
   condition(): StoreCondition;
   /** @throws StoreFull if the volume has too little space left for another message and its answer. */
   expectRoom(): void;
-  /** Resolves if the store can be written: it writes. */
+  /** Resolves if the store can be written, which it tests with a write. */
   check(): Promise<void>;
   /**
-   * How many live tokens, of links, sessions and streams, and how many actions are stored with a value that begins like
-   * this.
+   * How many live tokens (of links, sessions and streams) and how many actions are stored with a value that begins with
+   * this prefix.
    */
   countTokens(prefix: string): Promise<number>;
   /**
-   * How many live tokens and texts of actions each key has sealed, by the mark that they begin with (seal.ts); unsealed
+   * How many live tokens and texts of actions each key has sealed, by the mark at their beginning (seal.ts). Unsealed
    * ones are counted under ''. Reads everything.
    */
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**
-   * The live tokens of links, sessions and streams, and the texts of actions, that do not begin like this, in bounded
-   * bites.
+   * The live tokens of links, sessions and streams, and the texts of actions, that do not begin with this prefix, in
+   * batches of limited size.
    */
   storedTokens(unlike: string): AsyncIterable<readonly StoredToken[]>;
-  /** Stores another value of a token or text; atomic. False if it was replaced or deleted meanwhile. */
+  /** Replaces the value of a token or text; atomic. False if it was replaced or deleted in the meantime. */
   replaceToken(token: StoredToken, value: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
 export interface KeyCensus {
-  /** By kind: how many keys there are, and how many of them should expire and never do. */
+  /** For each kind, the number of keys, and the number of those that should expire but never will. */
   kinds: ReadonlyMap<string, { keys: number; endless: number }>;
-  /** False: there are more keys than were looked at. */
+  /** False if there are more keys than were examined. */
   isWhole: boolean;
 }
 
 export interface StoreMaintenance {
-  /** Looks for damage, by reading everything. @returns what is wrong, in words; empty if it is sound. */
+  /** Looks for damage by reading everything. @returns descriptions of the damage; empty if there is none. */
   examine(): Promise<readonly string[]>;
   /**
-   * Deletes what has expired and gives free space back to the file system, in bounded bites. Works on a full disk.
-   * The daemon calls it now and then. @returns 0 if nothing is left to do; else how much was done.
+   * Deletes expired data and returns free space to the file system, in batches of limited size. Works on a full disk.
+   * The daemon calls it regularly. @returns how much was done; 0 if nothing is left to do.
    */
   sweep(): Promise<number>;
   /**
-   * Copies everything that is stored into a new file, mode 0600, while the daemon runs. After a crash there is the whole
-   * copy or none.
+   * Copies everything that is stored into a new file, mode 0600, while the daemon runs. After a crash, the copy is
+   * either complete or absent.
    * @throws BackupFailed if the file exists or cannot be written.
    */
   backup(file: string): Promise<void>;
 }
 
 export interface StoreCondition {
-  /** False if the last write failed, or if so little space is left that new messages are refused. */
+  /** False if the last write failed, or if new messages are refused because too little space is left. */
   writable: boolean;
-  /** The reason, a sentence; null if it can be written. */
+  /** The reason, as a sentence; null if the store can be written. */
   detail: string | null;
 }

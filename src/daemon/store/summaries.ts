@@ -1,24 +1,25 @@
-/** Summaries of what the history of a session has no room for, one for each principal of the session. */
+/** Summaries of the turns that do not fit into the history of a session, one for each principal of the session. */
 export interface SummaryStore {
   /** Null if there is none, or if the session has ended. */
   find(session_tag: string, principal: string): Promise<Summary | null>;
   /**
-   * Begins a summary, atomically: one is made at a time in a session. It is over when it is kept, or after `ttl_ms`.
-   * @returns its token; null while another one is made, or if the session has ended.
+   * Begins a summary; atomic. Only one summary of a session is made at a time. It ends when it is stored with `keep`,
+   * or after `ttl_ms`.
+   * @returns its token; null while another summary is being made, or if the session has ended.
    */
   begin(session_tag: string, ttl_ms: number): Promise<string | null>;
   /**
-   * Stores the summary that was begun, in place of the one before. It is deleted with its session.
-   * @returns false if it is over, or if the session has ended: nothing is stored.
+   * Stores the summary that was begun, in place of the previous one. It is deleted with its session.
+   * @returns false if its time has passed, or if the session has ended: nothing is stored.
    */
   keep(session_tag: string, token: string, summary: Summary): Promise<boolean>;
 }
 
 export interface Summary {
-  /** The person or user that it belongs to: only their runs are given it. */
+  /** The person or user that the summary belongs to. Only their runs get it. */
   principal: string;
   text: string;
-  /** The last turn that it covers. */
+  /** The last turn that the summary covers. */
   through_turn: string;
   /** When that turn ended, ms since the epoch. */
   through_at: number;

@@ -1,19 +1,23 @@
 import type { Log } from '../log.ts';
 import type { Store } from './store.ts';
 
-/** How often expired rows are deleted, ms; expiry itself is decided at each read. */
+/** How often expired rows are deleted, ms. Each read checks expiry itself, so the exact time does not matter. */
 const SWEEP_INTERVAL_MS = 30_000;
 
-/** How often the store is looked after while it cannot be written, and looked at otherwise, ms. */
+/**
+ * How often the condition of the store is checked, ms. While it cannot be written, expired rows are deleted at each
+ * check.
+ */
 const LOOK_INTERVAL_MS = 5000;
 
-/** The first look, ms after the start: it makes the reserve, which must not make the start slower. */
+/** When the first check happens after the start, ms. It creates the reserve, which must not delay the start. */
 const FIRST_LOOK_MS = 1000;
 
 /**
- * Deletes expired rows now and then, a bounded bite at a time, and at every look while the store cannot be
- * written: only expiry may make room. Logs when the store cannot be written, and when it can be again.
- * @returns how to stop it.
+ * Deletes expired rows regularly, in batches of limited size. While the store cannot be written, it does so at every
+ * check, because this may be the only way to free space. Logs when the store cannot be written, and when it can be
+ * written again.
+ * @returns a function that stops it.
  */
 export function startSweeper(
   store: Pick<Store, 'maintenance' | 'check' | 'condition'>,
@@ -30,7 +34,8 @@ export function startSweeper(
     report(before, detail);
     if (due || !before) await sweep();
     if (before || stopped) return;
-    // Nothing else may be written meanwhile, so that nothing else shows that it can be.
+    // There may be no other writes in this state, so a test write is needed to notice that the store can be written
+    // again.
     await store.check().catch(() => undefined);
     report(store.condition().writable, store.condition().detail);
   };

@@ -1,9 +1,11 @@
 /** How long used tokens count, ms (AGENT_DAILY_TOKENS). */
 export const TOKEN_WINDOW_MS = 24 * 60 * 60 * 1000;
-/** Tokens that are used within one such span are stored together, as used when the last of them was. */
+/** Tokens that are used within one span are stored together, with the time of the last use, ms. */
 const SPAN_MS = 5 * 60 * 1000;
 
-/** The tokens that one key has used and reserved. A value: no function changes one that it is given. */
+/**
+ * The tokens that one key has used and reserved. An immutable value: no function changes the window that it is given.
+ */
 export interface TokenWindow {
   /** Oldest first. */
   readonly used: readonly UsedTokens[];
@@ -27,26 +29,26 @@ export interface TokenRequest {
   /** Random; no two reservations share it. */
   id: string;
   tokens: number;
-  /** Used and reserved tokens together, at most. */
+  /** Maximum number of used and reserved tokens together. */
   max: number;
-  /** How long the reservation counts if it is never settled. */
+  /** How long the reservation counts if it is never settled, ms. */
   ttl_ms: number;
 }
 
 export interface TokenState {
-  /** False: nothing was reserved. */
+  /** False if nothing was reserved. */
   granted: boolean;
   /** Tokens that are neither used nor reserved now. */
   left: number;
-  /** ms until so many tokens will be free; 0 if they are, null if they are more than the limit. */
+  /** ms until the requested number of tokens will be free. 0 if they are free now, null if they exceed the limit. */
   retry_after_ms: number | null;
 }
 
 export const NO_TOKENS: TokenWindow = { used: [], reserved: [] };
 
 /**
- * Reserves tokens if the window has room for them (`BudgetStore.reserve`). Backends call it in one atomic step with
- * reading and writing the window.
+ * Reserves tokens if the window has room for them (`BudgetStore.reserve`). Backends read the window, call this function
+ * and write the window in one atomic step.
  */
 export function reserveTokens(
   found: TokenWindow,
@@ -66,7 +68,7 @@ export function reserveTokens(
   };
 }
 
-/** Ends a reservation, which may have expired, and counts what was used (`BudgetStore.settle`). */
+/** Ends a reservation, which may have expired, and counts the tokens that were used (`BudgetStore.settle`). */
 export function settleTokens(found: TokenWindow, id: string, tokens: number, now: number): TokenWindow {
   const before = windowAt(found, now);
   const reserved = before.reserved.filter((one) => one.id !== id);
@@ -89,7 +91,7 @@ export function windowEnd({ used, reserved }: TokenWindow): number {
 }
 
 /**
- * What counts now. After the clock was set back, nothing counts longer than if it had happened now.
+ * The tokens that count now. If the clock was set back, nothing counts longer than if it had happened now.
  * @returns the same value if nothing changes.
  */
 function windowAt(found: TokenWindow, now: number): TokenWindow {
@@ -106,7 +108,7 @@ function windowAt(found: TokenWindow, now: number): TokenWindow {
   };
 }
 
-/** When so many tokens will have become free. */
+/** When this many tokens will have become free. */
 function freesAt({ used, reserved }: TokenWindow, wanted: number): number {
   const ends = [
     ...used.map(({ at, tokens }) => ({ at: at + TOKEN_WINDOW_MS, tokens })),

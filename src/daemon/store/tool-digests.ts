@@ -1,15 +1,15 @@
 /**
- * What MCP servers say of their tools (agentd-agent(7), "MCP"): the definition that is trusted, which is the first one
- * seen until an administrator trusts another, and the one that the server sends now if it differs. Kept for good: the
- * configuration bounds how many tools there are.
+ * How MCP servers define their tools (agentd-agent(7), "MCP"): the trusted definition, which is the first one until an
+ * administrator trusts another, and the one that the server sends now if it differs. Kept forever, because the
+ * configuration limits the number of tools.
  */
 export interface ToolDigestStore {
   /**
-   * Records what a server says of a tool now; atomic. The first definition of a tool is trusted. A later one that differs
-   * from it is stored as `changed`; one that is equal to it removes `changed`.
-   * @param name the name under which the tool is offered
+   * Records the definition that a server sends now; atomic. The first definition of a tool is trusted. A later one that
+   * differs from the trusted one is stored as `changed`; one that is equal to it removes `changed`.
+   * @param name the name that the tool has for the agent
    * @param source the `name` of its entry
-   * @returns the record as it is then
+   * @returns the record after that
    */
   observe(name: string, source: string, definition: ToolDefinition): Promise<ToolDigest>;
   /** Null if no server has named this tool yet. */
@@ -17,7 +17,8 @@ export interface ToolDigestStore {
   /** In the order of their names. */
   list(): Promise<ToolDigest[]>;
   /**
-   * Trusts the changed definition; atomic. False if `digest` is not the changed one: nothing is stored, look again.
+   * Trusts the changed definition; atomic. False if `digest` is not that of the changed definition: nothing is stored,
+   * read it again.
    */
   trust(name: string, digest: string): Promise<boolean>;
 }
@@ -26,19 +27,22 @@ export interface ToolDigest {
   name: string;
   source: string;
   trusted: ToolDefinition;
-  /** When it was first seen, or trusted by an administrator. */
+  /** When the trusted definition was first seen, or was trusted by an administrator. */
   trusted_at: number;
-  /** Null if the server sends the trusted one. */
+  /** Null if the server sends the trusted definition. */
   changed: ToolDefinition | null;
-  /** When it was first seen; null if there is none. */
+  /** When the changed definition was first seen; null if there is none. */
   changed_at: number | null;
 }
 
 export interface ToolDefinition {
-  /** SHA-256 of title, description and schema as the server sends them, in hex. */
+  /** SHA-256 of title, description and schema as sent by the server, in hex. */
   digest: string;
   title: string | null;
-  /** Bounded, and what looks like a token is masked: for administrators to compare. The same is true of the schema. */
+  /**
+   * Shortened, and with anything that looks like a token masked, for administrators to compare. The same is true of the
+   * schema.
+   */
   description: string;
   /** JSON. */
   schema: string;

@@ -1,13 +1,13 @@
 import type { TraceRecord } from '../trace/trace-record.ts';
 
 export interface TraceStore {
-  /** Keeps a trace that has no turn to be stored with. */
+  /** Stores a trace that is not stored with a turn. */
   keep(trace: TraceRecord): Promise<void>;
   /**
-   * Keeps the trace of a request that was refused. Anybody can send such requests, so their traces have a ring
-   * of their own: only other refused requests push them out, and they push out nothing else.
+   * Stores the trace of a request that was refused. Anybody can send such requests, so their traces have a separate
+   * ring: they are pushed out only by traces of other refused requests, and push out no others.
    */
   keepRefused(trace: TraceRecord): Promise<void>;
-  /** Traces whose turn, request, session or message id it is, oldest first; at most 200, the newest. */
+  /** Traces with this id of a turn, request, session or message, oldest first; at most the 200 newest. */
   find(id: string): Promise<TraceRecord[]>;
 }

@@ -6,46 +6,52 @@ import type { KeyClaim, SessionClaim, StreamClaim } from './claims.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { FinalFailure, InboxClaim, StoredQuestion } from './inbox.ts';
 
-/** What a turn begins with: its claim, and what its steps need, all of it as it was when the claim began. */
+/** The data that a turn begins with: its claim, and what its steps need, as it was when the claim began. */
 export interface BegunTurn {
   claim: SessionClaim;
-  /** The session that the message names, as `SessionStore.find` finds it. It may be another one than the claimed. */
+  /** The session that the message names, as `SessionStore.find` finds it. It may differ from the claimed one. */
   found: Session | null;
   /** The actions that wait in the claimed session (`ActionStore.pendingIn`). */
   pending: Action[];
-  /** What earlier runs of the message did (`ActionStore.ofTurn`). */
+  /** The actions of earlier runs of the message (`ActionStore.ofTurn`). */
   earlier: Action[];
   /**
-   * The last turns of the session that was found, oldest first: all of them, or at least `BEGUN_TURNS`. Null: they are
-   * read when they are needed (`SessionStore.history`).
+   * The last turns of the session that was found, oldest first: all of them, or at least `BEGUN_TURNS`. Null: read them
+   * when they are needed (`SessionStore.history`).
    */
   turns: StoredTurn[] | null;
 }
 
-/** Turns that a turn begins with at least, if the session has so many: most turns are shown to most readers. */
+/**
+ * Minimum number of turns in `BegunTurn`, if the session has that many. Usually they are enough, because most readers
+ * may see most turns.
+ */
 export const BEGUN_TURNS = 100;
 
-/** Everything that a turn changes. All of it belongs to the session of the claim, or is written under a claim of its own. */
+/** Everything that a turn changes. Each part belongs to the session of the claim, or names its own claim. */
 export interface TurnChanges {
   /**
-   * The session as this turn created it, if nothing has stored it yet. An expired session of that id is deleted with
-   * its turns first.
+   * The session that this turn creates, if it is not stored yet. An expired session with that id is first deleted with
+   * its turns.
    */
   session?: Session;
-  /** Added to the session, which counts it and then lives for `ttl_ms` from now. */
+  /** The turn to add to the session, which counts it and then expires `ttl_ms` from now. */
   turn?: { record: StoredTurn; ttl_ms: number };
   trace: TraceRecord;
   /** The reply of a message of the inbox: the message is `replied`, and the first attempt to send it has begun. */
   reply?: { claim: InboxClaim; text: string; question?: StoredQuestion | null };
-  /** What a message of the inbox comes to whose last run this was, as `InboxStore.settle` records it. It ends the claim. */
+  /**
+   * The outcome of a message of the inbox if this was its last run, as `InboxStore.settle` records it. It ends the
+   * claim.
+   */
   failed?: { claim: InboxClaim; outcome: FinalFailure };
-  /** The answer of an idempotency key, found for `ttl_ms`. It ends the claim of the key. */
+  /** The answer of an idempotency key, kept for `ttl_ms`. It ends the claim of the key. */
   answer?: { claim: KeyClaim; answer: StoredAnswer; ttl_ms: number };
   /** The action that the reply asks the person to confirm. Not stored if the session has ended. */
   pending?: NewPendingAction;
   /** The next events of a stream, as `StreamStore.append` adds them. */
   events?: { claim: StreamClaim; events: readonly StreamEvent[] };
-  /** The turn ends here, and so does the claim of its session. */
+  /** The turn ends with this commit, and so does the claim of its session. */
   ends_claim?: true;
 }
 

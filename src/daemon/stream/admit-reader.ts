@@ -12,29 +12,30 @@ export async function findStream(services: Services, stream_id: string): Promise
   throw new AgentdError('stream_not_found', 'There is no such stream, or it has expired.');
 }
 
-/** What a request wants of a stream, and with which tokens. */
+/** What a request wants from a stream, and the tokens that it brought. */
 export interface Reading {
   tokens: StreamTokens;
-  /** Id of the last event that it has; 0: none. */
+  /** Id of the last event that the client has; 0 if it has none. */
   after: number;
 }
 
 export interface AdmittedReader {
   stream: StreamRecord;
-  /** The token that its run would act with; null is "signed out", undefined nothing. */
+  /** The token that its run would act with. Null means "signed out", undefined means that there is no token. */
   token: string | null | undefined;
-  /** Its one validation. */
+  /** The result of its only validation. */
   validated: ValidatedToken | null;
-  /** Whose the stream is if this request begins its run. */
+  /** The owner of the stream, if this request begins its run. */
   claimant: StreamClaimant;
 }
 
 /**
  * Who may open, read or stop a stream, and with which token its run would act (agentd-message(7), "Whose stream it is").
  *
- * The id of a stream is a capability, which only the client that posted the message was given. It does not help
- * anybody whom a valid token shows to be another person. A stream that became a person's by the token in its address
- * is read and stopped with a token of that person only: whoever posted the message knows the id.
+ * The id of a stream is a capability, which only the client that posted the message was given. It is not enough for a
+ * sender whose valid token belongs to a different person. If a token in the address made the stream a person's own, it
+ * can be read and stopped only with a token of that person, because the client that posted the message knows the id,
+ * too.
  * @throws `token_missing`, `forbidden`.
  */
 export async function admitReader(
@@ -50,7 +51,7 @@ export async function admitReader(
   }
   const own = ownToken(services, stream, request);
   const { token_refused } = stream.start;
-  // A token that was refused with the message is not validated, and logged, a second time.
+  // A token that was refused with the message is not validated and logged a second time.
   const check = async (token: string): Promise<ValidatedToken> => ({
     token,
     verdict:
@@ -58,7 +59,7 @@ export async function admitReader(
         ? { valid: false, reason: token_refused }
         : await services.tokens.validate(token, request.id),
   });
-  // Of several cookies nobody can tell which one is meant.
+  // If there are several cookies, nobody can tell which one is meant.
   const [cookie] = cookies.length === 1 ? cookies : [];
   const ambient = cookie ? await check(cookie) : null;
   const explicit = tokens.explicit ? await check(tokens.explicit) : null;
@@ -69,7 +70,7 @@ export async function admitReader(
   const counted = countsFor(stream, ambient) ? ambient : null;
   const validated = counted ?? explicit ?? (own ? await check(own) : null);
   const owner = personOf(validated);
-  // If the person's own token came with the message, only their client was given the id.
+  // If the person's own token came with the message, only that person's client was given the id.
   const by_address = counted === null && explicit !== null && stream.owner === null;
   return {
     stream,
@@ -80,9 +81,9 @@ export async function admitReader(
 }
 
 /**
- * The same once more, for a request that found the stream waiting while another one began its run: the stream may have
- * become a person's meanwhile.
- * @throws also `stream_not_found`, if its time has passed and nothing would ever come.
+ * Checks again, for a request that found the stream waiting while another one began its run: the stream may belong to a
+ * person by now.
+ * @throws also `stream_not_found`, if the stream has expired, so that no event would ever come.
  */
 export async function admitAgain(
   services: Services,
@@ -93,7 +94,7 @@ export async function admitAgain(
   await admitReader(services, await findStream(services, stream_id), request, reading);
 }
 
-/** @throws `forbidden` for a token that is valid for another person than the stream or its session belongs to. */
+/** @throws `forbidden` if the token is valid, but belongs to a different person than the stream or its session. */
 async function refuseOtherPersons(
   services: Services,
   stream: StreamRecord,
@@ -103,7 +104,7 @@ async function refuseOtherPersons(
   if (persons.length === 0) return;
   const { session_id } = stream.start;
   const session = await services.store.sessions.find(session_id);
-  // An id from before sign-in counts as none: the answer comes in another session.
+  // An id from before sign-in does not count: the answer belongs to a different session.
   const session_owner = session?.session_id === session_id ? session.owner : null;
   for (const owner of [stream.owner, session_owner]) {
     if (owner !== null && persons.some((person) => person !== owner)) throw belongsToSomeoneElse();
@@ -111,9 +112,10 @@ async function refuseOtherPersons(
 }
 
 /**
- * A stream that has a reader needs a token of that person: in the address, or in a cookie if the message came with
- * their cookie.
- * @throws `forbidden`. To read on, a token in the address is enough that has expired since the message was posted.
+ * A stream that belongs to one reader needs a token of that person: in the address, or in a cookie if the message came
+ * with their cookie.
+ * @throws `forbidden`. To resume reading, a token in the address is enough even if it has expired since the message was
+ * posted.
  */
 function refuseOtherReaders(
   { reader, start }: StreamRecord,
@@ -133,8 +135,8 @@ function refuseOtherReaders(
 }
 
 /**
- * Does the cookie count? It travels with a link that somebody else made, so it does only if the message came from the
- * same person: with their token, or with their cookie.
+ * Whether the cookie counts. Browsers send it even if somebody else made the link, so it counts only if the message
+ * came from the same person: with their token, or with their cookie.
  */
 function countsFor({ owner, start }: StreamRecord, ambient: ValidatedToken | null): boolean {
   const person = personOf(ambient);
@@ -149,7 +151,7 @@ function belongsToSomeoneElse(): AgentdError {
   return new AgentdError('forbidden', 'This stream belongs to someone else.');
 }
 
-/** The token that came with the message; it is there until the stream is opened. */
+/** The token that came with the message. It is stored until the stream is opened. */
 function ownToken(services: Services, stream: StreamRecord, request: ChannelRequest): string | undefined {
   if (stream.token === null) return undefined;
   const token = services.seal.open(stream.token, tokenRecord(stream.stream_id));

@@ -16,9 +16,9 @@ export interface Start {
 }
 
 export interface Completion extends Start {
-  /** The whole reply. */
+  /** The complete reply. */
   response: string;
-  /** The person stopped it. */
+  /** The person stopped the answer. */
   stopped?: true;
 }
 
@@ -27,12 +27,15 @@ export function started(data: Start): StreamEventData {
   return { event: 'stream_start', data };
 }
 
-/** An answer that was given before, as a whole. */
+/** An answer that was given before, in one piece. */
 export function replayed(data: Completion, confirmation: Confirmation | null): StreamEventData[] {
   return [{ event: 'text_chunk', data: { text: data.response } }, ...completed(data, confirmation)];
 }
 
-/** The two events with which an answer ends, so that clients of either name end; before them the question, if there is one. */
+/**
+ * The end of an answer: the question, if there is one, and two events with the same data, so that a client can wait for
+ * either name.
+ */
 export function completed(data: Completion, confirmation: Confirmation | null): StreamEventData[] {
   return [
     ...(confirmation === null ? [] : [{ event: 'confirmation' as const, data: confirmation }]),
@@ -41,18 +44,18 @@ export function completed(data: Completion, confirmation: Confirmation | null): 
   ];
 }
 
-/** The end of a run whose process died, or that a stopping daemon had to cut off. */
+/** The last event of a run whose process died, or that the daemon had to end when it stopped. */
 export const INTERRUPTED: StreamEventData = {
   event: 'error',
   data: { code: 'interrupted', message: 'The answer was interrupted. Please ask again.' },
 };
 
-/** An event as it is stored and read; its payload is turned into JSON once, for all readers. */
+/** An event as it is stored and read. Its payload is turned into JSON once for all readers. */
 export function numbered({ event, data }: StreamEventData, id: number): StreamEvent {
   return { id, event, data: JSON.stringify(data) };
 }
 
-/** Whether nothing comes after it. */
+/** Whether this is the last event of a stream. */
 export function isLast({ event }: StreamEvent): boolean {
   return event === 'stream_complete' || event === 'error';
 }

@@ -1,33 +1,36 @@
 import type { ChannelRequest } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 
-/** Open readers of one stream. */
+/** Maximum number of open readers of one stream. */
 export const READERS_PER_STREAM = 64;
 /** When a reader that was refused may try again, seconds. */
 const RETRY_AFTER_SECONDS = 10;
 
-/** Open readers of one client address, unless the channel says otherwise. */
+/** Maximum number of open readers of one client address, unless the channel sets a different number. */
 const READERS_PER_CLIENT = 256;
 
-/** One who wants to read a stream. */
+/** A client that wants to read a stream. */
 export interface NewReader {
   stream_id: string;
   /** Client address, as limits count it. */
   address: string;
   maxPerClient: number;
-  /** Brought a valid token: whoever knows the id of somebody's stream cannot keep that person from reading it. */
+  /**
+   * The client brought a valid token, so it is not limited: anonymous readers of a person's stream cannot keep that
+   * person from reading it.
+   */
   signedIn: boolean;
 }
 
 /**
- * The open readers of this process, which bounds how many anonymous ones a stream and a client address have. A
- * reader with a valid token counts for neither.
+ * The open readers in this process. Limits how many anonymous readers a stream and a client address may have. A reader
+ * with a valid token does not count.
  */
 export class Readers {
   readonly #perStream = new Counts();
   readonly #perClient = new Counts();
 
-  /** Streams and client addresses with counted readers. */
+  /** The number of streams and client addresses with counted readers. */
   get size(): number {
     return this.#perStream.size + this.#perClient.size;
   }
@@ -55,7 +58,7 @@ export class Readers {
 }
 
 /**
- * Counts the request as a reader, until it is ended or its client goes away. A HEAD request reads nothing.
+ * Counts the request as a reader until it is ended or its client disconnects. A HEAD request reads nothing.
  * @throws `too_many_readers`
  */
 export function enterReader(

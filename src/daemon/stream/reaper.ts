@@ -7,9 +7,9 @@ import { INTERRUPTED } from './events.ts';
 const REAP_INTERVAL_MS = 5000;
 
 /**
- * Ends the streams whose run died with its process, or was given up, in `error` with the code `interrupted`: at once for
- * those of the process before this one, then now and then.
- * @returns stops it
+ * Ends streams whose run died with its process, or was abandoned, with the event `error` and the code `interrupted`: at
+ * once for those of the previous process, and then at regular intervals.
+ * @returns a function that stops it
  */
 export async function startReaper(
   streams: Pick<StreamStore, 'reap'>,

@@ -15,10 +15,10 @@ import { shortId } from '../session/ids.ts';
 
 /**
  * Stores a message until its stream is opened.
- * @param ttl_ms how long it waits, and how long its answer is found after the end.
- * @param ambient what the browser sent along (`StreamTokens.ambient`).
- * @throws `invalid_request` if the message is not as the contract says; else as the steps say. A refused message leaves a
- * trace under its request.
+ * @param ttl_ms how long the message waits, and how long its answer is kept after the end.
+ * @param ambient the cookies of the request (`StreamTokens.ambient`).
+ * @throws `invalid_request` if the message is not as the contract says; and the errors of the steps. For a refused
+ * message, a trace is stored under the id of its request.
  */
 export async function startStream(
   plugin: ChannelPlugin,
@@ -65,7 +65,10 @@ async function takeSteps(turn: Starting, services: Services): Promise<StartedStr
   }
 }
 
-/** Whose cookie came with the message. Not asked if a valid token did: the person of that one decides then. */
+/**
+ * The person of the cookie that came with the message. Null if a valid token came with it, because then the person of
+ * the token decides.
+ */
 async function cookiePersonOf(
   message: IncomingMessage,
   { request_id, validated }: Origin,

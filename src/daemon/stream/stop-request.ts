@@ -6,14 +6,14 @@ export const LOOK_MS = 1000;
 
 type Parts = Pick<Services, 'store' | 'clock' | 'log'>;
 
-/** Notices the request that the run of a stream ends: by the store's hint, or by looking. */
+/** Notices a request to end the run of a stream: by the store's hint, or by reading the store regularly. */
 export class StopRequest {
   readonly #parts: Parts;
   readonly #stream_id: string;
   readonly #requested = new AbortController();
   readonly #endings: (() => void)[];
 
-  /** From now on no request is missed, so it is made before the stream is claimed. */
+  /** Once it is created, no request is missed. Create it before the stream is claimed. */
   constructor(parts: Parts, stream_id: string) {
     const { clock, store } = parts;
     this.#parts = parts;
@@ -28,7 +28,7 @@ export class StopRequest {
     return this.#requested.signal;
   }
 
-  /** Looks no more. */
+  /** Stops looking. */
   close(): void {
     for (const end of this.#endings) end();
   }

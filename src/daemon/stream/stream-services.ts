@@ -2,12 +2,12 @@ import type { Services } from '../services.ts';
 import type { Broadcaster } from './broadcaster.ts';
 import type { Readers } from './readers.ts';
 
-/** The services of event streams, beside those of every message. */
+/** The services of event streams, in addition to those of every message. */
 export interface StreamServices extends Services {
   /** Hands the events of streams to their readers. */
   broadcaster: Broadcaster;
-  /** The readers, counted. */
+  /** Counts and limits the readers. */
   readers: Readers;
-  /** Runs whose events go onto a stream. */
+  /** Current runs whose events are written to a stream. */
   streaming: Set<Promise<void>>;
 }

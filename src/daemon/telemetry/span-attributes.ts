@@ -11,8 +11,8 @@ const CONTENT_MAX = 32_768;
 const WORDS = /^[A-Za-z][\w .-]{0,63}$/;
 
 /**
- * The exported attributes of a line (agentd-telemetry(7), "Spans"). Only known details are exported, and each is bounded.
- * A path, a query, an argument, a person, a session or a text never is.
+ * The exported attributes of a line (agentd-telemetry(7), "Spans"). Only known details are exported, and the length of
+ * each is limited. Paths, queries, arguments, persons, sessions and texts are never exported.
  */
 export function attributesOf(line: TraceLine): Attributes {
   const { verdict, reason } = line;

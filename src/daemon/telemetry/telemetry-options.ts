@@ -55,7 +55,7 @@ type Switches = Pick<
   | 'OTEL_SDK_DISABLED'
 >;
 
-/** Are traces exported? */
+/** Whether traces are exported. */
 export function exportsTraces(settings: Partial<Switches>): boolean {
   if (settings.OTEL_SDK_DISABLED === true || settings.OTEL_TRACES_EXPORTER === 'none') return false;
   return (

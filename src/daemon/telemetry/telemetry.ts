@@ -48,7 +48,7 @@ interface SpanParts {
   takesContent: boolean;
 }
 
-/** Makes the collector of spans. It opens no connection before the first export. */
+/** Creates the collector of spans. It opens no connection before the first export. */
 export async function createTelemetry(options: TelemetryOptions, log: Log): Promise<Telemetry> {
   const exporter = new ReportingExporter(await createExporter(options), log);
   const provider = new TracerProvider({

@@ -15,13 +15,13 @@ const REFUSED = new Set([
 ]);
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** May a tool set this header of a request? */
+/** Whether a tool may set this header of a request. */
 export function isAllowedHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return NAME.test(name) && !REFUSED.has(lower) && !lower.startsWith('sec-') && !lower.startsWith('proxy-');
 }
 
-/** Can a header carry it (RFC 9110, section 5.5)? */
+/** Whether the value is valid in a header (RFC 9110, section 5.5). */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }

@@ -7,8 +7,8 @@ const BODY_FIELD = /^body\.(.+)$/;
 type Bound = { ok: true; args: ToolArguments } | { ok: false; refusal: Refusal };
 
 /**
- * Fills the bound parameters of a call from the claims of the person whom the message acts for. A bound name anywhere in
- * the arguments is refused, in whatever case it is written: an API may read it from there.
+ * Fills the bound parameters of a call from the claims of the person whom the message acts for. A bound name anywhere
+ * in the arguments is refused, in upper or lower case, because an API might read the value from there.
  */
 export function bindParameters(tool: Tool, given: ToolArguments, person: PersonClaims | null): Bound {
   let args = given;
@@ -44,7 +44,7 @@ function isUsable(claim: unknown): boolean {
   return (typeof claim === 'string' && claim.trim() !== '') || typeof claim === 'number';
 }
 
-/** Does an object in this value have that name, at any depth? */
+/** Whether an object in this value has that name, at any depth. */
 function names(value: unknown, name: string): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (Array.isArray(value)) return value.some((entry) => names(entry, name));

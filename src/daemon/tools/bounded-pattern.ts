@@ -3,7 +3,7 @@ import { createContext, Script } from 'node:vm';
 /** How long one comparison with a pattern may take, ms. */
 const MAX_MS = 50;
 
-/** How often a comparison begins that others kept from the processor. */
+/** How often a comparison is tried that got too little processor time. */
 const TRIES = 5;
 
 /** A text could not be compared with a pattern in time. */
@@ -23,16 +23,16 @@ const context = createContext({ pattern: null as RegExp | null, text: '' });
 const script = new Script('pattern.test(text)');
 
 /**
- * A regular expression of a schema, for Ajv. Patterns come from other people's documents and servers, and texts from
- * models: some patterns take longer than a lifetime for a short text, and the event loop would wait. Only a script in a
- * context can be ended from outside.
+ * A regular expression of a schema, for Ajv. Patterns come from other people's documents and servers, and texts come
+ * from models. With some patterns, even a short text would block the event loop practically forever. Only a script in
+ * its own context can be stopped from outside.
  */
 export const boundedPattern = Object.assign(
   (source: string, flags: string): Pattern => {
     const pattern = new RegExp(source, flags);
     if (isQuick(source)) return pattern;
     return {
-      // Ajv takes patterns with the same text for the same pattern.
+      // Ajv treats patterns with the same text as the same pattern.
       toString: () => String(pattern),
       test(text) {
         Object.assign(context, { pattern, text });
@@ -42,26 +42,26 @@ export const boundedPattern = Object.assign(
             return script.runInContext(context, { timeout: MAX_MS }) as boolean;
           } catch (error) {
             if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-            // The time limit goes by the clock: on a busy machine, the comparison may hardly have run.
+            // The time limit is wall-clock time: on a busy machine, the comparison may hardly have run.
             if (tries === TRIES || cpuTime(began) > MAX_MS / 2) throw new PatternTimeout();
           }
         }
       },
     };
   },
-  // Where generated code would get it from. No code of validators is stored.
+  // The name that generated code would use. The code of validators is never stored.
   { code: 'boundedPattern' },
 );
 
-/** Of this thread since then, ms. */
+/** CPU time of this thread since `began`, ms. */
 function cpuTime(began: NodeJS.CpuUsage): number {
   const { user, system } = process.threadCpuUsage(began);
   return (user + system) / 1000;
 }
 
 /**
- * With at most one repetition, and none of a group, there is little to try; but a pattern that may begin anywhere in the
- * text tries it at each place.
+ * Whether a pattern is certainly quick. With at most one repetition, and none of a group, there is little to try; but a
+ * pattern that can begin anywhere in the text tries that at each position.
  */
 function isQuick(source: string): boolean {
   const repetitions = source.replace(/\(\?/g, '(').match(/[*+?{]/g) ?? [];

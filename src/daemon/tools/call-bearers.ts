@@ -3,17 +3,17 @@ import type { CallCredential } from './choose-credential.ts';
 import type { CredentialsUsed, Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-/** A bearer, and whose it is. */
+/** A bearer token, and its owner. */
 export interface Bearer {
   use: CredentialsUsed;
   token: Secret | null;
-  /** Why it is not the person's; null if the policy asks for it. */
+  /** Why the person's own token is not used; null if the policy asks for this one. */
   because: string | null;
 }
 
-/** The bearers of one call: obtains them, and knows afterwards which were used. */
+/** The bearer tokens of one call. Obtains them, and remembers which were used. */
 export class CallBearers {
-  /** Secrets that leave with requests: an answer may echo them. */
+  /** Secrets that were sent with requests: an answer may echo them. */
   readonly secrets: Secret[];
   #usedDefault = false;
   readonly #tool: Tool;
@@ -34,7 +34,7 @@ export class CallBearers {
     this.secrets = Object.values(tool.source.target?.headers ?? {});
   }
 
-  /** Default credentials were handed out: an answer may have been made under them. */
+  /** Whether default credentials were handed out, so that an answer may have been made under them. */
   get usedDefault(): boolean {
     return this.#usedDefault;
   }
@@ -65,7 +65,7 @@ export class CallBearers {
   }
 
   /**
-   * Default credentials, which go to the API alone, whatever a policy says.
+   * Default credentials, which are sent only to the API, whatever a policy says.
    * @throws DefaultTokenFailure
    */
   async byDefault(because: string | null): Promise<Bearer> {
@@ -77,7 +77,7 @@ export class CallBearers {
     return { use: 'default', token, because };
   }
 
-  /** A bearer got a 401: the next one is obtained anew. @returns false if it cannot be. */
+  /** To be called after a 401 for a bearer token: a new one is obtained next. @returns false if that is impossible */
   refused({ use, token }: Bearer): boolean {
     if (token === null || (use !== 'default' && use !== 'exchange')) return false;
     if (use === 'default') this.#access.defaultToken?.refused(token);

@@ -1,7 +1,7 @@
 import type { ToolAnswer } from '../agent/agent.ts';
 import type { WriteOutcome } from './call-journal.ts';
 
-/** What came of a call: the answer to the agent, and what the trace and the journal say. */
+/** The outcome of a call: the answer to the agent, and what the trace and the journal record. */
 export interface CallOutcome {
   answer: ToolAnswer;
   /** A stable word for the trace; absent if the call went through. */
@@ -17,7 +17,7 @@ export function refusal(reason: string, message: string): Refusal {
   return { answer: { ok: false, message }, reason };
 }
 
-/** The call needs the person's token, and there is none that can be used. */
+/** The call needs the person's token, but there is no usable one. */
 export function signInNeeded(reason: string): Refusal {
   return refusal(
     reason,

@@ -1,4 +1,4 @@
-/** JSON in which the order of an object's names makes no difference: equal values have the same text. */
+/** JSON with sorted member names, so that equal values have the same text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

@@ -7,10 +7,10 @@ import type { JsonSchema, ToolArguments } from './tool.ts';
 type Checked = { ok: true; args: ToolArguments } | { ok: false; message: string };
 
 const MAX_MESSAGE_CHARACTERS = 500;
-/** Each null is left out on its own. */
+/** Maximum number of nulls, which are removed one by one. */
 const MAX_NULLS = 100;
 
-/** Schemas come from other people's documents: an unknown keyword is no error. */
+/** Schemas come from other people's documents: an unknown keyword is not an error. */
 const OPTIONS: Options = {
   strict: false,
   addUsedSchema: false,
@@ -23,14 +23,15 @@ const load = createRequire(import.meta.url);
 let compilers: ReturnType<typeof createCompilers> | null = null;
 
 /**
- * Checks what a model filled in against the whole JSON Schema of a tool. Models write null for what they leave out, so
- * a null that the schema does not allow counts as absent. `message` tells the model what to correct.
+ * Checks the arguments that a model filled in against the whole JSON Schema of a tool. Models write null for arguments
+ * that they leave out, so a null that the schema does not allow counts as absent. `message` says what the model must
+ * correct.
  */
 export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   let args: unknown;
   let json: string;
   try {
-    // A copy: what was checked cannot change before it is sent.
+    // A copy, so that the checked arguments cannot change before they are sent.
     json = JSON.stringify(given ?? {}) ?? 'null';
     args = JSON.parse(json);
   } catch {
@@ -55,7 +56,7 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   return refused('The arguments have too many nulls: leave such arguments out.');
 }
 
-/** Throws if the schema cannot be used. Compiles it, which may take a quarter of a second for a large one. */
+/** Compiles a schema, which may take a quarter of a second if it is large. Throws if the schema cannot be used. */
 export function validatorOf(schema: JsonSchema): ValidateFunction {
   const known = validators.get(schema);
   if (known) return known;
@@ -66,8 +67,8 @@ export function validatorOf(schema: JsonSchema): ValidateFunction {
 }
 
 /**
- * Throws if this is no JSON Schema. It is not compiled: of a document with hundreds of operations, most are never called.
- * What is not looked at are references, and patterns, which whoever made the schema must know to be right.
+ * Throws if this is not a JSON Schema. The schema is not compiled, since most operations of a large document are never
+ * called. References and patterns are not checked: the author of the schema is responsible for them.
  */
 export function checkSchema(schema: JsonSchema): void {
   const { compiler, rest } = compilerOf(schema);
@@ -80,14 +81,14 @@ function compilerOf({ $schema, ...rest }: JsonSchema): { compiler: Ajv; rest: Js
   return { compiler: isDraft7 ? compilers.draft7 : compilers.draft2020, rest };
 }
 
-/** Loaded with the first schema: its 90 modules would cost each start their time. */
+/** Loaded with the first schema: its 90 modules would slow down each start. */
 function createCompilers() {
   const { Ajv } = load('ajv') as typeof import('ajv');
   const { Ajv2020 } = load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
   const { default: addFormats } = load('ajv-formats') as typeof import('ajv-formats');
   const withFormats = (ajv: Ajv): Ajv => {
     addFormats.default(ajv);
-    // Of OpenAPI: they describe a number or a text, and allow no less than the type does.
+    // Formats of OpenAPI that describe a number or a text, but do not restrict the type.
     for (const format of ['int32', 'int64', 'float', 'double', 'byte', 'binary', 'password'])
       ajv.addFormat(format, true);
     return ajv;
@@ -95,7 +96,7 @@ function createCompilers() {
   return { draft7: withFormats(new Ajv(OPTIONS)), draft2020: withFormats(new Ajv2020(OPTIONS)) };
 }
 
-/** Takes the null away that an error is about. False: it is about something else. */
+/** Removes the null that caused an error. False if something else caused the error. */
 function leaveOutNull(args: Record<string, unknown>, { instancePath }: ErrorObject): boolean {
   const path = instancePath.split('/').slice(1).map(unescaped);
   const name = path.pop();
@@ -138,12 +139,12 @@ function describe({ instancePath, keyword, params, message }: ErrorObject): stri
   }
 }
 
-/** Of a JSON pointer (RFC 6901, section 4). */
+/** Unescapes a segment of a JSON pointer (RFC 6901, section 4). */
 function unescaped(segment: string): string {
   return segment.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** The model's own digits are lost by now: the number that is left would name something else. */
+/** The digits that the model wrote are already lost: the rounded number would name something else. */
 function hasInexact(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return isInexact(value);
   return Object.values(value).some(hasInexact);

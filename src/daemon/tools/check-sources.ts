@@ -19,7 +19,7 @@ export async function checkSources(
   api_base_url: string | undefined,
 ): Promise<SettingProblem[]> {
   const problems: SettingProblem[] = [];
-  // Memory may be switched on later: its names are taken in any case.
+  // Memory may be switched on later, so the names of its tools are always reserved.
   const builtIn = builtInTools({
     API_BASE_URL: api_base_url,
     API_PUBLIC_USER_FIELDS: [],
@@ -41,7 +41,7 @@ export async function checkSources(
 
 async function toolsOf(entry: SourceEntry, api_base_url: string | undefined): Promise<readonly Named[]> {
   const source = describeSource(entry, api_base_url);
-  // The names of its tools are in the entry; the rest only the server knows.
+  // The names of its tools are in the entry; only the server knows the rest.
   if (entry.kind === 'mcp') return [...toolNames(entry).values()].map((name) => ({ name, source }));
   const made = entry.kind === 'module' ? new ModuleSource(entry, source) : new OpenApiSource(entry, source);
   await made.start();

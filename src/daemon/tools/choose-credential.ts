@@ -7,9 +7,9 @@ import type { Tool } from './tool.ts';
 export type CallCredential =
   /** `fallback`: after a 401 the call is repeated with default credentials. */
   | { use: 'user'; token: Secret; fallback: boolean }
-  /** `token`: the person's own, which is exchanged. */
+  /** `token`: the person's own token, which is exchanged. */
   | { use: 'exchange'; token: Secret }
-  /** `because`: why it is not the person's; null if the policy asks for the default credentials. */
+  /** `because`: why the person's token is not used; null if the policy asks for the default credentials. */
   | { use: 'default'; because: string | null }
   | { use: 'none' };
 
@@ -17,8 +17,8 @@ type Choice = { ok: true; credential: CallCredential } | { ok: false; refusal: R
 
 /**
  * Which credential a call carries, by the policy of the tool, the origin of its source, and the person whom the message
- * acts for (agentd-agent(7), "Credentials"). A policy that the origin does not allow is refused: no entry of the
- * configuration file leads here, but a source might.
+ * acts for (agentd-agent(7), "Credentials"). A policy that the origin does not allow is refused. No entry of the
+ * configuration file can cause that, but a source might.
  */
 export function chooseCredential(tool: Tool, person: CredentialChoice): Choice {
   const { target } = tool.source;
@@ -45,7 +45,7 @@ export function chooseCredential(tool: Tool, person: CredentialChoice): Choice {
   }
 }
 
-/** Default credentials never act in a person's stead. */
+/** Default credentials never act for a person. */
 function mayFallBack({ effect, bind }: Tool): boolean {
   return effect === 'read' && Object.keys(bind).length === 0;
 }

@@ -2,7 +2,7 @@ import type { Log } from '../log.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { CredentialsUsed } from './tool.ts';
 
-/** What a client needs of the call that it is opened for. */
+/** What a client needs to know about the call that it is opened for. */
 export interface ClientCall {
   signal: AbortSignal;
   trace: TraceWriter;
@@ -10,17 +10,17 @@ export interface ClientCall {
   watch?: RequestWatcher | undefined;
 }
 
-/** Is shown each request with its answer; for `agentd tools call`. */
+/** Called with each request and its answer; for `agentd tools call`. */
 export type RequestWatcher = (request: WatchedRequest) => void;
 
 export interface WatchedRequest {
   method: string;
   url: string;
-  /** Those that the tool set. Fixed headers and credentials are never among them. */
+  /** Headers that the tool set, without fixed headers and credentials. */
   headers: Readonly<Record<string, string>>;
-  /** Undefined: none. */
+  /** Undefined if there is none. */
   body?: unknown;
   credentials: CredentialsUsed;
-  /** Null: there is no answer. */
+  /** Null if there is no answer. */
   status: number | null;
 }

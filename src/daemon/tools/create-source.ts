@@ -3,7 +3,9 @@ import type { McpSourceParts } from './mcp/mcp-source.ts';
 import type { SourceEntry } from './source-entry.ts';
 import type { ToolSource } from './tool.ts';
 
-/** The source of an entry under `tools:`; it is not started. Only what its kind needs is loaded. */
+/**
+ * Creates the source of an entry under `tools:`, without starting it. Only the modules that its kind needs are loaded.
+ */
 export async function createSource(
   entry: SourceEntry,
   api_base_url: string | undefined,

@@ -4,8 +4,8 @@ import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
 import type { CredentialPolicy, SourceTarget, ToolSourceInfo } from './tool.ts';
 
 /**
- * What the daemon knows of a source: where its calls go, and which credentials may go there. It comes from the entry in
- * the configuration file alone, never from the source, and it is frozen.
+ * What the daemon knows about a source: where its calls go, and which credentials may go there. The record is made only
+ * from the entry in the configuration file, never by the source, and it is frozen.
  *
  * @param api_base_url `API_BASE_URL`
  */

@@ -16,9 +16,9 @@ interface Begins {
 
 /** A request that has begun. */
 export interface BegunRequest {
-  /** Value of its header `traceparent`; null: it has none. */
+  /** Value of its header `traceparent`; null if it has none. */
   readonly traceparent: string | null;
-  /** Notes its line, with the status of the answer or, if there is none, the failure. */
+  /** Writes the trace line of the request, with the status of the answer or, if there is none, the failure. */
   end(end: number | { failure: string }): void;
 }
 

@@ -4,9 +4,9 @@ import { maskTokens } from '../secret.ts';
 export const MAX_RESULT_BYTES = 16_384;
 
 interface Limits {
-  /** Entries of an array, and properties of an object. */
+  /** Maximum number of entries of an array, and of properties of an object. */
   entries: number;
-  /** Characters of a text. */
+  /** Maximum number of characters of a text. */
   characters: number;
   depth: number;
 }
@@ -23,8 +23,9 @@ const LIMITS: readonly Limits[] = [
 type Mask = (text: string) => string;
 
 /**
- * A tool's result as the agent may see it: plain JSON with no token in it, and at most `MAX_RESULT_BYTES`. A result that
- * is too large is shortened in its long parts, with a mark that says what was left out, so that it keeps its shape.
+ * A tool's result as the agent may see it: plain JSON with no token in it, and at most `MAX_RESULT_BYTES`. A result
+ * that is too large is shortened in its long parts, with a mark that says what was left out, so that the structure is
+ * kept.
  *
  * @param mask replaces the tokens in a text. Default: everything shaped like a JWT.
  */
@@ -54,6 +55,6 @@ function cut(value: unknown, limits: Limits, mask: Mask, depth: number): unknown
 }
 
 function cutText(text: string, characters: number): string {
-  // A lone half of a surrogate pair would not survive its way through UTF-8.
+  // Half of a surrogate pair could not be encoded as UTF-8.
   return text.length > characters ? `${text.slice(0, characters).toWellFormed()}…` : text;
 }

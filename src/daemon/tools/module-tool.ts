@@ -8,7 +8,7 @@ import type {
 import type { Sent, Tool, ToolCall, ToolSourceInfo } from './tool.ts';
 import type { ToolClient, ToolRequest, ToolResponse } from './tool-client.ts';
 
-/** What is told of the body of a refusal, in characters. */
+/** Maximum length of the body of a refusal that the agent is given, in characters. */
 const MAX_MESSAGE_CHARACTERS = 1_000;
 
 /** The tool that a module exports, as a record with its defaults filled in. */
@@ -76,7 +76,7 @@ function toolApi(client: ToolClient): ToolApi {
   });
 }
 
-/** What the API answered instead of a result. A module that does not catch it hands it on to the agent. */
+/** The API's answer if it is not a result. If a module does not catch the error, the agent gets it. */
 class ApiError extends Error implements ToolApiError {
   readonly status: number | null;
   /** Not enumerable, so that a log of the error does not show it. */

@@ -2,7 +2,7 @@ import { requestContext } from '../agent/context.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { Sent, Tool, ToolSourceInfo } from './tool.ts';
 
-/** The tool by which people see what was done in their name (agentd-agent(7), "Journal"). */
+/** The tool that shows people what was done in their name (agentd-agent(7), "Journal"). */
 export function createMyActions(source: ToolSourceInfo): Tool {
   return {
     name: 'my_actions',

@@ -13,22 +13,24 @@ import type { ToolClient, ToolRequest } from './tool-client.ts';
 /** A client, and what it has done: the policy relies on this, not on what a source says. */
 export interface OpenedClient {
   readonly client: ToolClient;
-  /** An answer may have been made under default credentials. */
+  /** Whether an answer may have been made under default credentials. */
   readonly usedDefault: boolean;
-  /** A request that may change something may have been carried out. Of `fetch` only the source can know this. */
+  /**
+   * Whether a request that can change something may have been carried out. For `fetch`, only the source can know this.
+   */
   readonly changed: boolean;
-  /** Of the last answer to `request`; null if there is none. */
+  /** Status of the last answer to `request`; null if there is none. */
   readonly status: number | null;
-  /** In words for the agent: the last request that had no usable answer. */
+  /** Text for the agent about the last request without a usable answer. */
   readonly failure: string | null;
-  /** Secrets that left with requests: an answer may echo them. */
+  /** Secrets that were sent with requests: an answer may echo them. */
   readonly secrets: readonly Secret[];
 }
 
-/** Names credentials for this process alone. */
+/** Key for the names of credentials, valid only in this process. */
 const IDENTITY_KEY = randomBytes(32);
 
-/** The way out of one call: see `ToolClient`. */
+/** Opens the client of one call: see `ToolClient`. */
 export function openToolClient(
   tool: Tool,
   credential: CallCredential,
@@ -39,7 +41,7 @@ export function openToolClient(
   const lines = new DownstreamLines(tool, call.trace, access.clock);
   const requests = new RequestClient(tool, credential, bearers, lines, call, access);
   const fetches = new FetchClient(tool, bearers, lines, call, access.observer);
-  // A source gets these members and no way to the rest.
+  // A source gets these members and no access to the rest.
   const client: ToolClient = Object.freeze({
     request: (request: ToolRequest) => requests.request(request),
     fetch: (input: string | URL | Request, init?: RequestInit) => fetches.fetch(input, init),
@@ -52,7 +54,7 @@ export function openToolClient(
   return new OpenedCall(client, bearers, requests);
 }
 
-/** A class, since an object with getters of its own costs several times as much. */
+/** A class, since an object literal with getters costs several times as much. */
 class OpenedCall implements OpenedClient {
   readonly client: ToolClient;
   readonly #bearers: CallBearers;

@@ -15,7 +15,7 @@ import type { ToolAccess } from './tool-access.ts';
 export interface ToolRegistry {
   readonly access: ToolAccess;
   readonly sources: readonly ToolSource[];
-  /** The tools that there are now. */
+  /** The current tools. */
   tools(): readonly Tool[];
   /** Starts all sources. Rejects with every configuration error of them. */
   start(): Promise<void>;
@@ -28,7 +28,7 @@ export interface RegistryParts {
 }
 
 export function createRegistry(sources: readonly ToolSource[], { access, log }: RegistryParts): ToolRegistry {
-  /** Null: it was not admitted. */
+  /** Null if the tool was not admitted. */
   const admitted = new WeakMap<Tool, Tool | null>();
   let last: { lists: readonly (readonly Tool[])[]; tools: readonly Tool[] } | null = null;
 
@@ -101,8 +101,8 @@ export function fixedSource(info: ToolSourceInfo, tools: readonly Tool[]): ToolS
 }
 
 /**
- * The tools that are part of the daemon. Without `API_BASE_URL` there is no `get_user`, and without a backend of memory
- * no tool of it: an agent that has no tool says so better than one whose tool always fails.
+ * The tools that are part of the daemon. Without `API_BASE_URL` there is no `get_user`, and without a memory backend
+ * there are no memory tools: an agent without a tool explains that better than an agent whose tool always fails.
  */
 export function builtInTools(
   settings: Pick<

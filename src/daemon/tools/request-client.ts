@@ -18,11 +18,11 @@ import type { ToolRequest, ToolResponse } from './tool-client.ts';
 
 /** The requests of one call to its API: see `ToolClient`. */
 export class RequestClient {
-  /** A request that may change something may have been carried out. */
+  /** Whether a request that can change something may have been carried out. */
   changed = false;
   /** Of the last answer; null if there is none. */
   status: number | null = null;
-  /** In words for the agent: the last request that had no usable answer. */
+  /** Text for the agent about the last request without a usable answer. */
   failure: string | null = null;
   readonly #tool: Tool;
   readonly #credential: CallCredential;
@@ -62,7 +62,7 @@ export class RequestClient {
       else if (error instanceof TokenExchangeFailure) this.#lines.exchangeFailed(error.reason);
       else if (!(error instanceof DownstreamFailure)) throw error;
       this.#call.log.warn(
-        // The stack of a call that was only too slow says nothing.
+        // The stack of a call that was only too slow is of no use.
         {
           tool: this.#tool.name,
           reason: error.reason,
@@ -76,7 +76,7 @@ export class RequestClient {
   }
 
   /**
-   * A person's token that gets a 401 gives way to default credentials if the policy allows this (agentd-agent(7),
+   * After a 401 to a person's token, default credentials are used if the policy allows it (agentd-agent(7),
    * "Credentials").
    */
   async #byPolicy(request: ToolRequest, target: SourceTarget): Promise<ToolResponse> {
@@ -94,7 +94,7 @@ export class RequestClient {
     return { outcome: 'answered', credentials: 'default', ...second.response };
   }
 
-  /** One request; after a 401 to a token that can be obtained anew, one more. */
+  /** Makes one request; after a 401 to a token that can be renewed, one more. */
   async #send(
     request: ToolRequest,
     target: SourceTarget,
@@ -156,7 +156,7 @@ export class RequestClient {
     };
   }
 
-  /** To who watches the requests of this call. */
+  /** Passes a request to the watcher of this call. */
   #show(request: ToolRequest, { base_url }: SourceTarget, { use }: Bearer, status: number | null): void {
     this.#call.watch?.({
       method: request.method,
@@ -168,7 +168,7 @@ export class RequestClient {
     });
   }
 
-  /** A module sees of an answer under default credentials only what is public, and of a 4xx only its status. */
+  /** Under default credentials, a module sees only the public fields of an answer, and only the status of a 4xx. */
   #shown(response: ToolResponse): ToolResponse {
     if (this.#tool.source.kind !== 'module' || response.outcome !== 'answered') return response;
     if (response.credentials !== 'default') return response;

@@ -2,20 +2,20 @@ import type { CredentialPolicy, Effect } from './tool.ts';
 
 /**
  * The entries under `tools:` in the configuration file, as they were read and checked (agentd-agent(7), "Sources").
- * `${SETTING}` in a header or a secret is filled in; nothing else of the document's contents is known yet.
+ * `${SETTING}` in a header or a secret is filled in; the document itself has not been read yet.
  */
 export type SourceEntry = OpenApiEntry | McpEntry | ModuleEntry;
 
 interface Entry {
-  /** Where it stands, for messages: `tools[0] (agentd.yaml, line 12)`. */
+  /** The location of the entry, for messages: `tools[0] (agentd.yaml, line 12)`. */
   readonly place: string;
 }
 
-/** What an entry says of all its tools. */
+/** What an entry says about all its tools. */
 interface SourcePolicy {
   /** Prefix of the names of its tools. */
   readonly name: string;
-  /** Absent: by effect and origin. `user-or-default` means `user` for writes. */
+  /** If absent, it depends on effect and origin. `user-or-default` means `user` for writes. */
   readonly credentials?: CredentialPolicy;
   /** Sent with each request, for example an API key. */
   readonly headers: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export interface OpenApiEntry extends Entry, SourcePolicy {
   readonly base_url: string;
   /** By operationId or `GET /orders/{id}`. */
   readonly operations: Readonly<Record<string, ToolEntry>>;
-  /** Where the entry and each of its operations are in the configuration file, for problems with the document. */
+  /** The locations of the entry and its operations in the configuration file, for problems with the document. */
   readonly places: {
     readonly document: EntryPlace;
     readonly operations: Readonly<Record<string, EntryPlace>>;
@@ -62,9 +62,9 @@ export interface ModuleEntry extends Entry {
   readonly folder: string;
 }
 
-/** What an entry says of one operation or tool. */
+/** What an entry says about one operation or tool. */
 export interface ToolEntry {
-  /** Its whole name, in place of the one that is made from the prefix. */
+  /** Its whole name, instead of the name that is made from the prefix. */
   readonly as?: string;
   readonly effect?: Effect;
   readonly credentials?: CredentialPolicy;

@@ -7,13 +7,13 @@ export interface TokenReach {
   /** `name` of the entry, or the path of a module. */
   source: string;
   kind: SourceEntry['kind'];
-  /** Null: it has no address. */
+  /** Null if the source has no address. */
   origin: string | null;
-  /** `exchanged`: one for which the person's token was exchanged, never that token itself. */
+  /** `exchanged`: a token that the person's token was exchanged for, never the person's token itself. */
   token: 'own' | 'exchanged' | 'none';
 }
 
-/** What the entry of a source lets it see; for `agentd config check`. */
+/** Which token the entry of a source lets the source see; for `agentd config check`. */
 export function tokenReach(entry: SourceEntry, api_base_url: string | undefined): TokenReach {
   const info = describeSource(entry, api_base_url);
   const { name: source, origin, target } = info;

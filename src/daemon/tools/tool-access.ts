@@ -10,13 +10,13 @@ import type { Settings } from '../settings/settings.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import type { SourceTarget } from './tool.ts';
 
-/** What the calls of tools need to leave with their credentials; made once, and shared by all sources. */
+/** What calls of tools need to be sent with their credentials. Created once, and shared by all sources. */
 export interface ToolAccess extends CredentialSources {
   /** Null without `API_BASE_URL`. */
   readonly defaultToken: DefaultToken | null;
   readonly exchange: TokenExchange;
   readonly observer: Pick<Observer, 'downstreamEnded'>;
-  /** The client of a source's address. @param name of the source */
+  /** The client for a source's address. @param name name of the source */
   downstreamOf(name: string, target: SourceTarget): Downstream;
 }
 
@@ -37,7 +37,7 @@ interface AccessParts {
   observer?: Pick<Observer, 'downstreamEnded'>;
 }
 
-/** What the requests to API_BASE_URL are counted as. */
+/** The name under which requests to API_BASE_URL are counted. */
 const API = 'api';
 
 export function createToolAccess(

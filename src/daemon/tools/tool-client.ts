@@ -1,9 +1,9 @@
 import type { CredentialsUsed } from './tool.ts';
 
 /**
- * The way out for one call of a tool. It speaks to one origin only, adds the credential itself, follows no redirect,
- * bounds time and size of the answer, and leaves a line in the trace. A token can neither be read from it nor leave to
- * another origin.
+ * The HTTP client for one call of a tool. It sends requests to one origin only, adds the credential itself, follows no
+ * redirects, limits the time and the size of the answer, and writes a line to the trace. A token can neither be read
+ * from it nor be sent to another origin.
  */
 export interface ToolClient {
   /**
@@ -14,15 +14,15 @@ export interface ToolClient {
   request(request: ToolRequest): Promise<ToolResponse>;
   /**
    * `fetch` for a protocol library (MCP): one request with the credential that was chosen for this call, none if the
-   * policy is `none`. It has no time limit of its own. Rejects as `fetch` does; a request to another origin is refused,
-   * and a redirect is returned as it is.
+   * policy is `none`. It has no time limit. Rejects as `fetch` does; a request to another origin is refused, and a
+   * redirect is returned as it is.
    */
   readonly fetch: typeof globalThis.fetch;
   /** Whose credentials were chosen for this call. */
   readonly credentials: CredentialsUsed;
   /**
-   * Names the credential without showing it: equal for two calls only if they carry the same one. A connection that was
-   * opened under one is not used for another.
+   * Identifies the credential without revealing it: equal for two calls only if they carry the same credential. A
+   * connection that was opened with one credential is never used for another.
    */
   readonly identity: string;
 }
@@ -36,13 +36,13 @@ export interface ToolRequest {
   path: string;
   /** In order; already serialized by the style of each parameter. */
   query?: readonly (readonly [name: string, value: string])[];
-  /** The whole query in place of `query`, already percent-encoded, without the question mark. */
+  /** The whole query instead of `query`, already percent-encoded, without the question mark. */
   search?: string;
   /** Without `Authorization`, `Cookie`, `Host` and hop-by-hop headers, which are refused. */
   headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. Absent: no body. */
+  /** Sent as JSON. If absent, there is no body. */
   body?: unknown;
-  /** Of the body, a type that is written as JSON. Default: `application/json`. */
+  /** Media type of the body, which must be written as JSON. Default: `application/json`. */
   content_type?: string;
 }
 

@@ -2,8 +2,8 @@
 export const TOOL_NAME_MAX = 64;
 
 /**
- * The name under which a tool of a source is offered (agentd-agent(7), "Names"). It can be longer than `TOOL_NAME_MAX`:
- * then the entry must rename it.
+ * The name under which a tool of a source is offered (agentd-agent(7), "Names"). If it is longer than `TOOL_NAME_MAX`,
+ * the entry must rename it.
  * @param prefix `name` of the entry
  * @param own the operation or tool, as the source names it
  * @param as the whole name, if the entry gives one

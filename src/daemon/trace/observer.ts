@@ -1,7 +1,7 @@
 import type { BegunMessage, MessageSpan } from './span.ts';
 import type { TraceRecord } from './trace-record.ts';
 
-/** Is told what the daemon does; metrics and spans are made of it. No method throws or waits. */
+/** Receives reports of what the daemon does, and turns them into metrics and spans. No method throws or waits. */
 export interface Observer {
   /**
    * Reads the `traceparent` header of a request.
@@ -22,11 +22,11 @@ export interface Observer {
   /** An attempt to send a stored text has ended, or a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
   requestEnded(request: EndedRequest): void;
-  /** A user token was checked. @param outcome `valid`, or the reason why it is not. */
+  /** A user token was checked. @param outcome `valid`, or the reason why the token is not valid. */
   tokenChecked(outcome: string): void;
   /**
    * A request to an API has ended, log-ins included.
-   * @param status of the answer, or why there is none.
+   * @param status the status of the answer, or the reason why there is none.
    */
   downstreamEnded(source: string, status: number | string, seconds: number): void;
 }
@@ -35,11 +35,11 @@ export interface Observer {
 export type DeliveryOutcome = 'sent' | 'retried' | 'failed';
 
 export interface EndedRequest {
-  /** The path as the route has it, with the names of its parameters; null: there is no such route. */
+  /** The path of the route, with the names of its parameters. Null if there is no such route. */
   route: string | null;
   method: string;
   status: number;
-  /** The code of the problem that was answered; null if there was none. */
+  /** The code of the problem in the answer; null if there was none. */
   code: string | null;
   seconds: number;
 }

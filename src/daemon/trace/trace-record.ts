@@ -1,6 +1,6 @@
 /**
- * What happened to one message, line by line. Stored with the turn; `agentd explain` prints it.
- * Never a token, never a message text.
+ * What happened to one message, line by line. Stored with the turn, and printed by `agentd explain`. Never contains a
+ * token or the text of a message.
  */
 export interface TraceLine {
   /** ms since the epoch. */
@@ -11,12 +11,12 @@ export interface TraceLine {
   verdict: 'ok' | 'fallback' | 'refused' | 'failed';
   /** A stable word or the documented reason: `Token Expired`, `session_forbidden`, `no_jwt_context`, … */
   reason?: string;
-  /** Words and figures for the reader. */
+  /** Details for the reader. */
   detail?: Record<string, string | number | boolean>;
   took_ms?: number;
 }
 
-/** What a step says of itself in the trace; the sequence adds name, time and duration. */
+/** What a step reports in the trace. The sequence adds its name, time and duration. */
 export type StepLine = Pick<TraceLine, 'reason' | 'detail'> & { verdict: TraceLine['verdict'] };
 
 /** The trace of one message or refused request, as it is stored. */

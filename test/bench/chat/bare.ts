@@ -5,8 +5,8 @@ import Database from 'better-sqlite3';
 import { REPLY, SECRET } from './people.ts';
 
 /**
- * The bare limit of a chat: checks the bearer, loads a session row with its conversation, saves it with what
- * was said now, answers. One commit a request, not synced to disk. Its one argument is the database.
+ * The bare limit of a chat: checks the bearer, loads a session row with its conversation, saves it with the new
+ * messages, answers. One commit per request, not synced to disk. Its one argument is the database.
  */
 const db = new Database(process.argv[2]);
 db.pragma('synchronous = NORMAL');

@@ -7,16 +7,19 @@ export interface ChatOrder extends LoadOrder {
   exp: number;
 }
 
-/** From one person to the next: neighbours in time are no neighbours on disk. A prime, so that all have their turn. */
+/**
+ * Step from one person to the next, so that consecutive requests are not neighbors on disk. It is a prime, so that
+ * everybody is reached.
+ */
 const STRIDE = 7919;
 
-/** Sent in reply to an order from the parent process: people write in turn, each in their session. */
+/** The result that is sent to the parent process after its order. People write in turn, each in their own session. */
 process.once('message', async (order: ChatOrder) => {
   process.send?.(await drive(order, requests(order)));
   process.disconnect();
 });
 
-/** No two messages are alike, and nobody writes so often that a limit is met: nothing is refused. */
+/** No two messages are alike, and nobody writes often enough to reach a limit, so nothing is refused. */
 function requests({ people, exp }: ChatOrder): () => string {
   const parts = Array.from({ length: people }, (_, person) => partsOf(person, exp));
   let count = 0;
@@ -26,7 +29,7 @@ function requests({ people, exp }: ChatOrder): () => string {
   };
 }
 
-/** A request of about 330 bytes of body, but for the eight figures in the midst of it. */
+/** A request with a body of about 330 bytes, without the eight digits in its middle. */
 function partsOf(person: number, exp: number): [before: string, after: string] {
   const body = JSON.stringify({
     user_id: userId(person),

@@ -12,17 +12,17 @@ export interface GuardOrder {
 }
 
 export interface GuardResult {
-  /** Checks per second, warm-up left out. */
+  /** Checks per second, without the warm-up. */
   rate: number;
-  /** Messages that were let through, from the first on. */
+  /** Number of allowed messages, warm-up included. */
   passed: number;
-  /** Of those, the ones that the store knows afterwards. */
+  /** How many of them are in the store afterwards. */
   kept: number;
 }
 
-/** Messages that are checked at once, as from so many connections. */
+/** Messages that are checked at once, as if each came from its own connection. */
 const AT_ONCE = 64;
-/** People who write in turn; a prime stride, so that neighbours in time are no neighbours on disk. */
+/** People who write in turn; with a prime step, so that consecutive messages are not neighbors on disk. */
 const PEOPLE = 20_000;
 const STRIDE = 7919;
 const LIMITS: GuardLimits = {
@@ -36,9 +36,9 @@ const LIMITS: GuardLimits = {
 };
 
 interface Contender {
-  /** Whether it is let through. */
+  /** Resolves to whether the message is allowed. */
   check(message: GuardedMessage): boolean | Promise<boolean>;
-  /** Closes, and tells how many messages it knows. */
+  /** Closes the store, and returns how many messages it has. */
   close(): Promise<number>;
 }
 
@@ -88,7 +88,7 @@ function ourGuard(directory: string): Contender {
   };
 }
 
-/** Four sliding windows, a row a hit, in a transaction of their own that is not synced to disk. */
+/** Four sliding windows, one row per hit, each hit in its own transaction that is not synced to disk. */
 function bareGuard(directory: string): Contender {
   const db = new Database(join(directory, 'bare.db'));
   db.pragma('journal_mode = WAL');

@@ -13,7 +13,7 @@ export interface MarkdownOrder {
 
 export interface MarkdownResult {
   title: string;
-  /** The longest time that the event loop did nothing else, on any platform: processor time of its thread. */
+  /** The longest time for which rendering blocked the event loop, on any platform: processor time of its thread. */
   hold_ms: number;
   ms_per_kb: number;
 }
@@ -21,7 +21,7 @@ export interface MarkdownResult {
 type Render = (text: string) => Promise<unknown>;
 
 const PLATFORMS: readonly Render[] = [renderTeamchat, renderPhonechat, renderMsgbot];
-/** What disturbs a measurement only makes it longer: the shortest of so many counts. */
+/** Disturbances only make a measurement longer, so the shortest of this many counts. */
 const TIMES = 2;
 
 /** Answers an order from the parent process with a result for each text. */
@@ -55,7 +55,7 @@ function textsOf(texts: MarkdownOrder['texts'], size: number): Readonly<Record<s
   return Object.fromEntries(sizes.map((one) => [`${one / 1000} KB`, made(one)]));
 }
 
-/** The library as it comes, reading a text at once. */
+/** The library with its defaults, which reads a text at once. */
 function alone(): Render {
   const parser = new MarkdownIt({ html: false });
   return async (text) => parser.parse(text, {});
@@ -70,7 +70,7 @@ async function shortest(render: Render, text: string): Promise<{ hold_ms: number
   return shortest;
 }
 
-/** Looks in every turn of the event loop how much processor time it took while a text is rendered. */
+/** Measures in every tick of the event loop how much processor time was used while a text is rendered. */
 async function measure(render: Render, text: string): Promise<{ hold_ms: number; total_ms: number }> {
   const began = threadMs();
   let last = began;
@@ -89,7 +89,7 @@ async function measure(render: Render, text: string): Promise<{ hold_ms: number;
   return { hold_ms, total_ms: last - began };
 }
 
-/** Other programs on the machine take none of it. */
+/** Does not include other programs on the machine. */
 function threadMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

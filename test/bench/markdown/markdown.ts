@@ -5,7 +5,7 @@ import type { MarkdownOrder, MarkdownResult } from './check.ts';
 
 const program = fileURLToPath(new URL('check.ts', import.meta.url));
 
-/** How long the event loop is held while a reply becomes messages of a platform. */
+/** How long the event loop is blocked while a reply is converted to messages of a platform. */
 export const markdown: Benchmark = {
   name: 'markdown',
   work: 'a reply as messages of each platform: the longest hold of the event loop',

@@ -2,12 +2,15 @@ import type { Benchmark, Contender, Effort, Sample } from '../benchmark.ts';
 import { chat, chatRound } from '../chat/chat.ts';
 import { webhookRound } from '../webhook/webhook.ts';
 
-/** With the metrics of agentd-metrics(7). Without a delay, a stop takes as long as without them. */
+/**
+ * The settings that turn on the metrics of agentd-metrics(7). Without a shutdown delay, a stop takes as long as without
+ * metrics.
+ */
 const ON = { ADMIN_LISTEN: '127.0.0.1:0', SHUTDOWN_DELAY_SECONDS: '0' };
 
 type Round = (effort: Effort, env?: Readonly<Record<string, string>>) => Promise<Sample>;
 
-/** Both take two minutes together: what is compared is one program with itself. */
+/** Both together take two minutes: a program is compared with itself. */
 const shortly = (effort: Effort): Effort => ({
   ...effort,
   warm_up_ms: Math.min(effort.warm_up_ms, 1500),

@@ -21,7 +21,7 @@ process.once('message', async (order: ModelOrder) => {
   process.exit();
 });
 
-/** So many readers, each of whom begins another run as soon as one has ended. */
+/** Keeps this many readers busy: each starts another run as soon as one has ended. */
 async function measure({ port, runs, warm_up_ms, measure_ms }: ModelOrder): Promise<ModelResult> {
   const warm = performance.now() + warm_up_ms;
   const end = warm + measure_ms;
@@ -40,11 +40,11 @@ async function measure({ port, runs, warm_up_ms, measure_ms }: ModelOrder): Prom
   return { p50_ms: percentile(sorted, 0.5), p99_ms: percentile(sorted, 0.99), answered };
 }
 
-/** @returns ms from the time that the model names in its first word to its arrival here. */
+/** @returns ms from the time in the model's first word to its arrival here. */
 async function readOne(server: string, number: number): Promise<number> {
   const started = await fetch(`${server}/sse/chat`, {
     method: 'POST',
-    // Everybody has an address of their own, so that no limit is met.
+    // Each reader has its own address, so that no limit is reached.
     headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': `10.0.${number >> 8}.${number & 255}` },
     body: JSON.stringify({ user_id: `reader-${number}`, message: 'Say something.' }),
   });

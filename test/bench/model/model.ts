@@ -39,7 +39,7 @@ async function ourRound(effort: Effort): Promise<Sample> {
   }
 }
 
-/** As it comes, with a model. */
+/** Default settings, with a model. */
 function settings(directory: string, url: string): Record<string, string> {
   return {
     STATE_DIR: directory,
@@ -56,7 +56,7 @@ function settings(directory: string, url: string): Record<string, string> {
   };
 }
 
-/** One round; the model has the core of the load. */
+/** One round. The model runs on the core of the load. */
 async function withModel(start: (url: string) => Promise<Server>, effort: Effort): Promise<Sample> {
   const model = await startServer([file('server.ts')], { part: 'load' });
   const server = await start(`http://127.0.0.1:${model.port}/v1`);

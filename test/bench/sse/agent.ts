@@ -1,16 +1,16 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AgentRuntime, AgentTurn } from 'agentd/agent';
 
-/** Runs that were asked to speak together wait for this many. */
+/** Runs that are to speak together wait until this many have started. */
 let waiting = 0;
 let begin = Promise.withResolvers<void>();
 
-// What is only garbage must not be counted as memory.
+// Garbage must not be counted as used memory.
 process.on('SIGUSR2', () => globalThis.gc?.());
 
 /**
- * `hold`: says a word and no more. `all <n> <ms>`: n runs that wait for each other, and then speak for so long,
- * a word in each turn of the event loop. Anything else is answered at once.
+ * `hold`: sends one word and then nothing. `all <n> <ms>`: n runs wait for each other, and then each sends a word in
+ * every tick of the event loop for that time. Anything else is answered at once.
  */
 const agent: AgentRuntime = {
   apiVersion: 1,

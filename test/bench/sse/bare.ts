@@ -2,8 +2,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * The bare limit of event streams: a POST names a stream, a GET opens it, and what is said is written to each of
- * its readers with `res.write`. Nothing is stored, checked or bounded. Messages as in agent.ts.
+ * The bare limit of event streams: a POST names a stream, a GET opens it, and each word is written to all of its
+ * readers with `res.write`. Nothing is stored, checked or bounded. Messages as in agent.ts.
  */
 interface Stream {
   text: string;

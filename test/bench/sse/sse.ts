@@ -9,12 +9,12 @@ import type { SseOrder, SseResult } from './load.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Streams times readers of each: what one turn of all agents is written to. */
+/** The number of streams and of readers per stream: each word is written to all of them. */
 const FAN_OUT = { streams: 50, readers: 20 } as const;
 
 type Plan = (server: Server, effort: Effort) => SseOrder;
 
-/** So many read each stream where it is the readers that are measured. */
+/** Readers per stream when the memory of readers is measured. */
 const TOGETHER = 50;
 const readerPlan: Plan = ({ port, pid }, { streams, warm_up_ms }) => ({
   kind: 'memory',
@@ -41,7 +41,7 @@ const firstPlan: Plan = ({ port }, { streams, warm_up_ms, measure_ms }) => ({
   measure_ms,
 });
 
-/** Memory of an open stream: read by many together, and with a run of its own that has begun to speak. */
+/** Memory of an open stream: one with many readers, and one with its own run that has sent a word. */
 export const streamMemory: Benchmark = {
   name: 'sse',
   work: 'resident memory of one of 10,000 open streams (`--quick`: 200)',
@@ -54,7 +54,7 @@ export const streamMemory: Benchmark = {
   ],
 };
 
-/** Events to many readers of many streams; ours are stored before anybody sees them. */
+/** Events to many readers of many streams; agentd stores them before anybody sees them. */
 export const fanOut: Benchmark = {
   name: 'sse',
   work: `events that reach a reader, ${FAN_OUT.streams} streams with ${FAN_OUT.readers} readers each`,
@@ -64,7 +64,7 @@ export const fanOut: Benchmark = {
   ours: [{ name: 'fan-out', target: { ratio: 1.2, ambition: 1.5 }, round: ourRound(fanOutPlan) }],
 };
 
-/** The message is posted, kept, its stream opened, and has said something. */
+/** The message is posted and stored, and its stream is opened and has sent its first event. */
 export const firstEvent: Benchmark = {
   name: 'sse',
   work: 'first event of a stream, 1,000 started at once (`--quick`: 20)',
@@ -97,7 +97,7 @@ function ourRound(plan: Plan): (effort: Effort) => Promise<Sample> {
   };
 }
 
-/** As it comes, but that 10,000 runs may go on at once. */
+/** Default settings, except that 10,000 runs may go on at once. */
 function settings(directory: string): Record<string, string> {
   return {
     STATE_DIR: directory,

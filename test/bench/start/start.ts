@@ -13,7 +13,7 @@ import { openStoreAt } from '../store.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Starts per round: a new process each. */
+/** Starts per round, each with a new process. */
 const STARTS = 3;
 
 let directory = '';

@@ -13,9 +13,9 @@ export interface TokenOrder {
   measure_ms: number;
 }
 
-/** Tokens that are checked in turn, so that none is the only one ever seen. */
+/** Number of tokens that are checked in turn, so that it is not always the same one. */
 const TOKENS = 100;
-/** Checks between two looks at the clock. */
+/** Number of checks between two readings of the clock. */
 const BATCH = 50;
 
 /** Answers an order from the parent process with the µs that one check takes. */
@@ -28,7 +28,7 @@ process.once('message', async ({ contender, warm_up_ms, measure_ms }: TokenOrder
 
 type Check = (token: string) => Promise<boolean>;
 
-/** The library's check of the signature alone, its key imported once. */
+/** Only the library's check of the signature, with a key that is imported once. */
 async function bareCheck(): Promise<Check> {
   const hmac = { name: 'HMAC', hash: 'SHA-256' };
   const key = await webcrypto.subtle.importKey('raw', Buffer.from(SECRET), hmac, false, ['verify']);

@@ -9,7 +9,7 @@ import type { CallOrder, CallResult } from './call.ts';
 const program = fileURLToPath(new URL('call.ts', import.meta.url));
 const api = fileURLToPath(new URL('api.ts', import.meta.url));
 
-/** A call of a tool that reads: as 64 runs make it at once, each of its own person. */
+/** A call of a tool that reads, made by 64 runs at once, each for a different person. */
 export const readCall: Benchmark = {
   name: 'tools',
   work: 'a tool call that reads: arguments, person, credential, request, trace; 64 at once',

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { signatureOf } from './deliveries.ts';
 
-/** The bare limit of a webhook: checks the signature over the bytes and answers. Nothing is kept. */
+/** The bare limit of a webhook: it checks the signature over the bytes and answers. Nothing is stored. */
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -2,7 +2,10 @@ import type { AddressInfo } from 'node:net';
 import { App, HTTPReceiver, LogLevel } from '@slack/bolt';
 import { PATH, SIGNING_SECRET } from './deliveries.ts';
 
-/** What most people build such a bot with: checks the signature, hands the event to a listener, keeps nothing. */
+/**
+ * The library that most people build such a bot with. It checks the signature, passes the event to a listener, and
+ * stores nothing.
+ */
 const receiver = new HTTPReceiver({
   signingSecret: SIGNING_SECRET,
   endpoints: [PATH],

@@ -1,12 +1,15 @@
 import { createHmac } from 'node:crypto';
 
-/** What the platform signs with. */
+/** The secret with which the platform signs. */
 export const SIGNING_SECRET = 'a-signing-secret-for-benchmarks';
 export const PATH = '/webhook/teamchat/events';
 /** People who write in turn, so that nobody writes often enough for the loop guard. */
 export const PEOPLE = 20_000;
 
-/** From one person to the next: neighbours in time are no neighbours on disk. A prime, so that all have their turn. */
+/**
+ * Step from one person to the next, so that consecutive messages are not neighbors on disk. It is a prime, so that
+ * everybody is reached.
+ */
 const STRIDE = 7919;
 
 /** Signed deliveries of about 1 KB of body: one direct message each, no two alike. */
@@ -28,7 +31,7 @@ export function deliveries(): () => string {
   };
 }
 
-/** Scheme v0: over the time and the exact bytes. */
+/** Signature scheme v0, over the time and the exact bytes. */
 export function signatureOf(seconds: number | string, body: string | Uint8Array): string {
   return `v0=${createHmac('sha256', SIGNING_SECRET).update(`v0:${seconds}:`).update(body).digest('hex')}`;
 }

@@ -14,8 +14,8 @@ const CONNECTIONS = 64;
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * From a signed delivery of one direct message to its 200, through the teamchat channel: signature, loop guard, the message in the inbox, synced
- * to disk. As many runs as the daemon has go on beside it, and never end.
+ * From a signed delivery of one direct message to its 200, through the teamchat channel: signature, loop guard, the
+ * message in the inbox, synced to disk. All runs that the daemon allows are in progress meanwhile, and never end.
  */
 export const webhook: Benchmark = {
   name: 'webhook',
@@ -63,7 +63,7 @@ function settings(directory: string): Record<string, string> {
     MESSAGING_PLATFORMS: 'teamchat',
     TEAMCHAT_BOT_TOKEN: 'xoxb-benchmark',
     TEAMCHAT_SIGNING_SECRET: SIGNING_SECRET,
-    // Nobody listens there: direct messages are acknowledged without a call of the platform.
+    // Nothing listens at this address: direct messages are acknowledged without a call of the platform.
     TEAMCHAT_API_URL: 'http://127.0.0.1:9',
     JWT_ALGORITHM: 'HS256',
     JWT_SECRET_KEY: SECRET,
@@ -87,7 +87,7 @@ async function deliverTo(server: Server, { warm_up_ms, measure_ms }: Effort): Pr
   return { value: rate, figures: { 'p50 ms': p50_ms, 'p99 ms': p99_ms, 'CPU µs': cpu_us }, counts };
 }
 
-/** What the store holds after a round. */
+/** How many messages are in the store after a round. */
 function countKept(directory: string): { kept: number } {
   const db = new Database(join(directory, 'agentd.db'), { readonly: true });
   const kept = db.prepare<[], number>('SELECT count(*) FROM inbox').pluck().get() ?? 0;

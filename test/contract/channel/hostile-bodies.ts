@@ -70,7 +70,7 @@ function parsed(text: string): object | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
-    // It is a form.
+    // The body is a form.
     return undefined;
   }
 }
@@ -82,7 +82,7 @@ function* pathsIn(value: unknown, at: readonly string[] = []): Generator<readonl
   for (const [name, member] of Object.entries(value)) yield* pathsIn(member, [...at, name]);
 }
 
-/** A copy with another value at a path. Undefined removes the member, or is null in a list. */
+/** A copy with a different value at a path. Undefined removes a member; in a list, it becomes null. */
 function replaced(value: unknown, [name, ...rest]: readonly string[], instead: unknown): unknown {
   if (name === undefined) return instead;
   const copy = Array.isArray(value) ? [...value] : { ...(value as object) };

@@ -4,7 +4,7 @@ export interface Captured extends Sink {
   text: string;
 }
 
-/** A stream that keeps what is written to it. */
+/** A stream that records its output. */
 export function capture(terminal?: { columns: number }): Captured {
   const sink: Captured = {
     text: '',
@@ -15,7 +15,7 @@ export function capture(terminal?: { columns: number }): Captured {
   return terminal ? Object.assign(sink, { isTTY: true, ...terminal }) : sink;
 }
 
-/** The output of one command call, and what it wrote. */
+/** The output of one command call, and the text that it wrote. */
 export function capturedOutput(options: { json?: boolean } = {}): {
   out: Output;
   stdout: Captured;

@@ -7,7 +7,7 @@ import type { Piece } from '../../../plugins/webchat/widget/markdown/tree.ts';
 import { readBlocks, readInline } from '../../../src/channel/markdown/parser.ts';
 import { markdownQuestion, questionOf } from '../../../src/daemon/confirmation/question.ts';
 
-/** Values that would be markup somewhere. */
+/** Values that would be markup on some platform. */
 const HOSTILE = [
   '*bold* **strong** _em_ __x__ ~s~ ~~del~~',
   '`code` ```block```',
@@ -27,7 +27,7 @@ const HOSTILE = [
   'a\n\n# new paragraph\n---',
 ];
 
-/** A pair of signs between words, which Slack and WhatsApp read as markup. */
+/** A pair of markup characters between words, which Slack and WhatsApp read as markup. */
 const MARKS = /(?<![\p{L}\p{N}])([*_~`])\S.*\1(?![\p{L}\p{N}])/mu;
 
 const ARGS = Object.fromEntries(HOSTILE.map((value, index) => [`arg_${index}`, value]));
@@ -36,7 +36,7 @@ const question = questionOf(TOOL, ARGS);
 if (question === null) throw new Error('the question is too long');
 const { action, list } = markdownQuestion(question);
 const markdown = `${action}\n\n${list}`;
-/** The lines as people must see them. */
+/** The lines that people must see. */
 const lines = [question.title, ...question.details];
 
 describe('the question is text, never markup', () => {
@@ -101,7 +101,7 @@ function shownLines(text: string): string[] {
     .map(withLookalikes);
 }
 
-/** Slack and WhatsApp have no escape: signs that would form a pair are shown as similar ones. */
+/** Slack and WhatsApp have no escape: characters that would form a pair are replaced by similar ones. */
 function withLookalikes(line: string): string {
   return line.replaceAll('∗', '*').replaceAll('ˍ', '_').replaceAll('∼', '~').replaceAll('ˋ', '`');
 }

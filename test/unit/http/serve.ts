@@ -11,7 +11,7 @@ import type { LimitStore } from '../../../src/daemon/store/limits.ts';
 import { NO_OBSERVER } from '../../../src/daemon/trace/observer.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
-/** What the tests of this folder set; the rest of the settings is not looked at here. */
+/** The settings that the tests of this folder use; others are not read here. */
 const SETTINGS = {
   BODY_LIMIT_BYTES: 2048,
   TRUST_PROXY: 0,
@@ -46,7 +46,7 @@ export type LogLine = Record<string, unknown> & { level: number; msg: string };
 
 const served: Server[] = [];
 
-/** The server on a free loopback port with one channel, `web`; every part below it is made up. */
+/** The server on a free loopback port with one channel, `web`; every part below it is a stub. */
 export async function serve(options: ServeOptions = {}): Promise<Served> {
   const log: LogLine[] = [];
   const traces: TraceRecord[] = [];
@@ -87,7 +87,7 @@ export async function closeAll(): Promise<void> {
   await Promise.all(served.splice(0).map((server) => server.close()));
 }
 
-/** Fixed windows that never end: what is hit is refused from the `max + 1`st time on. */
+/** Fixed windows that never end: from hit `max + 1` on, hits are refused. */
 function countingLimits(hits: string[]): LimitStore {
   const counts = new Map<string, number>();
   return {
@@ -102,7 +102,7 @@ function countingLimits(hits: string[]): LimitStore {
   };
 }
 
-/** `good-ana` is a valid token of `ana`; all else is malformed. */
+/** `good-ana` is a valid token of `ana`; anything else is malformed. */
 function fakeTokens(validations: string[]): TokenValidator {
   return {
     async validate(token) {
@@ -122,7 +122,7 @@ function fakeTokens(validations: string[]): TokenValidator {
   };
 }
 
-/** What a route looks like that answers with what it was sent. */
+/** A route that answers with the request that it got. */
 export const echo: Route = {
   method: 'POST',
   path: '/echo',
@@ -131,7 +131,7 @@ export const echo: Route = {
   handle: (request) => ({ body: { got: request.json() } }),
 };
 
-/** A limited route: the token stands in the header, then in the body. */
+/** A limited route: the token is in the header, or else in the body. */
 export const limited: Route = {
   method: 'POST',
   path: '/limited',
@@ -151,7 +151,7 @@ export function post(
   return fetch(url, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } });
 }
 
-/** Sends bytes over a connection of its own and returns all that comes until the server closes it. */
+/** Sends bytes over a connection of its own and returns everything that arrives until the server closes it. */
 export function sendRaw(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
@@ -178,7 +178,7 @@ export async function problem(response: Response): Promise<ProblemDocument> {
   return (await response.json()) as ProblemDocument;
 }
 
-/** Resolves when what is asked for has come true; for what happens after an answer has left. */
+/** Resolves when the condition is true; for effects that occur after an answer was sent. */
 export async function until(ask: () => boolean): Promise<void> {
   while (!ask()) await new Promise((resolve) => setImmediate(resolve));
 }

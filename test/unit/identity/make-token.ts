@@ -4,7 +4,7 @@ import type { VerificationKeys } from '../../../src/daemon/identity/signature.ts
 import type { TokenSettings } from '../../../src/daemon/identity/token-checks.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 
-/** Tokens of every kind of wrongness, made by hand: no library would sign most of them. */
+/** Tokens with every kind of error, made by hand: no library would sign most of them. */
 
 export const SECRET = 'a-shared-secret-of-at-least-256-bits';
 /** The frozen time of these tests, in ms and in seconds. */
@@ -47,7 +47,7 @@ export const SETTINGS: TokenSettings & KeySettings & { JWT_DEBUG: boolean } = {
 
 export const KEYS: VerificationKeys = await importKeys(SETTINGS);
 
-/** A log that keeps what it is told. */
+/** A log that records its lines. */
 export function recordingLog() {
   const lines: { level: 'info' | 'warn'; fields: Record<string, unknown>; message: string }[] = [];
   const write = (level: 'info' | 'warn') => (fields: object, message: string) => {

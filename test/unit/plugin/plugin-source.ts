@@ -1,4 +1,4 @@
-/** The source of a plugin module that fits the contract, but for the members that are given as source. */
+/** The source of a plugin module that follows the contract, except for the members that are given as source. */
 export function pluginSource(members: Readonly<Record<string, string>> = {}): string {
   const all = {
     name: `'telex'`,

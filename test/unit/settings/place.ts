@@ -7,10 +7,10 @@ import type { ConfigureOptions } from '../../../src/daemon/configuration/configu
 /** 256 bits and more. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
 
-/** Settings with which nothing is wrong. */
+/** Valid settings. */
 export const VALID = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: SECRET, WEBCHAT_ENABLED: 'true' };
 
-/** A working directory with these files, removed with the test, and the environment to look at. */
+/** A working directory with these files, which are removed after the test, and the environment to use. */
 export function placeWith(
   env: Readonly<Record<string, string>>,
   files: Readonly<Record<string, string>> = {},

@@ -7,7 +7,7 @@ const OPTIONS = { stderr: 'inherit', buffer: false, reject: false } as const;
 
 export interface Child {
   process: ResultPromise<typeof OPTIONS>;
-  /** What it prints, line by line. */
+  /** Its output, line by line. */
   lines: AsyncIterator<string>;
   /** Ends it at once, as a crash does, and waits for its end. */
   kill(): Promise<void>;
@@ -15,7 +15,7 @@ export interface Child {
 
 /**
  * Runs a program of the folder `children` in a process of its own; killed when the test has finished.
- * @param under a command that runs the program with something changed, such as a limit.
+ * @param under a command that runs the program under changed conditions, such as a limit
  */
 export function startChild(program: string, args: readonly string[], under: readonly string[] = []): Child {
   const path = fileURLToPath(new URL(`children/${program}`, import.meta.url));

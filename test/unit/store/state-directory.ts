@@ -13,8 +13,8 @@ export function stateDirectory(): string {
 }
 
 /**
- * The same in memory, if the system has files there: for tests that write thousands of commits and do not depend
- * on the disk.
+ * The same in memory, if the system has an in-memory file system: for tests that write thousands of commits and do not
+ * depend on the disk.
  */
 export function fastStateDirectory(): string {
   const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'agentd-store-'));
@@ -22,7 +22,7 @@ export function fastStateDirectory(): string {
   return directory;
 }
 
-/** Opens a store on the system's clock that is closed, at the latest, when the test has finished. */
+/** Opens a store that uses the system's clock. The store is closed when the test has finished, if it is still open. */
 export function openAt(path: string, role: 'daemon' | 'administrator' = 'daemon'): SqliteStore {
   const clock = { now: () => Date.now() };
   const store = openSqliteStore(path, { role, clock, traceRetentionMs: 24 * 60 * 60 * 1000 });

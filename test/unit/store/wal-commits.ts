@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Commits in the write-ahead log: its frames that say how large the database is after them (SQLite file format, 4.1). */
+/**
+ * Commits in the write-ahead log: the frames that contain the size of the database after them (SQLite file format,
+ * 4.1).
+ */
 export function commitsIn(path: string): number {
   const log = readFileSync(`${path}-wal`);
   const frame = 24 + log.readUInt32BE(8);

@@ -6,7 +6,7 @@ const MAX_DEPTH = 6;
 
 /** Characters at which something other than plain text may begin. */
 const SPECIAL = /\\|`+|\*\*|__|~~|[*_[<\n]|!\[|https?:\/\//g;
-/** `[words](address "title")`. Every part is bounded, so that no text makes it slow. */
+/** `[words](address "title")`. The length of each part is limited, so that no text can make the match slow. */
 const LINK =
   /!?\[([^[\]\n]{0,1000})\]\([ \t]{0,9}<?((?:[^\s()<>]|\([^\s()<>]{0,500}\)){1,2000})>?(?:[ \t]{1,9}"[^"\n]{0,500}")?[ \t]{0,9}\)/y;
 const ANGLE_LINK = /<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/y;

@@ -153,8 +153,8 @@ function indentOf([, blanks = '', mark = '', , gap = ' ']: RegExpExecArray): num
 }
 
 /**
- * The lines of an item: those that are indented below it, and the rest of a paragraph that is not. A nested list
- * needs only two spaces, which is what agents write.
+ * The index after the last line of an item: the lines that are indented below it, and the rest of a paragraph even if
+ * it is not indented. A nested list needs only two spaces, as agents write it.
  */
 function endOfItem(lines: readonly string[], start: number, indent: number, depth: number): number {
   let end = start + 1;

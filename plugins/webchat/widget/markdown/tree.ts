@@ -1,4 +1,4 @@
-/** The only elements that Markdown can become. The widget makes no other element from an agent's text. */
+/** The only elements that Markdown can become. The widget creates no other elements from an agent's text. */
 export const TAGS = [
   'p',
   'h3',

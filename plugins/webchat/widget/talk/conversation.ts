@@ -7,7 +7,7 @@ import { Reach } from './reach.ts';
 import { personOf, type TokenSource } from './token.ts';
 import { noteTool, Transcript } from './transcript.ts';
 
-/** Failures that end without help when the service is back. */
+/** Failures that end by themselves when the service is back. */
 const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];
 /** Statuses of a service that received the message but could not answer it. */
 const TAKEN: readonly number[] = [409, 500, 502, 504];
@@ -15,14 +15,14 @@ const TAKEN: readonly number[] = [409, 500, 502, 504];
 /** `online` and `away` while the widget is idle, the others while a message is being answered. */
 export type Connection = 'online' | 'away' | 'connecting' | 'answering' | 'reconnecting';
 
-/** What is shown. */
+/** The state that is shown. */
 export interface State {
   entries: readonly Entry[];
-  /** A message is being answered. */
+  /** Whether a message is being answered. */
   busy: boolean;
   connection: Connection;
   trouble: Trouble | null;
-  /** The visitor has just begun a new conversation, and can restore the last one. */
+  /** Whether the visitor has just begun a new conversation, and can restore the last one. */
   undoable: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface ConversationParts {
   tokens: TokenSource;
   memory: Memory;
   texts: Texts;
-  /** The site's id for the visitor. Null: the widget makes one for this tab. */
+  /** The site's id for the visitor. Null if the widget should make one for this tab. */
   user_id: string | null;
   /** Unverified facts about the page and the visitor. */
   metadata(): Record<string, string>;
@@ -44,7 +44,7 @@ const REPLACED = new DOMException('the conversation was left', 'AbortError');
 export class Conversation {
   readonly #parts: ConversationParts;
   readonly #transcript = new Transcript();
-  /** Its entries are those of the transcript. */
+  /** The stored data. Its entries are the entries of the transcript. */
   #kept: Kept;
   /** The conversation that the visitor has just left. */
   #left: Kept | null = null;
@@ -105,8 +105,8 @@ export class Conversation {
   /**
    * Called when the page is shown again, or the device is connected again. Somebody may have signed in or out
    * meanwhile.
-   * @param wasFrozen the browser kept the page while it showed others, and those may have continued the conversation
-   * with a newer session id
+   * @param wasFrozen whether the browser kept the page while it showed other pages, which may have continued the
+   * conversation with a newer session id
    */
   async returned(wasFrozen: boolean): Promise<void> {
     const { session_id, person, open, trouble } = this.#kept;
@@ -138,7 +138,7 @@ export class Conversation {
     const confirm = { id: entry.asks, approve };
     this.#left = null;
     this.#add('visitor', approve ? texts.confirm : texts.decline);
-    // Without a text of its own, the message is nothing but the answer.
+    // The message has no text: it is only the answer.
     await this.#deliver({ ...this.#pendingFor(''), metadata: { ...metadata(), confirm } });
   }
 
@@ -156,7 +156,7 @@ export class Conversation {
     const { undelivered, text } = entry;
     entries.splice(entries.indexOf(entry), 1);
     this.#add('visitor', text);
-    // The service answers a repeated message once. In another session it is another message.
+    // The service answers a repeated message only once. In a different session it counts as a new message.
     await this.#deliver(undelivered.session_id === session_id ? undelivered : this.#pendingFor(text));
   }
 
@@ -215,7 +215,7 @@ export class Conversation {
     this.#transcript.take(kept.entries);
   }
 
-  /** Requests the answer that a restored conversation still waits for. */
+  /** Requests the answer for which a restored conversation still waits. */
   #goOn(): void {
     const { pending, trouble } = this.#kept;
     if (trouble?.automatic) this.#reach.lost();
@@ -227,7 +227,7 @@ export class Conversation {
     this.#run = null;
   }
 
-  /** True if a new conversation began. */
+  /** @returns whether a new conversation began */
   #followPerson(token: string | null): boolean {
     const person = personOf(token);
     const before = this.#kept.person;
@@ -257,7 +257,7 @@ export class Conversation {
     await this.#deliver(this.#pendingFor(message), true);
   }
 
-  /** @param isNew the person who is signed in now has just written it */
+  /** @param isNew whether the person who is signed in now has just written it */
   async #deliver(pending: Pending, isNew = false): Promise<void> {
     const run = new AbortController();
     this.#run = run;
@@ -287,7 +287,7 @@ export class Conversation {
     }
   }
 
-  /** Events of a run that was left meanwhile are ignored. */
+  /** Events of a run that was left in the meantime are ignored. */
   #listener(run: AbortController, pending: Pending): DeliveryListener {
     const heard = (tell: () => void) => {
       if (this.#run !== run) return;
@@ -347,7 +347,7 @@ export class Conversation {
       return;
     }
     if (code === 'confirmation_gone') {
-      // Another try would find nothing that waits.
+      // Another try would find no open question.
       this.#kept.pending = null;
       this.#add('widget', wordsForFailure(this.#parts.texts, code));
       return;

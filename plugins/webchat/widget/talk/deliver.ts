@@ -13,13 +13,13 @@ export interface Pending extends Outgoing {
 }
 
 export interface DeliveryListener extends StreamListener {
-  /** The message has a stream from now on, and can be stopped there. */
+  /** Called when the message has a stream, on which its answer can be stopped. */
   opened(stream_id: string): void;
 }
 
 /** Waits while the first request for the message is still running, ms; then every 8 s. */
 const WAITS_MS = [1000, 2000, 4000, 8000];
-/** Most requests for a running message. */
+/** Maximum number of requests for a running message. */
 const MAX_ASKS = 15;
 
 /**
@@ -50,7 +50,7 @@ export class Delivery {
     const streamed = await this.#stream(pending, token, listener, signal);
     if (streamed !== 'never' && streamed !== 'broken') return streamed;
     const answer = await inOnePiece();
-    // A response works although streams do not, so the next message need not try a stream.
+    // A response works although streams do not, so later messages do not try a stream.
     if (streamed === 'never') this.#streaming = false;
     return answer;
   }

@@ -1,7 +1,7 @@
 export interface FailureOptions {
-  /** When another try makes sense, seconds. */
+  /** Seconds after which another try makes sense. */
   retryAfter?: number;
-  /** The message was not and will not be answered, so another try is a new message. */
+  /** Set if the message was not and will not be answered, so that another try is a new message. */
   over?: boolean;
   /** Status of the response, if there was one. */
   status?: number;

@@ -25,11 +25,11 @@ export interface Tool {
 /** Why the last message has no answer, and what the visitor can do. */
 export interface Trouble {
   text: string;
-  /** `again`: retry, from `at` on; `anew`: begin a new conversation; `edit`: change the message. */
+  /** `again`: retry, not before `at`; `anew`: begin a new conversation; `edit`: change the message. */
   remedy: 'again' | 'anew' | 'edit';
   /** ms since the epoch */
   at: number;
-  /** The widget retries by itself as soon as the service can be reached. */
+  /** Whether the widget retries by itself as soon as the service can be reached. */
   automatic: boolean;
 }
 
@@ -43,16 +43,18 @@ export interface Kept {
   entries: Entry[];
   /** The message that has no answer yet. */
   pending: Pending | null;
-  /** Why it has no answer. Null while it is being answered. */
+  /** Why the message has no answer. Null while it is being answered. */
   trouble: Trouble | null;
   open: boolean;
 }
 
-/** Most entries that are stored over page loads, and most of their characters. */
+/** Maximum number of entries that are stored over page loads, and of their characters. */
 const MAX_ENTRIES = 60;
 const MAX_SIZE = 400_000;
 
-/** Stores the conversation of this tab in `sessionStorage`: it ends with the tab, and no other tab can read it. */
+/**
+ * Stores the conversation of this tab in `sessionStorage`: the data ends with the tab, and no other tab can read it.
+ */
 export class Memory {
   readonly #name: string;
   /** Id of this page, stored while the page exists. */
@@ -67,8 +69,8 @@ export class Memory {
   }
 
   /**
-   * What this tab stored, or null. A browser copies the storage into a duplicated tab. Then the original page
-   * responds, and this tab begins a new conversation.
+   * The conversation that this tab stored, or null. A browser copies the storage into a duplicated tab. If so, the
+   * original page responds, and this tab begins a new conversation.
    */
   async recall(): Promise<Kept | null> {
     const holder = attempt(() => sessionStorage.getItem(`${this.#name} page`));
@@ -118,7 +120,7 @@ export class Memory {
   }
 }
 
-/** 128 random bits, also on pages without a secure origin, which have no `crypto.randomUUID`. */
+/** 128 random bits, even on pages without a secure origin, which have no `crypto.randomUUID`. */
 export function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),
@@ -130,7 +132,7 @@ function isKept(value: unknown): value is Kept {
   return typeof kept?.user_id === 'string' && Array.isArray(kept.entries);
 }
 
-/** A browser may deny storage, or have no room. Then the conversation ends with its page. */
+/** A browser may deny storage, or have no room. The conversation then ends with its page. */
 function attempt<T>(use: () => T): T | null {
   try {
     return use();

@@ -4,7 +4,7 @@ const MAX_WAIT_MS = 30_000;
 /** How often the service is probed while the chat is open and idle, ms. */
 const IDLE_MS = 60_000;
 
-/** Knows whether the service can be reached, and probes it while it is away. */
+/** Keeps track of whether the service can be reached, and probes it while it cannot. */
 export class Reach {
   #away = false;
   #watched = false;
@@ -22,20 +22,20 @@ export class Reach {
     return this.#away;
   }
 
-  /** The chat is open: probes the service now, and then once a minute. */
+  /** True while the chat is open: probes the service at once, and then once a minute. */
   set watched(watched: boolean) {
     this.#watched = watched;
     if (watched) void this.look();
     else this.#plan();
   }
 
-  /** A message got no response. @param notBefore least wait before the next probe, ms */
+  /** Call this if a message got no response. @param notBefore minimum wait before the next probe, ms */
   lost(notBefore = 0): void {
     this.#tell(true);
     this.#plan(notBefore);
   }
 
-  /** The service answered a message. */
+  /** Call this when the service has answered a message. */
   found(): void {
     this.#failures = 0;
     this.#tell(false);
@@ -51,7 +51,7 @@ export class Reach {
   #plan(notBefore = 0): void {
     clearTimeout(this.#timer);
     if (!this.#away && !this.#watched) return;
-    // Random waits keep many widgets from reconnecting at the same moment.
+    // Waits are random, so that many widgets do not reconnect at the same moment.
     const wait = this.#away
       ? Math.min(FIRST_WAIT_MS * 2 ** this.#failures++, MAX_WAIT_MS) * (0.8 + 0.4 * Math.random())
       : IDLE_MS;

@@ -2,19 +2,19 @@ import type { Confirmation, ConfirmationAnswer } from '../../../../src/channel/e
 import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { Failure, failureOf, unreachable } from './failure.ts';
 
-/** Path of messages that are answered in the response. The daemon replaces it by WEBCHAT_WEBHOOK_PATH. */
+/** Path of messages that are answered in the response. The daemon replaces it with WEBCHAT_WEBHOOK_PATH. */
 const MESSAGE_PATH = '/webchat/message';
-/** Time-out of such an answer, ms: longer than AGENT_TIMEOUT_SECONDS and the queue before it. */
+/** Time-out of such an answer, ms: longer than the queue and AGENT_TIMEOUT_SECONDS together. */
 const ANSWER_WITHIN_MS = 120_000;
 const START_WITHIN_MS = 15_000;
 
 /** The content of a message. A repeat has the same content, so that the service recognizes it. */
 export interface Outgoing {
-  /** `Idempotency-Key`: a message is answered once, however and how often it is sent. */
+  /** `Idempotency-Key`: a message is answered only once, however often it is sent, and by either endpoint. */
   key: string;
   user_id: string;
   message: string;
-  /** Null begins a session. */
+  /** Null to begin a session. */
   session_id: string | null;
   metadata: Readonly<Record<string, string | ConfirmationAnswer>>;
 }
@@ -48,7 +48,9 @@ export class Service {
     return `${this.#base}/sse/stream/${encodeURIComponent(stream_id)}${query}`;
   }
 
-  /** `DELETE /sse/stream/…`: stops the run; the text so far is the answer. False if the service could not be told. */
+  /**
+   * `DELETE /sse/stream/…`: stops the run; the text so far is the answer. False if the service could not be reached.
+   */
   async stop(stream_id: string): Promise<boolean> {
     try {
       const response = await fetch(this.streamAddress(stream_id, 0), {
@@ -72,7 +74,7 @@ export class Service {
     return { response: body.response, session_id: body.session_id, confirmation };
   }
 
-  /** Probes the service with the address of the script, which is changed each time so that no cache answers. */
+  /** Probes the service by loading its script, with a different query each time so that no cache answers. */
   async isReachable(): Promise<boolean> {
     try {
       const response = await fetch(`${this.#base}/webchat/widget.js?${Date.now()}`, {
@@ -108,7 +110,7 @@ export class Service {
     });
     const body = await bodyOf(response);
     if (response.ok) return body;
-    // The response of a gateway means that the service is away. The service itself always sends a code.
+    // A response of a gateway means that the service is out of reach. The service itself always sends a code.
     if (response.status > 501 && body.code === undefined) throw unreachable();
     const retryAfter = Number(response.headers.get('Retry-After')) || 0;
     throw failureOf(body, { status: response.status, retryAfter });

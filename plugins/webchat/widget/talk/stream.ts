@@ -11,13 +11,13 @@ import { failureOf } from './failure.ts';
 export interface StreamListener extends AnswerHandler {
   /** Number of the last event that was read. */
   taken(id: number): void;
-  /** The connection is lost and will be made again (false), or is there again. */
+  /** Called with false if the connection is lost and will be restored, and with true when it is restored. */
   connected(yes: boolean): void;
 }
 
-/** The stream cannot be read to its end this way; the message may have an answer all the same. */
+/** The stream cannot be read to its end this way, but the message may still have an answer. */
 export class StreamBroken extends Error {
-  /** No event ever arrived: something between browser and service blocks streams. */
+  /** Whether no event ever arrived, because something between browser and service blocks streams. */
   readonly silent: boolean;
 
   constructor(silent: boolean) {
@@ -26,13 +26,13 @@ export class StreamBroken extends Error {
   }
 }
 
-/** A connection without an event is given up after this time, ms. The first event is sent at once. */
+/** A connection without any event is given up after this time, ms. The service sends the first event at once. */
 const OPEN_WITHIN_MS = 10_000;
-/** After this silence a connection may be dead, ms. A new connection continues where the old one was. */
+/** A connection that has been silent this long may be dead, ms. A new one continues where the old one was. */
 const SILENCE_MS = 45_000;
-/** Waits between attempts, ms. A received event resets them. */
+/** Waits between attempts, ms. After a received event they start again from the first. */
 const WAITS_MS = [300, 1000, 2000, 4000, 8000];
-/** Attempts for a stream without any event. After that, an answer in one response is faster. */
+/** Maximum number of attempts for a stream without any event. After that, an answer in one response is faster. */
 const FIRST_ATTEMPTS = 2;
 
 /**
@@ -91,7 +91,7 @@ export function readStream(
       failed: (problem) => finish(() => reject(failureOf(problem, { over: true }))),
     };
 
-    /** Each event is read once. */
+    /** Reads each event only once. */
     const take = ({ data, lastEventId }: MessageEvent<string>, read: (typeof EVENT_READERS)[string]) => {
       const id = Number(lastEventId) || last + 1;
       if (id <= last) return;

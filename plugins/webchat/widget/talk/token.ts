@@ -3,7 +3,7 @@ import { passed } from './passed.ts';
 
 /** Remaining lifetime at which a token is renewed, ms (agentd-webchat(7)). */
 const RENEW_BEFORE_MS = 5 * 60 * 1000;
-/** How long the site has to answer, ms. */
+/** How long the site may take to answer, ms. */
 const ANSWER_WITHIN_MS = 10_000;
 
 /** Asks the site for the token of the person who is signed in; null if there is none. */
@@ -22,7 +22,9 @@ export function expiryOf(token: string): number {
   return typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY;
 }
 
-/** The service validates tokens. Here the claims only say when to renew, and whether the person has changed. */
+/**
+ * The service validates tokens. Here the claims only show when to renew the token, and whether the person has changed.
+ */
 function claimsOf(token: string): Readonly<Record<string, unknown>> {
   try {
     const payload = token.split('.')[1] ?? '';
@@ -43,7 +45,7 @@ export class TokenSource {
   #asked = false;
   #asking: Promise<string | null> | null = null;
 
-  /** @param given a token that the page itself holds; without `ask` there is no other */
+  /** @param given a token in the page itself; if there is no `ask`, it is the only token */
   constructor(ask: AskForToken | undefined, given: string | null) {
     this.#ask = ask;
     this.#token = given;

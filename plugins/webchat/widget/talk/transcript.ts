@@ -1,12 +1,12 @@
 import type { Pending } from './deliver.ts';
 import type { AgentState, Entry, Tool } from './memory.ts';
 
-/** Most entries that are shown. Older ones are removed. */
+/** Maximum number of entries that are shown. Older ones are removed. */
 const MAX_ENTRIES = 200;
 
 type Answer = Extract<Entry, { from: 'agent' }>;
 
-/** What is said in a conversation, oldest first. */
+/** The entries of a conversation, oldest first. */
 export class Transcript {
   /** Changed in place. */
   entries: Entry[] = [];
@@ -54,7 +54,10 @@ export class Transcript {
     if (last?.from === 'agent' && last.state === 'interrupted') last.state = 'writing';
   }
 
-  /** Any message settles the question of an answer: a button below it would do nothing. */
+  /**
+   * Removes the buttons of all questions: after any message, a question is closed, and its buttons would have no
+   * effect.
+   */
   closeQuestions(): void {
     for (const entry of this.entries) if (entry.from === 'agent') entry.asks = undefined;
   }
@@ -65,7 +68,7 @@ export class Transcript {
     if (entry) entry.undelivered = undelivered;
   }
 
-  /** By its id. */
+  /** The entry with this id. */
   find(id: number): Entry | undefined {
     return this.entries.find((entry) => entry.id === id);
   }

@@ -2,7 +2,7 @@ import { parseMarkdown } from '../markdown/parse.ts';
 import { wordsOf } from '../markdown/tree.ts';
 import { h } from './dom.ts';
 
-/** Most lines that are kept. */
+/** Maximum number of lines that are kept. */
 const MAX_LINES = 20;
 /** The end of a sentence or a line, with closing quotes and brackets. */
 const END = /[.!?…。！？؟۔]["'”’»)\]*_`~]*(?=\s)|\n/g;
@@ -41,7 +41,7 @@ export class Announcer {
     this.say(wordsOf(parseMarkdown(fresh.slice(0, end))));
   }
 
-  /** Announces nothing of this entry, because it was there before. */
+  /** Counts the text of this entry as announced, because it was there before. */
   skip(entry: number, text: string): void {
     this.#entry = entry;
     this.#told = text.length;

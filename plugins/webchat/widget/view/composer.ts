@@ -9,7 +9,7 @@ export interface ComposerActions {
   stop(): Promise<void>;
 }
 
-/** The input field. One button sends, and stops while an answer is being written. */
+/** The input field with its button, which sends the message, or stops the answer that is being written. */
 export class Composer {
   readonly element: HTMLFormElement;
   readonly #field: HTMLTextAreaElement;
@@ -73,7 +73,7 @@ export class Composer {
     void actions.send(text);
   }
 
-  /** As high as its text, within the limits of the style. */
+  /** Makes the field as high as its text, within the limits of the style sheet. */
   #fit(): void {
     this.#field.style.height = 'auto';
     this.#field.style.height = `${this.#field.scrollHeight}px`;

@@ -21,7 +21,7 @@ export function set(target: Element, attributes: Attributes): void {
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** Outlines on a field of 24 by 24. */
+/** Paths of outline icons on a 24 by 24 grid. */
 const ICONS = {
   chat: 'M4 5.5h16v11h-9l-4.5 3.5v-3.5H4z',
   close: 'M6 6l12 12M18 6 6 18',
@@ -37,7 +37,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** A picture next to a text or in a named control, so it is hidden from screen readers. */
+/** An icon, hidden from screen readers because it is next to a text or in a control with a name. */
 export function icon(name: IconName): SVGElement {
   const svg = document.createElementNS(SVG, 'svg');
   set(svg, { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: `icon ${name}` });
@@ -57,7 +57,7 @@ export function button(
   return made;
 }
 
-/** A button with a picture. Its name is read by screen readers, and shown on hover. */
+/** A button with an icon. Screen readers read its name, and it is shown on hover. */
 export function iconButton(
   name: IconName,
   label: string,

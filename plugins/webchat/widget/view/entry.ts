@@ -46,7 +46,7 @@ export class EntryView {
     else this.element.append(this.#body);
   }
 
-  /** False if nothing has changed since the last call. */
+  /** Shows the entry. @returns false if nothing has changed since the last call */
   show(entry: Entry): boolean {
     const state = stateOf(entry);
     const asks = entry.from === 'agent' && entry.state === 'done' && entry.asks !== undefined;
@@ -66,11 +66,11 @@ export class EntryView {
     return true;
   }
 
-  /** @param isNew the visitor has seen how the answer was written */
+  /** @param isNew whether the visitor has seen the answer being written */
   #showQuestion(asks: boolean, isNew: boolean): void {
     if (this.#question.hidden !== asks) return;
     set(this.#question, { hidden: !asks });
-    // After the question itself, which is announced with the end of the answer.
+    // Announced after the question itself, which is the end of the answer.
     if (asks && isNew) queueMicrotask(() => this.#actions.say(this.#question.ariaLabel ?? ''));
   }
 

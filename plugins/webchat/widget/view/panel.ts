@@ -45,7 +45,7 @@ export class Panel {
   constructor(texts: Texts, suggestions: readonly string[], actions: PanelActions, close: () => void) {
     this.#texts = texts;
     this.#composer = new Composer(texts, actions);
-    // The buttons disappear with their reason, so the focus moves on.
+    // The buttons disappear together with the problem, so the focus is moved.
     const then = (act: () => unknown) => () => {
       this.#composer.focus();
       act();
@@ -113,12 +113,12 @@ export class Panel {
     for (const event of ['online', 'offline']) addEventListener(event, () => this.#showStatus());
   }
 
-  /** The screen is small: the chat covers the page. */
+  /** Whether the chat covers the page, because the screen is small. */
   get covers(): boolean {
     return this.#small.matches;
   }
 
-  /** If it covers the page it is modal: the page below cannot be reached by keyboard. */
+  /** Opens the chat. If it covers the page it is modal: the page below cannot be reached by keyboard. */
   open(): void {
     if (this.covers) this.element.showModal();
     else this.element.show();
@@ -130,7 +130,7 @@ export class Panel {
     this.element.close();
   }
 
-  /** Shows the state. @param aloud announce new entries to screen readers */
+  /** Shows the state. @param aloud whether to announce new entries to screen readers */
   show({ entries, busy, connection, trouble, undoable }: State, aloud: boolean): void {
     const wasAt = this.#following;
     for (const entry of entries) this.#showEntry(entry, aloud);
@@ -193,7 +193,7 @@ export class Panel {
     set(this.#latest, { hidden: this.#following });
   }
 
-  /** On phones the keyboard covers the page. Only the visual viewport knows how much of it is left. */
+  /** On phones the keyboard covers the page. Only the visual viewport shows how much of it remains visible. */
   #fitAboveKeyboard(): void {
     const view = window.visualViewport;
     view?.addEventListener('resize', () => {

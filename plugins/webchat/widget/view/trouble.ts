@@ -26,7 +26,7 @@ export class TroubleView {
     this.element.append(icon('warning'), this.#words, this.#button);
   }
 
-  /** True if it was not shown before. */
+  /** Shows the problem. @returns whether it was not shown before */
   show(trouble: Trouble | null): boolean {
     if (trouble === this.#shown) return false;
     this.#shown = trouble;

@@ -11,8 +11,8 @@ export interface EntrySecrets {
 }
 
 /**
- * The text of a node with each `${SETTING}` replaced by that secret. Reports a name that the entry does not list. No
- * problem shows the text, which may hold a secret.
+ * The text of a node with each `${SETTING}` replaced by that secret. Reports names that the entry does not list.
+ * Problems never show the text, which may contain a secret.
  */
 export function fillSecrets(
   node: ConfigNode,

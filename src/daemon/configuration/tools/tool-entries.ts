@@ -15,14 +15,14 @@ const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const RIGHT_PUBLIC = 'all, or a list of top-level fields such as [name, price]';
 const RIGHT_BIND = 'parameters and the claims that fill them, such as { customer: sub }';
 
-/** What the entries of all kinds can say of one operation or tool. */
+/** Keys that entries of all kinds can have for one operation or tool. */
 const SHARED_KEYS = ['as', 'credentials', 'confirm', 'summary', 'public', 'bind', 'idempotent'];
 const KEYS: Readonly<Record<'openapi' | 'mcp', readonly string[]>> = {
   openapi: [...SHARED_KEYS, 'idempotency_header'],
   mcp: [...SHARED_KEYS, 'effect'],
 };
 
-/** Reads `operations` of an OpenAPI source or `tools` of an MCP source: by key, what the entry says of each. */
+/** Reads `operations` of an OpenAPI source or `tools` of an MCP source: by key, what the entry says about each. */
 export function readToolEntries(node: ConfigNode, kind: 'openapi' | 'mcp'): Record<string, ToolEntry> {
   const example = kind === 'openapi' ? '{ listOrders: {} }' : '{ search: { effect: read } }';
   const right = `at least one, such as ${example}; only what is listed becomes a tool`;

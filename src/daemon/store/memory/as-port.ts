@@ -6,8 +6,8 @@ export type Steps<Port> = {
 };
 
 /**
- * Makes a port of steps. What they are given and return is copied, so that nobody outside holds a part of the state.
- * @param begin called before each step; throws if there must be none.
+ * Makes a port out of steps. Arguments and results are copied, so that no caller holds a part of the state.
+ * @param begin called before each step; throws if no step is allowed.
  */
 export function asPort<Port extends object>(steps: Steps<Port>, begin: () => void): Port {
   const methods = Object.entries<(...given: unknown[]) => unknown>(steps as never);
@@ -21,7 +21,7 @@ export function asPort<Port extends object>(steps: Steps<Port>, begin: () => voi
   return Object.fromEntries(port) as Port;
 }
 
-/** Several times faster than `structuredClone`, which copies what is no plain data. */
+/** Several times faster than `structuredClone`, which also copies objects other than plain data. */
 function copyOf(value: unknown): unknown {
   if (typeof value === 'function') throw new TypeError('A port of the store takes and returns data only.');
   if (typeof value !== 'object' || value === null) return value;

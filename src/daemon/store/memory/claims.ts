@@ -2,7 +2,7 @@ import { type Clock, randomSuffix } from '../../clock.ts';
 import { CLAIM_MS } from '../claims.ts';
 import type { StoredClaim } from './state.ts';
 
-/** The claims of one kind, by the name of what is claimed. */
+/** The claims of one kind, by the name of the claimed thing. */
 export class Claims {
   readonly #stored: Map<string, StoredClaim>;
   readonly #clock: Clock;
@@ -17,7 +17,7 @@ export class Claims {
     const claim = this.#stored.get(name);
     if (!claim) return false;
     const now = this.#clock.now();
-    // If the clock was set back, the claim would be valid for longer than any is.
+    // If the clock was set back, the claim must not be valid for longer than CLAIM_MS.
     claim.expires_at = Math.min(claim.expires_at, now + CLAIM_MS);
     return claim.expires_at > now;
   }
@@ -30,7 +30,7 @@ export class Claims {
     return owner;
   }
 
-  /** Whether this owner has the claim, valid or not: then nobody has taken it over. */
+  /** Whether this owner still has the claim, valid or expired: nobody has taken it over. */
   isHeld(name: string, owner: string): boolean {
     return this.#stored.get(name)?.owner === owner;
   }
@@ -45,7 +45,7 @@ export class Claims {
     if (this.isHeld(name, owner)) this.end(name);
   }
 
-  /** Ends the claim, whoever has it. */
+  /** Ends the claim, regardless of its owner. */
   end(name: string): void {
     this.#stored.delete(name);
   }

@@ -8,7 +8,7 @@ import { createSession, expectFreeIds, expectTag, findSession } from './sessions
 import { appendEvents, expectNext } from './streams.ts';
 import { keepTrace } from './traces.ts';
 
-/** `Store.commitTurn`. Everything that can refuse the turn comes first, so that all of it is stored or nothing. */
+/** `Store.commitTurn`. All checks that can refuse the turn come first, so that everything is stored or nothing. */
 export function commitTurn(context: MemoryContext, claim: SessionClaim, changes: TurnChanges): CommitOutcome {
   const { session, turn, trace, reply, failed, answer, pending, events } = changes;
   if (!areHeld(context, claim, changes)) return 'lost';

@@ -14,7 +14,7 @@ export interface MemoryBounds {
   memoriesMax: number;
 }
 
-/** What each step works on. */
+/** The data that each step works on. */
 export interface MemoryContext {
   readonly state: MemoryState;
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import type { MemoryContext } from './context.ts';
 /** How long an expired claim is remembered: until then its owner can still renew it. */
 const CLAIM_MEMORY_MS = 240 * CLAIM_MS;
 
-/** Deletes everything that has expired or is too much, so that nothing needs to be swept. */
+/** Deletes everything that has expired or exceeds a limit, so that no sweeper is needed. */
 export function dropExpired({ state, clock, bounds }: MemoryContext): void {
   const now = clock.now();
   const isOver = ({ expires_at }: { expires_at: number | null }) => expires_at !== null && expires_at <= now;
@@ -15,7 +15,7 @@ export function dropExpired({ state, clock, bounds }: MemoryContext): void {
   const { limits, budgets, guard_users, seen, answers, links, streams } = state;
   for (const map of [limits, budgets, guard_users, seen, answers, links, streams])
     drop(map as Map<string, { expires_at: number | null }>, isOver);
-  // The others end with `reap`, which counts the interruption or ends the stream.
+  // Other claims end with `reap`, which counts the interruption or ends the stream.
   for (const claims of [state.claims.sessions, state.claims.keys])
     drop(claims, ({ expires_at }) => expires_at <= now - CLAIM_MEMORY_MS);
   for (const [key, known] of state.fingerprints)

@@ -59,7 +59,7 @@ export function guardSteps(context: MemoryContext): Steps<GuardStore> {
   };
 }
 
-/** Judges a message, and stores the verdict with everything that it changes. */
+/** Judges a message, and stores the verdict together with all changes. */
 export function checkMessage(
   context: MemoryContext,
   message: GuardedMessage,
@@ -83,7 +83,8 @@ export function checkMessage(
     state.guard_users.set(user.key, { state: after.user, expires_at });
   }
   if (after.turns !== null && after.turns !== before.turns) {
-    // A session and its count end together: a new count with the session, else with the one that ends first.
+    // A session and its count end together. A new count ends with the session; otherwise the earlier end applies to
+    // both.
     const session = findSession(context, tag)?.session;
     const first = Math.min(after.turns.ends_at, session?.expires_at ?? after.turns.ends_at);
     const ends_at = before.turns === null ? (session?.expires_at ?? first) : first;

@@ -1,7 +1,7 @@
 import type { Action, NewPendingAction } from '../actions.ts';
 import type { MemoryContext } from './context.ts';
 
-/** Stores an action that the committed turn asks for. */
+/** Stores an action that the committed turn asks the person to confirm. */
 export function addPending(context: MemoryContext, added: NewPendingAction): void {
   const { asked_by, answer_ms, unasked_ms, ...action } = added;
   const { session_tag, principal } = action;
@@ -21,7 +21,7 @@ export function addPending(context: MemoryContext, added: NewPendingAction): voi
   });
 }
 
-/** The reply of this message of the inbox was sent, and with it the question that it ends with, if there is one. */
+/** The reply of this message of the inbox was sent, including the question at its end, if there is one. */
 export function noteAsked(context: MemoryContext, message_id: string): void {
   const now = context.clock.now();
   for (const { action, asked_by, answer_ms } of context.state.actions.values())
@@ -40,7 +40,7 @@ export function withdraw(
       Object.assign(action, { state: 'withdrawn', finished_at });
 }
 
-/** Whether it waits, and has not expired. */
+/** Whether the action is waiting and has not expired. */
 export function isPending({ clock }: MemoryContext, { state, expires_at }: Action): boolean {
   return state === 'pending' && (expires_at ?? 0) > clock.now();
 }

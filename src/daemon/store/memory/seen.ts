@@ -4,7 +4,7 @@ import type { SeenMessage } from './state.ts';
 
 export type SeenFacts = Pick<SeenMessage, 'verdict' | 'id'>;
 
-/** What became of a message of a platform. */
+/** The recorded outcome of a message of a platform. */
 export function seenMessage(
   { state, clock }: MemoryContext,
   platform: string,
@@ -14,7 +14,7 @@ export function seenMessage(
   return seen && seen.expires_at > clock.now() ? seen : { verdict: null, id: null };
 }
 
-/** The message is recognized for another `SEEN_MS`, with everything that became of it before. */
+/** Recognizes the message for another `SEEN_MS`, and keeps what was recorded before. */
 export function noteSeen(
   context: MemoryContext,
   platform: string,

@@ -37,27 +37,27 @@ export interface StoredTrace {
 
 export interface SeenMessage {
   verdict: GuardVerdict | null;
-  /** Its id in the inbox; null if it was judged and not stored. */
+  /** The id of the message in the inbox; null if it was judged but not stored. */
   id: string | null;
   expires_at: number;
 }
 
 export interface StoredMessage {
   message: InboxMessage;
-  /** How long its next attempt was put off. */
+  /** How long the next attempt was postponed. */
   wait_ms: number;
 }
 
 export interface StoredLink extends Link {
   person: NewLink['person'];
-  /** `findByAlias` finds it by its alias; no two links of one alias are. */
+  /** `findByAlias` finds the link by its alias. This is true for at most one link with the same alias. */
   is_found_by_alias: boolean;
 }
 
 export interface StoredStream {
   record: StreamRecord;
   events: StreamEvent[];
-  /** Null while it runs. */
+  /** Null while the stream is running. */
   expires_at: number | null;
 }
 
@@ -67,7 +67,7 @@ export interface StoredMemories {
   memories: Memory[];
 }
 
-/** An action, and what only a pending one has. */
+/** An action, and the properties that only a pending action has. */
 export interface StoredAction {
   action: Action;
   asked_by: string | null;
@@ -85,7 +85,7 @@ export interface MemoryState {
   readonly limits: Map<string, { hits: Hits; expires_at: number }>;
   readonly budgets: Map<string, { window: TokenWindow; expires_at: number }>;
   readonly guard_users: Map<string, { state: GuardUserState; expires_at: number }>;
-  /** By the tags of their sessions; of a stored session, `ends_at` is its end. */
+  /** By the tags of their sessions. If the session is stored, `ends_at` is its end. */
   readonly guard_turns: Map<string, SessionTurns>;
   /** Messages of platforms, by `seenKey`. */
   readonly seen: Map<string, SeenMessage>;
@@ -99,15 +99,15 @@ export interface MemoryState {
   readonly streams: Map<string, StoredStream>;
   /** Oldest first. */
   readonly audit: AuditLine[];
-  /** Ids of erased sessions and turns, and until when they count. */
+  /** Ids of erased sessions and turns, and until when each is remembered. */
   readonly erased: Map<string, number>;
-  /** Empty until the key is made. */
+  /** Empty until the key is generated. */
   readonly audit_key: Uint8Array[];
   readonly tool_digests: Map<string, ToolDigest>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
   /** The fingerprints of keys that have no answer: claimed, or released and known until `expires_at`. */
   readonly fingerprints: Map<string, { fingerprint: string; expires_at: number }>;
-  /** Tells the subscribers of all daemons of changes to streams. */
+  /** Notifies the subscribers of all daemons about changes to streams. */
   readonly changes: EventEmitter;
 }
 

@@ -49,10 +49,10 @@ export interface MemoryOptions extends Partial<MemoryBounds> {
 }
 
 /**
- * The reference store: the least code that is right, for tests and simulations. Each operation is one synchronous step
- * on the state, so it is atomic. Two stores that are opened on one state are two daemons on one store; nothing outlives
- * the process.
- * @param state `emptyState()`, or one that another store works on.
+ * The reference store for tests and simulations: the smallest correct implementation. Each operation is one synchronous
+ * step on the state, so it is atomic. Two stores that are opened on the same state act like two daemons on one store.
+ * Nothing outlives the process.
+ * @param state `emptyState()`, or the state of another store.
  */
 export function openMemoryStore(state: MemoryState, { clock, ...wanted }: MemoryOptions): Store {
   const context: MemoryContext = {
@@ -131,7 +131,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
   };
 }
 
-/** A closed daemon hears nothing more. */
+/** A closed daemon gets no more calls. */
 function subscriber({ changes }: MemoryState, closed: AbortSignal): StreamStore['subscribe'] {
   return (stream_id, listener) => {
     const hear: StreamListener = (...change) => {

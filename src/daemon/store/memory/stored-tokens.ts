@@ -66,7 +66,7 @@ export function replaceToken(context: MemoryContext, found: StoredToken, value: 
   return true;
 }
 
-/** The record that holds the token, or another one by now; undefined if it was deleted. */
+/** The record that held the token, which may hold a different one by now; undefined if it was deleted. */
 function holderOf(
   context: MemoryContext,
   found: Exclude<StoredToken, { kind: 'action' }>,

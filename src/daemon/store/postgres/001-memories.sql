@@ -1,10 +1,10 @@
--- Long-term memory: who memories are kept for, and the memories. A row of an owner is the lock of the owner's memories.
+-- Long-term memory: the owners of memories, and the memories. The row of an owner is the lock of the owner's memories.
 CREATE TABLE agentd_memory_owners (
   owner text PRIMARY KEY,
   alias text
 );
 
--- `terms` are the words of the text as the program makes them, not those of a configuration of this server.
+-- `terms` are the words of the text as split by agentd, not by a text search configuration of this server.
 CREATE TABLE agentd_memories (
   memory_id text PRIMARY KEY,
   owner text NOT NULL REFERENCES agentd_memory_owners ON DELETE CASCADE,
@@ -16,5 +16,5 @@ CREATE TABLE agentd_memories (
   used_at bigint NOT NULL
 );
 
--- Each search is within one owner, whose memories are few: no index over all words is needed.
+-- Each search covers one owner, who has few memories, so an index over all words is not needed.
 CREATE INDEX agentd_memories_by_owner ON agentd_memories (owner, used_at);

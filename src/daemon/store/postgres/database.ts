@@ -2,13 +2,13 @@ import { DatabaseError, Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { StoreUnavailable } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 
-/** Connections of one daemon at most. */
+/** Maximum number of connections of one daemon. */
 const CONNECTIONS_MAX = 5;
 /** How long a query waits for a connection, ms. */
 const CONNECT_MS = 2_000;
-/** How long a query may take, ms. The connection is closed after it. */
+/** How long a query may take, ms. After that, the connection is closed. */
 const QUERY_MS = 2_000;
-/** The same for the statements of a migration, which waits for that of another daemon. */
+/** The same for the statements of a migration, which waits for the migration of another daemon. */
 const MIGRATION_MS = 60_000;
 /** An unused connection is closed after this time, ms. */
 const IDLE_MS = 30_000;
@@ -16,12 +16,12 @@ const IDLE_MS = 30_000;
 /** SQLSTATE classes of defects of the program: data, constraints, syntax. Everything else is the environment. */
 const DEFECT = /^(?:22|23|42(?!501))/;
 
-/** What is done within one transaction. */
+/** The operations within a transaction. */
 export interface Transaction {
   query<Row extends QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** A Postgres database: a bounded pool of connections, each wait with an end. */
+/** A Postgres database: a pool of connections with a limited size, in which every wait has a time limit. */
 export class Database {
   /** Host and name of the database, for people. */
   readonly description: string;
@@ -41,7 +41,7 @@ export class Database {
       allowExitOnIdle: true,
       application_name: 'agentd',
     });
-    // An idle connection that the server closes: the next query opens another one.
+    // If the server closes an idle connection, the next query opens a new one.
     this.#pool.on('error', (err) => log.debug({ err }, 'an idle connection to Postgres was closed'));
   }
 
@@ -55,7 +55,7 @@ export class Database {
     }
   }
 
-  /** Runs the work in one transaction, which is undone if the work throws. @throws as `query`. */
+  /** Runs the work in one transaction, which is rolled back if the work throws. @throws as `query` does. */
   async transaction<T>(work: (transaction: Transaction) => Promise<T>, query_timeout = QUERY_MS): Promise<T> {
     let client: PoolClient | undefined;
     try {
@@ -72,7 +72,7 @@ export class Database {
       connection.release();
       return result;
     } catch (error) {
-      // The server undoes what a closed connection has begun.
+      // The server rolls back the transaction of a closed connection.
       client?.release(true);
       throw asStoreFailure(error);
     }

@@ -20,11 +20,11 @@ export interface PostgresOptions {
   url: string;
   clock: Clock;
   log: Pick<Log, 'debug'>;
-  /** Memories of one owner at most; `MEMORIES_MAX` if absent. */
+  /** Maximum number of memories of one owner; `MEMORIES_MAX` if absent. */
   max?: number;
 }
 
-/** Opens the memories in a Postgres database. Nothing is asked of it before the first use. */
+/** Opens the memories in a Postgres database. It does not connect before the first use. */
 export function openPostgresMemories({ url, clock, log, max = MEMORIES_MAX }: PostgresOptions): MemoryStore {
   return new PostgresMemories(new Database(url, log), clock, max);
 }
@@ -35,7 +35,7 @@ class PostgresMemories implements MemoryStore {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #max: number;
-  /** The schema is the current one. Null before the first use, and after an attempt that failed. */
+  /** Resolves when the schema is the current one. Null before the first use, and after a failed attempt. */
   #migrated: Promise<void> | null = null;
 
   constructor(database: Database, clock: Clock, max: number) {
@@ -165,7 +165,7 @@ class PostgresMemories implements MemoryStore {
     return this.#database.transaction(work);
   }
 
-  /** Before a read. Writes only if the owner's alias tells something new. */
+  /** Called before a read. Writes only if the owner's alias has changed. */
   async #settle(owner: MemoryOwner): Promise<void> {
     await this.#prepare();
     if (owner.alias === null) return;
@@ -198,7 +198,7 @@ async function claim({ key, alias }: MemoryOwner, { query }: Transaction): Promi
     await query('UPDATE agentd_memory_owners SET alias = $2 WHERE owner = $1', [key, alias]);
 }
 
-/** Quoted, although a term holds letters and digits alone. */
+/** Quotes the term, although it contains only letters and digits. */
 function queryOf({ term, prefix }: WantedTerm): string {
   return `'${term.replaceAll("'", "''").replaceAll('\\', '\\\\')}'${prefix ? ':*' : ''}`;
 }

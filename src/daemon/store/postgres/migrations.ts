@@ -3,12 +3,12 @@ import { StoreUnavailable } from '../../errors.ts';
 import { StoreTooNew } from '../failures.ts';
 import type { Database } from './database.ts';
 
-/** Of the advisory lock, as the server shows it: any fixed number. */
+/** The number of the advisory lock: any fixed number. */
 const LOCK = 7_243_001;
 
 /**
- * Brings the database to the schema of this version. One daemon at a time does so, the others wait for it; all of it
- * happens or nothing.
+ * Brings the database to the schema of this version. One daemon at a time migrates, and the others wait for it. Either
+ * all steps are applied or none.
  * @throws StoreTooNew if a later version has written the schema; StoreUnavailable if the database cannot be reached.
  */
 export async function migrate(database: Database): Promise<void> {
@@ -26,7 +26,7 @@ export async function migrate(database: Database): Promise<void> {
   });
 }
 
-/** `001-….sql`, `002-….sql`, … beside this file: version n is the n-th. They are only ever added to. */
+/** `001-….sql`, `002-….sql`, … beside this file: version n is the n-th. Add new files; never change existing ones. */
 function readSteps(): string[] {
   const here = new URL('.', import.meta.url);
   return readdirSync(here)

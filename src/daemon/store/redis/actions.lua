@@ -1,5 +1,5 @@
 -- include: pending
--- The journal. Indexes of actions by number: all, those of a turn, of a person, of a platform's user.
+-- The journal. Indexes of actions by number: of all actions, of a turn, of a person, and of a platform's user.
 
 local function action_index(kind, name)
   return key('actions-of-' .. kind, name, 'ids')
@@ -11,7 +11,7 @@ local function action_of(id)
   return call('HGETALL', action_key(id))
 end
 
--- Adds to an index, and takes away some of those whose records have expired.
+-- Adds to an index, and removes some entries whose records have expired.
 local function add_to_index(at, number, id)
   for _, oldest in ipairs(call('ZRANGE', at, 0, 4)) do
     if not alive(action_key(oldest)) then
@@ -22,7 +22,7 @@ local function add_to_index(at, number, id)
   call('PEXPIREAT', at, now + ACTIONS_RETENTION_MS)
 end
 
--- Stores the fields of a new action: those as they were given, then those of its state.
+-- Stores the fields of a new action: the given ones, and those of its state.
 local function store_action(id, given, state)
   local at = action_key(id)
   local number = call('INCR', key('actions', nil, 'number'))
@@ -43,7 +43,7 @@ local function store_action(id, given, state)
   end
 end
 
--- Stores an action that a committed turn asks for. It replaces one that waits for the same principal.
+-- Stores an action that a committed turn asks the person to confirm. It replaces one that waits for the same principal.
 local function add_pending(pending)
   for _, id in ipairs(call('SMEMBERS', pending_set('session', pending.given.session_tag))) do
     if call('HGET', action_key(id), 'principal') == pending.given.principal then
@@ -74,7 +74,7 @@ local function pending_in(session_tag)
   return found
 end
 
--- The actions of an index of a turn that never waited or do not wait any more.
+-- The actions in the index of a turn, without those that wait for confirmation.
 local function actions_of_turn(index)
   local found = {}
   for _, id in ipairs(call('ZRANGE', index, 0, -1)) do
@@ -85,7 +85,7 @@ local function actions_of_turn(index)
   return found
 end
 
--- True if it was sent and its outcome is not known.
+-- True if the call was sent, but its outcome is not known.
 local function action_uncertain(id)
   local state = call('HGET', action_key(id), 'state')
   return state == 'started' or state == 'unknown'

@@ -11,7 +11,7 @@ import type {
 import type { SessionClaim } from '../claims.ts';
 import type { RedisConnection, Reply } from './connection.ts';
 
-/** Actions that one step of a list looks at. */
+/** Number of actions that one step of a list examines. */
 const BITE = 500;
 
 export class RedisActions implements ActionStore {
@@ -117,13 +117,13 @@ export class RedisActions implements ActionStore {
   }
 }
 
-/** A pending action as the script of a commit takes it. */
+/** A pending action, in the form for the script of a commit. */
 export function storedPending({ asked_by, answer_ms, unasked_ms, principal, ...action }: NewPendingAction) {
   const given = { ...storedAction(action), principal, answer_ms, ...(asked_by !== null && { asked_by }) };
   return { id: action.action_id, unasked_ms, given };
 }
 
-/** The fields of a record: what scripts read, and the rest as JSON. */
+/** The fields of a record: separate fields for what scripts read, and the rest as JSON. */
 function storedAction(action: NewAction): Record<string, unknown> {
   const { turn_key, args, summary, session_tag, session_id, person, platform, user_id } = action;
   return {
@@ -146,7 +146,7 @@ function userName(platform: string, user_id: string): string {
 
 type Numbered = Action & { number: number };
 
-/** @param reply the time, then the fields and values of each. */
+/** @param reply the time, and then the fields and values of each action. */
 function actionsOf(reply: Reply): Numbered[] {
   const [now, ...records] = reply as [number, ...string[][]];
   return records.map((flat) => {
@@ -173,7 +173,7 @@ function actionsOf(reply: Reply): Numbered[] {
   });
 }
 
-/** In the order in which they were begun. @param reply as in `actionsOf`. */
+/** Actions in the order in which they were begun. @param reply as in `actionsOf`. */
 export function actionsIn(reply: Reply): Action[] {
   return actionsOf(reply).sort(byNumber).map(withoutNumber);
 }

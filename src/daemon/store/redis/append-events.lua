@@ -1,6 +1,6 @@
 -- include: streams
--- Adds events to a running stream under its claim. KEYS[1]: the stream. ARGV: id, owner, id of the first event (0: there
--- is none), name of the last one if it ends the stream, who need not be woken, the events.
+-- Adds events to a running stream under its claim. KEYS[1]: the stream. ARGV: id, owner, id of the first event (0 if
+-- there is none), name of the last one if it ends the stream, the process that need not be notified, the events.
 -- Returns `added`, `lost`, or `gap` if they do not follow its last event.
 local id, first = ARGV[3], tonumber(ARGV[5])
 if not stream_held(id, ARGV[4]) then

@@ -4,7 +4,7 @@ import { AUDIT_RETENTION_MS, type AuditLine, type AuditStore, type NewAuditLine 
 import type { RedisConnection } from './connection.ts';
 
 const KEY_BYTES = 32;
-/** Length of the id before a line: it keeps equal lines apart, in their order. */
+/** Length of the id before a line, which keeps identical lines separate and in order. */
 const ID_LENGTH = timeOrderedId(0).length;
 
 /** One sorted set of lines by their times, and the key of the HMAC. */

@@ -1,6 +1,6 @@
--- What every script begins with: the time, the names of keys, expiry.
--- ARGV[1]: the hash tag that all keys share, in a Cluster; empty elsewhere.
--- ARGV[2]: the time, ms since the epoch, in tests; empty elsewhere: the time of the server.
+-- The beginning of every script: the time, the names of keys, expiry. ARGV[1]: the hash tag that all keys share, in a
+-- Cluster; empty elsewhere. ARGV[2]: the time in tests, ms since the epoch; otherwise empty, and the time is that of
+-- the server.
 
 local call = redis.call
 local tag = ARGV[1]
@@ -12,7 +12,7 @@ else
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- As `KeyNames.key`. Without a name, the one record of its kind.
+-- As `KeyNames.key`. Without a name: the only record of its kind.
 local function key(kind, name, part)
   local whole = name and (kind .. ':' .. name) or kind
   if tag == '' then
@@ -21,7 +21,7 @@ local function key(kind, name, part)
   return 'agentd:{' .. tag .. '}:' .. whole .. ':' .. part
 end
 
--- Whether there is a key whose time has not passed.
+-- Whether a key exists and has not expired.
 local function alive(at)
   local ends = call('PEXPIRETIME', at)
   return ends == -1 or ends > now

@@ -1,6 +1,6 @@
 /**
- * Collects what is asked for while a batch is under way into the next one: callers do not contend with each other, and a
- * busy process asks the server once for many.
+ * Collects requests that arrive during a batch into the next batch, so that callers do not compete with each other, and
+ * a busy process sends one command for many requests.
  */
 export class Batch<Asked, Answer> {
   readonly #work: (asked: readonly Asked[]) => Promise<Answer[]>;
@@ -9,8 +9,8 @@ export class Batch<Asked, Answer> {
   #isWorking = false;
 
   /**
-   * @param max of one batch.
-   * @param work answers each, in their order.
+   * @param max the maximum size of a batch.
+   * @param work returns an answer for each request, in their order.
    */
   constructor(max: number, work: (asked: readonly Asked[]) => Promise<Answer[]>) {
     this.#max = max;

@@ -1,8 +1,8 @@
 -- include: claims sessions actions
--- Claims a session and reads what its turn begins with. KEYS[1]: the claim. ARGV: tag, owner, id that the message names,
--- key of the turn (empty: no earlier run of it can have done anything), how many turns at most.
--- Returns null while another claim is valid. Else the time, the fields of the session that was found or null, its last
--- turns oldest first, the fields of each action that waits, and those of each that belongs to the turn.
+-- Claims a session and reads what its turn begins with. KEYS[1]: the claim. ARGV: tag, owner, id that the message
+-- names, key of the turn (empty if there cannot have been an earlier run), maximum number of turns.
+-- Returns null while another claim is valid. Otherwise the time, the fields of the session or null, its last turns
+-- oldest first, the fields of each action that waits, and the fields of each action of the turn.
 local session_tag, turn = ARGV[3], ARGV[6]
 if claim_valid(KEYS[1]) then
   return false

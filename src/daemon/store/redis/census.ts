@@ -1,9 +1,9 @@
 import type { KeyCensus } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
 
-/** Keys that one step of `SCAN` looks at. */
+/** Number of keys that one step of `SCAN` examines. */
 const STEP = 1000;
-/** Steps for each node: a server that other programs fill as well is looked at in part. */
+/** Maximum number of steps for each node: if other programs also fill the server, only a part of it is examined. */
 const STEPS_MAX = 200;
 
 /** The parts of keys that end by themselves, by kind. Other keys are indexes, or end with the work that they belong to. */
@@ -22,7 +22,10 @@ const EXPIRING: Readonly<Record<string, readonly string[]>> = {
 
 const LINK = /^[^:{]+:jwt:/;
 
-/** Counts the keys of agentd by kind, and those that should expire and do not. Bounded work: it reads no values. */
+/**
+ * Counts the keys of agentd by kind, and those that should expire but do not. The work is bounded, and no values are
+ * read.
+ */
 export async function countKeys(redis: RedisConnection): Promise<KeyCensus> {
   const kinds = new Map<string, { keys: number; endless: number }>();
   const seen = new Set<string>();
@@ -50,7 +53,7 @@ export async function countKeys(redis: RedisConnection): Promise<KeyCensus> {
   return { kinds: new Map([...kinds].sort(([a], [b]) => (a < b ? -1 : 1))), isWhole };
 }
 
-/** Kind and part of a key; null: it is another program's. */
+/** Kind and part of a key; null if the key belongs to another program. */
 function kindOf(key: string, tag: string | null): { kind: string; part: string } | null {
   if (LINK.test(key)) return { kind: 'link', part: '' };
   const begins = tag === null ? 'agentd:{' : `agentd:{${tag}}:`;

@@ -1,6 +1,7 @@
 -- include: inbox
--- Changes messages that nobody works on and that are as they were read. KEYS[1]: the names of all messages. ARGV: for
--- each its id, state, `text_stored_at` and `sends` as read, and the changes as JSON. Returns how many were changed.
+-- Changes messages that are not claimed and have not changed since they were read. KEYS[1]: the names of all messages.
+-- ARGV: for each its id, state, `text_stored_at` and `sends` as read, and the changes as JSON. Returns how many were
+-- changed.
 local changed = 0
 for place = 3, #ARGV, 5 do
   local id = ARGV[place]

@@ -14,7 +14,8 @@ local function add_heads(heads, place, from, to, ...)
 end
 
 -- Claims queues whose first message is due, and begins an attempt with it. `wanted`: `kind`: `run`|`send`; `platforms`;
--- `which`: `fresh`|`interrupted`; `owners`: one for each queue that is claimed at most. Returns owner and fields of each.
+-- `which`: `fresh`|`interrupted`; `owners`: one for each queue that may be claimed. Returns owner and fields of each
+-- message.
 local function claim_messages(wanted)
   local kind, limit, heads = wanted.kind, #wanted.owners, {}
   local fresh, died = places_of(kind, wanted.platforms)
@@ -26,7 +27,7 @@ local function claim_messages(wanted)
     for _, place in ipairs(fresh) do
       local found, last = add_heads(heads, place, '-inf', now, 'LIMIT', 0, limit)
       if found == limit then
-        -- Others are due at the same time as the last one: the number decides.
+        -- Other queues may be due at the same time as the last one; among those, the number decides.
         for at = #heads - found + 1, #heads do
           if heads[at].due == tonumber(last) then
             heads[at].is_again = true
@@ -71,7 +72,7 @@ local function claim_messages(wanted)
   return claimed
 end
 
--- When the first unclaimed queue of a kind is due, and whether one waits that a process died on.
+-- When the first unclaimed queue of a kind is due, and whether an interrupted message waits.
 local function look_at_queues(kind, platforms)
   local fresh, died = places_of(kind, platforms)
   local first, interrupted = nil, false

@@ -1,8 +1,9 @@
--- Claims: a hash of `owner` and `until`. An expired one is remembered for an hour, so that its owner can still renew it.
+-- Claims: a hash of `owner` and `until`. An expired claim is remembered for an hour, so that its owner can still renew
+-- it.
 
 local CLAIM_MEMORY_MS = 3600000
 
--- Whether there is a claim that nobody may take over. If the clock was set back, it would be valid for longer than any is.
+-- Whether there is a claim that nobody may take over. If the clock was set back, it shortens the claim to CLAIM_MS.
 local function claim_valid(at)
   local ends = tonumber(call('HGET', at, 'until') or 0)
   if ends > now + CLAIM_MS then
@@ -12,7 +13,7 @@ local function claim_valid(at)
   return ends > now
 end
 
--- Whether this owner has the claim, valid or not: then nobody has taken it over.
+-- Whether this owner still has the claim, valid or expired: nobody has taken it over.
 local function claim_held(at, owner)
   return alive(at) and call('HGET', at, 'owner') == owner
 end

@@ -1,11 +1,11 @@
 -- include: claims sessions traces keys inbox streams actions
--- Stores everything that a turn changes, or nothing. KEYS[1]: the claim of the session. ARGV: tag, owner, who need not be
--- woken, JSON of the changes: `session` with its `tag`; `turn` and `ttl_ms`; `trace`: fields; `reply`: queue, id, owner,
--- text, question; `failed`: queue, id, owner, the state that its changes were made from, changes; `answer`: key, owner,
--- fingerprint, answer, ttl_ms; `pending`: id, fields, unasked_ms; `events`: id, owner, first, ending, list;
--- `ends_claim`.
+-- Stores everything that a turn changes, or nothing. KEYS[1]: the claim of the session. ARGV: tag, owner, the process
+-- that need not be notified, JSON of the changes: `session` with its `tag`; `turn` and `ttl_ms`; `trace`: fields;
+-- `reply`: queue, id, owner, text, question; `failed`: queue, id, owner, the state that its changes were made from,
+-- changes; `answer`: key, owner, fingerprint, answer, ttl_ms; `pending`: id, fields, unasked_ms; `events`: id, owner,
+-- first, ending, list; `ends_claim`.
 -- Returns `committed`, `session_ended`, `lost`; `mismatch`, `taken`, `gap` for a defect of the caller; or the fields of
--- the failed message if its state is another.
+-- the failed message if its state is different.
 local session_tag, owner, origin, changes = ARGV[3], ARGV[4], ARGV[5], cjson.decode(ARGV[6])
 local reply, failed, answer, events = changes.reply, changes.failed, changes.answer, changes.events
 

@@ -6,36 +6,36 @@ import { KeyNames } from './key-names.ts';
 import { readScripts, type Script } from './scripts.ts';
 import { hasWaitAof, type ServerFacts } from './server.ts';
 
-/** How long one command may take, ms; after that the store counts as out of reach. */
+/** How long a command may take, ms. After that, the store counts as out of reach. */
 const COMMAND_MS = 5000;
-/** How long a connection may take to be made, ms. */
+/** How long connecting may take, ms. */
 const CONNECT_MS = 5000;
 /** The longest pause between two attempts to connect, ms. */
 const RECONNECT_MAX_MS = 1000;
-/** Keys that one step of `SCAN` looks at. */
+/** Number of keys that one step of `SCAN` examines. */
 const SCAN_COUNT = 1000;
 
-/** What a script returns: text, numbers, lists, or null. */
+/** The result of a script: text, numbers, lists, or null. */
 export type Reply = string | number | null | Reply[];
 
 export interface ConnectionOptions {
-  /** Numbers that scripts use by these names. */
+  /** Numbers that scripts can use under these names. */
   constants: Readonly<Record<string, number>>;
-  /** The time of the store in tests; absent: the server's. */
+  /** The time of the store in tests. If absent, the server's time is used. */
   now?: () => number;
 }
 
-/** One connection to Redis, or to all nodes of a Cluster. It connects again by itself; meanwhile every call rejects. */
+/** One connection to Redis, or to all nodes of a Cluster. It reconnects by itself. Until then, every call rejects. */
 export class RedisConnection {
   readonly names: KeyNames;
   readonly client: Redis | Cluster;
   readonly #scripts: ReadonlyMap<string, Script>;
   readonly #now: (() => number) | undefined;
-  /** For people: hosts, without credentials. */
+  /** The hosts for people, without credentials. */
   readonly place: string;
   readonly #address: RedisAddress;
   #durability: Durability | null = null;
-  /** Scripts that resolve when what they wrote is durable. */
+  /** Scripts that resolve when their writes are durable. */
   #lasting: ReadonlySet<string> = new Set();
   #failure: string | null = null;
   #closed = false;
@@ -72,9 +72,9 @@ export class RedisConnection {
   }
 
   /**
-   * Runs a named script. It reaches the server once: a connection that breaks meanwhile rejects, and nobody knows whether
-   * the script ran.
-   * @param keys the first one says which node runs it.
+   * Runs a named script. The command is sent only once: if the connection breaks in the meantime, the call rejects, and
+   * it is not known whether the script ran.
+   * @param keys the first one decides which node runs the script.
    */
   run(name: string, keys: readonly string[], ...args: (string | number)[]): Promise<Reply> {
     const script = this.#scripts.get(name);
@@ -88,8 +88,8 @@ export class RedisConnection {
   }
 
   /**
-   * From now on, the journal is on disk when its scripts resolve, if the server can tell.
-   * @param isAlways the same holds for everything that is acknowledged, on disk and at a replica.
+   * From now on, scripts of the journal resolve when their writes are on disk, if the server can report this.
+   * @param isAlways the same is true of everything that is acknowledged, on disk and on a replica.
    */
   awaitDurability(server: ServerFacts, isAlways: boolean): void {
     if (!isAlways && !hasWaitAof(server)) return;
@@ -125,7 +125,7 @@ export class RedisConnection {
     return this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
   }
 
-  /** Loads the scripts that a server does not know yet: calls that are made together then run in their order. */
+  /** Loads the scripts that a server does not know yet, so that calls that are made together run in their order. */
   async #load(node: Redis): Promise<void> {
     const scripts = [...this.#scripts.values()];
     const known = (await node.script('EXISTS', ...scripts.map(({ sha }) => sha))) as number[];
@@ -142,7 +142,9 @@ export class RedisConnection {
     });
   }
 
-  /** The keys that a pattern matches, on all nodes, in bites; those that are written meanwhile may be missing. */
+  /**
+   * The keys that a pattern matches, on all nodes, in batches. Keys that are written in the meantime may be missing.
+   */
   async *scan(pattern: string): AsyncGenerator<string[]> {
     const seen = new Set<string>();
     for (const node of this.nodes) {
@@ -170,7 +172,7 @@ export class RedisConnection {
   }
 }
 
-/** How a client for subscriptions differs. */
+/** Options in which a client for subscriptions differs. */
 interface Differing {
   enableOfflineQueue: boolean;
   lazyConnect: boolean;
@@ -182,7 +184,7 @@ function clientOf(address: RedisAddress, differing?: Differing): Redis | Cluster
     lazyConnect: true,
     connectTimeout: CONNECT_MS,
     commandTimeout: COMMAND_MS,
-    // A script that may have run is never sent again, and nothing waits for a server that is away.
+    // A script that may have run is never sent again, and nothing waits for an unreachable server.
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
@@ -199,7 +201,7 @@ function clientOf(address: RedisAddress, differing?: Differing): Redis | Cluster
         retryStrategy,
         sentinelRetryStrategy: retryStrategy,
         failoverDetector: true,
-        // A master that became a replica refuses writes: look for the new one.
+        // If a master has become a replica, it refuses writes: reconnect to find the new master.
         reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
       });
     case 'cluster':
@@ -229,7 +231,7 @@ function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
-/** An answer of the server that says that a script is wrong. */
+/** An error from the server that means that a script has a defect. */
 const DEFECT = /^(?:ERR|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
 
 function asStoreFailure(error: unknown): unknown {

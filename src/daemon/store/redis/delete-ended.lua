@@ -1,4 +1,4 @@
 -- include: inbox
--- Deletes some messages that ended long ago. KEYS[1]: the index of ended ones. Returns how many are left to delete.
+-- Deletes some messages that ended long ago. KEYS[1]: the index of ended messages. Returns how many are left to delete.
 delete_ended()
 return call('ZCOUNT', KEYS[1], '-inf', now)

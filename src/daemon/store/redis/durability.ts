@@ -2,7 +2,10 @@ import { Cluster, type Redis } from 'ioredis';
 import { Batch } from './batch.ts';
 import { hasWaitAof, type ServerFacts } from './server.ts';
 
-/** Scripts whose writes are acknowledged to somebody: with REDIS_DURABILITY=always they are waited for. */
+/**
+ * Scripts whose writes lead to an acknowledgment. With REDIS_DURABILITY=always, they wait until their writes are
+ * durable.
+ */
 export const MUST_LAST: ReadonlySet<string> = new Set([
   ...['save-session', 'end-session', 'commit-turn', 'enqueue', 'write-guard', 'settle-message'],
   ...[
@@ -24,20 +27,22 @@ export const MUST_LAST: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** Scripts of the journal of actions: they are on disk before a write is sent, if the server can tell. */
+/**
+ * Scripts of the journal of actions. Their changes are on disk before a write is sent, if the server can report this.
+ */
 export const JOURNAL: ReadonlySet<string> = new Set(['start-action', 'restart-action', 'settle-action']);
 
 /** How long a replica or the disk may take, ms. */
 const WAIT_MS = 2000;
-/** Writes that wait together. */
+/** Maximum number of writes that wait together. */
 const BATCH_MAX = 10_000;
 
 export interface Durability {
-  /** Resolves when what this connection has written is durable; rejects if it was not in time. */
+  /** Resolves when everything that this connection has written is durable. Rejects if that takes too long. */
   written(): Promise<void>;
 }
 
-/** Null if the server can say nothing of it: it is durable by `appendfsync always`, or not at all. */
+/** Null if the server cannot report durability: writes are durable because of `appendfsync always`, or not at all. */
 export function durabilityOf(client: Redis | Cluster, server: ServerFacts): Durability | null {
   const replicas = client instanceof Cluster || server.replicas > 0 ? 1 : 0;
   const local = hasWaitAof(server) ? 1 : 0;
@@ -53,7 +58,7 @@ export function durabilityOf(client: Redis | Cluster, server: ServerFacts): Dura
         `a write was not durable within ${WAIT_MS} ms (on disk ${onDisk}, at replicas ${atReplicas})`,
       );
   };
-  // Writes of one moment wait together: the connection is held up once for all of them.
+  // Writes at the same moment wait together, so that the connection is held up only once for all of them.
   const batch = new Batch<null, void>(BATCH_MAX, async (writes) => {
     const nodes = client instanceof Cluster ? client.nodes('master') : [client];
     await Promise.all(nodes.map(waitOn));

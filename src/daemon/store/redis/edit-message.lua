@@ -1,5 +1,6 @@
 -- include: inbox
--- Replaces the text of a message that no attempt has begun for. KEYS[1]: what is known of its message id. ARGV: the text. Returns 1, or 0 if there is none.
+-- Replaces the text of a message if no attempt at it has begun. KEYS[1]: the facts about its message id. ARGV: the
+-- text. Returns 1, or 0 if there is no such message.
 local id = alive(KEYS[1]) and call('HGET', KEYS[1], 'id')
 local queue = id and queue_of(id)
 if not queue then

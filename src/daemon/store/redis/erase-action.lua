@@ -1,5 +1,5 @@
 -- include: actions
--- Deletes an action with its places in all indexes, and what is left there of actions that have expired.
+-- Deletes an action from all indexes, and also the entries of expired actions in those indexes.
 -- KEYS[1]: the action. ARGV: id.
 local id = ARGV[3]
 local found = call('HMGET', KEYS[1], 'turn_key', 'person', 'user')

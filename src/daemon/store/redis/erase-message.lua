@@ -1,6 +1,6 @@
 -- include: inbox erased
--- Deletes a message, and the claim to it. KEYS[1]: the names of all messages. ARGV: id, the tag of the session in which it
--- runs and whose claim ends; empty: none. Returns 1.
+-- Deletes a message, and the claim to it. KEYS[1]: the names of all messages. ARGV: id, the tag of the session in which
+-- it runs, whose claim ends (empty if there is none). Returns 1.
 local queue = queue_of(ARGV[3])
 drop_unasked(ARGV[3])
 if queue then

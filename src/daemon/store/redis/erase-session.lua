@@ -1,5 +1,5 @@
 -- include: sessions erased
--- Deletes a session with everything that ends with it, and the claim of a run: what that run would store is refused.
+-- Deletes a session with everything that ends with it, and the claim of its run, so that the run can store nothing.
 -- KEYS[1]: the session. ARGV: tag, id.
 end_session(ARGV[3])
 note_erased(ARGV[3])

@@ -1,5 +1,5 @@
--- Writes a ring without some traces. A deleted entry of a stream stays in its block, in memory and on disk, so the others
--- are copied. KEYS[1]: the ring. ARGV: ids of entries.
+-- Rewrites a ring without some traces. A deleted entry of a Redis stream stays in its block in memory and on disk, so
+-- the other entries are copied. KEYS[1]: the ring. ARGV: ids of entries.
 local gone, copy = {}, key('traces', nil, 'copy')
 for place = 3, #ARGV do
   gone[ARGV[place]] = true

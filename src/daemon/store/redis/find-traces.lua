@@ -1,5 +1,6 @@
--- Traces that an id names, in a part of a ring. KEYS[1]: the ring. ARGV: id; the place to begin after, or empty; how many
--- entries to look at. Returns the place reached (empty: the end of the ring), then time and trace of each that was found.
+-- Traces that an id names, in a part of a ring. KEYS[1]: the ring. ARGV: id; the place to begin after, or empty; how
+-- many entries to examine. Returns the place reached (empty: the end of the ring), then time and trace of each that was
+-- found.
 local id, after, count = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local entries = call('XRANGE', KEYS[1], after == '' and '-' or '(' .. after, '+', 'COUNT', count)
 local found = { #entries == count and entries[count][1] or '' }

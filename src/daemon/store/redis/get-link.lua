@@ -1,6 +1,6 @@
 -- include: links
--- KEYS[1]: the link; KEYS[2]: what is known besides. Returns null, or value, end, alias, person of the alias, and whether
--- its person was told that it has expired.
+-- KEYS[1]: the link; KEYS[2]: other facts about it. Returns null, or value, end, alias, person of the alias, and
+-- whether its person was notified that it has expired.
 if not value then
   return false
 end

@@ -10,31 +10,31 @@ import { seenName, storedMessage } from './inbox-message.ts';
 import { traceFields } from './traces.ts';
 import { untilWritten } from './until-written.ts';
 
-/** Deliveries that one batch judges. */
+/** Maximum number of deliveries that a batch judges. */
 const BATCH_MAX = 50;
 
 /** Messages that the guard judges together. */
 export interface Delivery {
   guarded: readonly GuardedMessage[];
   limits: GuardLimits;
-  /** What follows from the verdicts is stored with them; null: the verdicts alone. */
+  /** The consequences of the verdicts are stored with them. Null: only the verdicts are stored. */
   follow: readonly Arrival[] | null;
 }
 
-/** Everything that verdicts depend on as it was read, and as it is after them. */
+/** Everything that verdicts depend on, as it was read and as it is after the verdicts. */
 interface Read {
   now: number;
   users: Map<string, { read: string; state: GuardUserState | null; expires_at: number; isChanged: boolean }>;
   counts: Map<string, { read: string; count: SessionTurns | null; isChanged: boolean }>;
-  /** By tag: when the session ends; null: there is none. */
+  /** By tag: when the session ends; null if there is no session. */
   sessions: Map<string, { read: string; ends_at: number | null }>;
   /** By the name of the message. */
   verdicts: Map<string, { verdict: GuardVerdict; isNew: boolean }>;
 }
 
 /**
- * Where the loop guard judges: the state is read, `judge` computes, and everything is written by one script that compares
- * what was read. What arrives meanwhile is judged together.
+ * Runs the loop guard: reads the state, calls `judge`, and writes everything with one script that compares what was
+ * read. Messages that arrive in the meantime are judged together.
  */
 export class GuardDesk {
   readonly #redis: RedisConnection;
@@ -51,7 +51,7 @@ export class GuardDesk {
     return this.#batch.ask(delivery);
   }
 
-  /** Null if something was changed meanwhile: nothing is written. */
+  /** Null if something was changed in the meantime: nothing is written. */
   async #judge(deliveries: readonly Delivery[]): Promise<Screened[] | null> {
     const read = await this.#read(deliveries.flatMap(({ guarded }) => guarded));
     const verdicts = deliveries.map(({ guarded, limits }) =>
@@ -77,7 +77,10 @@ export class GuardDesk {
     }));
   }
 
-  /** Null if something was changed meanwhile. Else what became of each delivery; null for one that does not fit. */
+  /**
+   * Null if something was changed in the meantime. Otherwise the outcome for each delivery; null for a delivery that
+   * does not fit into the inbox.
+   */
   async #write(changes: object): Promise<Reply[] | null> {
     const key = this.#redis.names.key('inbox', null, 'all');
     const outcomes = await this.#redis.run('write-guard', [key], JSON.stringify(changes));
@@ -121,7 +124,7 @@ export class GuardDesk {
   }
 }
 
-/** The verdict on one message; what it changes is in `read` for those that follow. */
+/** The verdict on one message. Its changes are made in `read`, for the messages that follow. */
 function judgeOne(read: Read, message: GuardedMessage, limits: GuardLimits): GuardVerdict {
   const { user, session_id: tag, message_id } = message;
   const name = message_id === null ? null : seenName(user.platform, message_id);
@@ -142,7 +145,8 @@ function judgeOne(read: Read, message: GuardedMessage, limits: GuardLimits): Gua
     windows.isChanged = true;
   }
   if (after.turns !== null && after.turns !== before.turns) {
-    // A session and its count end together: a new count with the session, else with the one that ends first.
+    // A session and its count end together. A new count ends with the session; otherwise the earlier end applies to
+    // both.
     const first = Math.min(after.turns.ends_at, session.ends_at ?? after.turns.ends_at);
     const ends_at = before.turns === null ? (session.ends_at ?? first) : first;
     if (session.ends_at !== null) session.ends_at = ends_at;
@@ -176,7 +180,7 @@ function isNothing(changes: Record<string, unknown[]>): boolean {
   return Object.values(rest).every((list) => list.length === 0) && deliveries.flat().length === 0;
 }
 
-/** What became of each message or notice, by the index of the arrivals. */
+/** The outcome for each message or notice, by the index of the arrivals. */
 function outcomesOf(
   stored: Reply | undefined,
   followed: readonly { message: NewInboxMessage | null }[],

@@ -1,12 +1,12 @@
 import type { AttemptOutcome, InboxMessage, NewInboxMessage } from '../inbox.ts';
 import { type InboxChange, settled } from '../settled.ts';
 
-/** What was noted of a platform's message, by this name. */
+/** The name under which the facts about a platform's message are stored. */
 export function seenName(platform: string, message_id: string): string {
   return `${platform}:${message_id}`;
 }
 
-/** A new message as scripts take it. */
+/** A new message, in the form for scripts. */
 export function storedMessage({ reply, ...message }: NewInboxMessage) {
   const { id, queue, platform, message_id, request_id, session_id } = message;
   return {
@@ -47,8 +47,8 @@ export function messageOf(flat: readonly string[]): InboxMessage {
 const TIMES: readonly string[] = ['next_attempt_at', 'text_stored_at', 'first_run_at', 'ended_at'];
 
 /**
- * What `settled` changes of a message, as scripts take it. It is asked with the time 0, so that a time which it sets says
- * how long after now, and the script adds its own.
+ * The changes that `settled` makes to a message, in the form for scripts. It is called with the time 0, so the times
+ * that it returns are relative, and the script adds the current time.
  */
 export function changesOf(message: InboxMessage, outcome: AttemptOutcome): string {
   const changes = {
@@ -56,7 +56,7 @@ export function changesOf(message: InboxMessage, outcome: AttemptOutcome): strin
     times: {} as Record<string, unknown>,
     del: [] as string[],
   };
-  // What was sent may have been noted since the message was read: it is written only if the outcome sets it.
+  // The number of sent parts may have changed since the message was read, so it is written only if the outcome sets it.
   const before = { ...message, parts_sent: -1 };
   const after = settled(before, outcome, 0);
   for (const field of Object.keys(after) as (keyof InboxChange)[]) {
@@ -68,7 +68,7 @@ export function changesOf(message: InboxMessage, outcome: AttemptOutcome): strin
   return JSON.stringify(changes);
 }
 
-/** A message once its reply is stored and the first attempt to send it has begun. */
+/** A message after its reply was stored and the first attempt to send it has begun. */
 export function withReply(message: InboxMessage, reply: string): InboxMessage {
   return { ...message, reply, state: 'replied', sends: 1, failure: null, interrupted: 0 };
 }

@@ -1,8 +1,9 @@
 -- include: pending
--- The inbox. A message is a hash in the slot of its queue; the queue is a sorted set of its open messages by number, and
--- `working` is the claim to one of them. The index of all queues: by kind of attempt and platform, when their first
--- message is due (`due:…`; `died:…` for those that a process died on), and which are claimed until when. The index of
--- all messages: their numbers and names, the texts that are to be sent, the ended ones by when they are deleted.
+-- The inbox. A message is a hash in the slot of its queue; the queue is a sorted set of its open messages by number,
+-- and `working` is the claim to one of them. The index of all queues: by kind of attempt and platform, when their first
+-- message is due (`due:…`, or `died:…` if it was interrupted by the death of a process), and until when claimed queues
+-- are claimed. The index of all messages: their numbers and names, the texts to send, and when ended messages are
+-- deleted.
 
 local function inbox(part)
   return key('inbox', nil, part)
@@ -16,7 +17,7 @@ local function working_key(queue)
   return key('session', queue, 'working')
 end
 
--- The queue of a message; nil if there is no such message (any more).
+-- The queue of a message; nil if there is no such message, or none any more.
 local function queue_of(id)
   local names = call('HGET', inbox('names'), id)
   if not names then
@@ -26,7 +27,7 @@ local function queue_of(id)
   return alive(message_key(queue, id)) and queue or nil
 end
 
--- A message as the caller reads it: fields and values.
+-- A message in the form for the caller: fields and values.
 local function message_of(queue, id)
   return call('HGETALL', message_key(queue, id))
 end
@@ -36,7 +37,7 @@ local function message_held(queue, id, owner)
   return claim[1] == owner and claim[2] == id
 end
 
--- Puts a queue into its place in the index: by its claim, else by its first message.
+-- Puts a queue into its place in the index: by its claim, or else by its first message.
 local function index_queue(queue)
   local before = call('HGET', inbox('places'), queue)
   local place, score
@@ -106,7 +107,7 @@ local function delete_message(queue, id)
   index_queue(queue)
 end
 
--- Deletes ended messages whose time has passed, and the oldest failed ones if they are too many; a bite at a time.
+-- Deletes ended messages whose time has passed, and the oldest failed ones if there are too many, in batches.
 local function delete_ended()
   local over = call('ZRANGEBYSCORE', inbox('ended'), '-inf', now, 'LIMIT', 0, 100)
   local many = call('ZCARD', inbox('failed')) - FAILED_MAX
@@ -152,7 +153,7 @@ local function file_message(queue, id)
   index_queue(queue)
 end
 
--- Changes members of a message. `set`: their values; `times`: how long after now; `del`: those that become null.
+-- Changes members of a message. `set`: new values; `times`: times relative to now; `del`: members that become null.
 local function change_message(queue, id, changes)
   local at = message_key(queue, id)
   for field, value in pairs(changes.set) do
@@ -189,7 +190,7 @@ local function store_reply(queue, id, reply, question)
   file_message(queue, id)
 end
 
--- Makes a failed message begin anew, or one that waits due now. Returns whether it did.
+-- Restarts a failed message, or makes a waiting one due now. Returns whether it did so.
 local function retry_message(queue, id)
   local at = message_key(queue, id)
   local state = call('HGET', at, 'state')
@@ -216,7 +217,7 @@ local function seen_key(name)
   return key('seen', name, 'facts')
 end
 
--- What was noted of a message of a platform; it is recognized for another SEEN_MS.
+-- Records a fact about a message of a platform, which is recognized for another SEEN_MS.
 local function note_seen(name, field, value)
   local at = seen_key(name)
   if not alive(at) then
@@ -230,7 +231,7 @@ local function was_enqueued(name)
   return alive(seen_key(name)) and call('HEXISTS', seen_key(name), 'id') == 1
 end
 
--- Stores a delivery, all of it or nothing. Returns `kept` or `repeated` for each message, or false if it does not fit.
+-- Stores a complete delivery or nothing. Returns `kept` or `repeated` for each message, or false if it does not fit.
 local function enqueue(messages)
   local outcomes, fresh, names = {}, {}, {}
   for place, message in ipairs(messages) do
@@ -274,7 +275,7 @@ local function enqueue(messages)
   return outcomes
 end
 
--- No message waits longer than it was put off: if the clock was set back, those that seem to are due now.
+-- No message waits longer than it was postponed: messages that would, because the clock was set back, are due now.
 local function keep_due(place)
   for _, queue in ipairs(call('ZRANGEBYSCORE', place, '(' .. now, '+inf')) do
     local first = call('ZRANGE', key('session', queue, 'inbox'), 0, 0)[1]
@@ -285,7 +286,7 @@ local function keep_due(place)
   end
 end
 
--- The places of unclaimed queues of platforms, first those that no process died on.
+-- The places of unclaimed queues of platforms. Those of messages that were not interrupted come first.
 local function places_of(kind, platforms)
   local fresh, died = {}, {}
   for _, platform in ipairs(platforms) do

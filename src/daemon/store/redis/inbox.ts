@@ -20,9 +20,9 @@ import { changesOf, messageOf, seenName, storedMessage, withReply } from './inbo
 import { outagesKey, outagesOf } from './outages.ts';
 import { SameTick } from './same-tick.ts';
 
-/** Messages that one step of a search or list looks at. */
+/** Number of messages that one step of a search or list examines. */
 const BITE = 500;
-/** Claims that one step ends. */
+/** Maximum number of claims that one step ends. */
 const REAP_BITE = 500;
 
 interface Lane {
@@ -32,7 +32,7 @@ interface Lane {
 
 interface WantedClaims extends Lane {
   which: 'fresh' | 'interrupted';
-  /** One for each queue that is claimed at most. */
+  /** One for each queue that may be claimed. */
   owners: readonly string[];
 }
 
@@ -41,9 +41,9 @@ type NextDue = [due: number | null, interrupted: number];
 export class RedisInbox implements InboxStore {
   readonly #redis: RedisConnection;
   readonly #desk: GuardDesk;
-  /** Messages as they are since their reply was stored, by their claims. */
+  /** Messages with their stored reply, by their claims. */
   readonly #replied = new WeakMap<InboxClaim, InboxMessage>();
-  /** The worker asks for runs and sends at once: one command answers both. */
+  /** The worker asks for runs and sends at the same time, so one command answers both. */
   readonly #claims = new SameTick<WantedClaims, InboxClaim[]>((asked) => this.#claim(asked));
   readonly #looks = new SameTick<Lane, NextDue>((asked) => this.#look(asked));
 
@@ -98,7 +98,7 @@ export class RedisInbox implements InboxStore {
     return (await this.#redis.run('renew-message', [key], message.queue, message.id, owner)) === 1;
   }
 
-  /** The reply of a claimed message was stored: what `settle` begins from. */
+  /** The reply of a claimed message was stored: `settle` needs the new state. */
   noteReply(claim: InboxClaim, reply: string): void {
     this.#replied.set(claim, withReply(claim.message, reply));
   }
@@ -140,7 +140,7 @@ export class RedisInbox implements InboxStore {
       const changed =
         messages.length === 0 ? 0 : ((await this.#run('change-unclaimed', 'names', ...changes)) as number);
       expired += changed;
-      // Those that somebody is sending stay in their places.
+      // Texts that are being sent now stay in their places.
       passed += looked - changed;
       if (looked < BITE) return expired;
     }
@@ -254,7 +254,7 @@ export class RedisInbox implements InboxStore {
   }
 }
 
-/** An owner for each queue that is claimed at most. */
+/** An owner for each queue that may be claimed. */
 function ownersFor(room: number): string[] {
   return Array.from({ length: Math.max(0, room) }, randomSuffix);
 }

@@ -1,6 +1,6 @@
 -- include: sessions
 -- Stores the summary that was begun. KEYS[1]: the session. ARGV: its tag, token, field of the principal, JSON.
--- Returns 1, or 0 if it is over or the session has ended.
+-- Returns 1, or 0 if its time has passed or the session has ended.
 local at = summaries_key(ARGV[3])
 local found = call('HMGET', at, 'owner', 'until')
 if not session_lives(ARGV[3]) or found[1] ~= ARGV[4] or tonumber(found[2]) <= now then

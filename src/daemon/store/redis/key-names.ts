@@ -3,14 +3,14 @@
  * documented names. `base.lua` makes the same names.
  */
 export class KeyNames {
-  /** The hash tag that all keys share, so that a script may touch any of them: in a Cluster. Null elsewhere. */
+  /** In a Cluster, the hash tag that all keys share, so that a script may use any of them. Otherwise null. */
   readonly tag: string | null;
 
   constructor(tag: string | null) {
     this.tag = tag;
   }
 
-  /** @param name null: the one record of its kind. */
+  /** @param name null for the only record of its kind. */
   key(kind: string, name: string | null, part: string): string {
     const whole = name === null ? kind : `${kind}:${name}`;
     return this.tag === null ? `agentd:{${whole}}:${part}` : `agentd:{${this.tag}}:${whole}:${part}`;
@@ -29,7 +29,7 @@ export class KeyNames {
     return key.slice(begins.length, -ends.length);
   }
 
-  /** What is known of a link besides its value, in the slot of the link. */
+  /** The key for other facts about a link than its value, in the same slot. */
   besideLink(link_key: string): string {
     return `agentd:{${link_key}}:link`;
   }

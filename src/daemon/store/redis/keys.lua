@@ -1,5 +1,5 @@
--- Idempotency keys: a claim with the fingerprint of its request, and the answer. A claim that was released keeps the
--- fingerprint for a while.
+-- Idempotency keys: a claim with the fingerprint of its request, and the answer. A released claim keeps the fingerprint
+-- for some time.
 
 local KEY_MEMORY_MS = 3600000
 

@@ -6,7 +6,7 @@ import { Batch } from './batch.ts';
 import type { RedisConnection } from './connection.ts';
 import { untilWritten } from './until-written.ts';
 
-/** Hits that one batch counts. */
+/** Maximum number of hits that a batch counts. */
 const BATCH_MAX = 200;
 
 interface Hit {
@@ -14,7 +14,7 @@ interface Hit {
   limit: { max: number; window_ms: number };
 }
 
-/** Windows of hits as they are read and written: by their keys, each with its version. */
+/** Windows of hits as they are read and written, by their keys, each with its version. */
 interface Window {
   read: string;
   hits: Hits | null;
@@ -34,7 +34,7 @@ export class RedisLimits implements LimitStore {
     return this.#batch.ask({ key, limit });
   }
 
-  /** Null if another process counted meanwhile: nothing is written. */
+  /** Null if another process counted in the meantime: nothing is written. */
   async #count(hits: readonly Hit[]): Promise<WindowState[] | null> {
     const keys = [...new Set(hits.map(({ key }) => this.#redis.names.key('limit', key, 'hits')))];
     const [now, ...found] = (await this.#redis.run('read-versions', keys)) as [number, ...(string | null)[]];

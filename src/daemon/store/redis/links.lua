@@ -1,4 +1,4 @@
--- Links: a plain string, which other programs may write too, and beside it a hash in the same slot that ends with it.
+-- Links: a plain string, which other programs may write, too, and a hash in the same slot, which ends with it.
 
 local value = alive(KEYS[1]) and call('GET', KEYS[1])
 
@@ -6,7 +6,7 @@ local function forget_beside()
   call('DEL', KEYS[2])
 end
 
--- Until when the link lives; one without an expiry was written by another program.
+-- When the link ends. A link without an expiry was written by another program.
 local function link_ends()
   local ends = call('PEXPIRETIME', KEYS[1])
   return ends == -1 and now + LINK_MS or ends

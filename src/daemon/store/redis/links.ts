@@ -2,12 +2,12 @@ import type { Link, LinkAlias, LinkStore, NewLink } from '../links.ts';
 import type { RedisConnection, Reply } from './connection.ts';
 import { escapeGlob } from './key-names.ts';
 
-/** How long a link lives at most: until then an alias points to it. */
+/** Maximum lifetime of a link, ms. An alias points to it for that long. */
 const LINK_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * Links under the documented keys, as plain strings: other programs may write and read them. An alias is a pointer to the
- * key of its link; it counts if the link says so, too.
+ * Links under the documented keys, as plain strings: other programs may write and read them. An alias is a pointer to
+ * the key of its link; it counts only if the link also names the alias.
  */
 export class RedisLinks implements LinkStore {
   readonly #redis: RedisConnection;
@@ -44,7 +44,8 @@ export class RedisLinks implements LinkStore {
     const bind = async (write: 0 | 1) =>
       (await this.#run('bind-alias', key, token, alias, person, write)) === 1;
     if (!(await bind(0))) return false;
-    // The pointer first: if the process dies in between, the alias finds no link, never that of another person.
+    // Remove the pointer first: if the process dies in between, the alias finds no link, and never the link of another
+    // person.
     const before = await this.#point(alias, key, null);
     if (await bind(1)) return true;
     await this.#point(alias, typeof before === 'string' ? before : '', key);
@@ -76,13 +77,13 @@ export class RedisLinks implements LinkStore {
     return (await this.#run('replace-link-token', key, token, value)) === 1;
   }
 
-  /** The keys of links, in bites. */
+  /** The keys of links, in batches. */
   async *keys(platform?: string): AsyncGenerator<string[]> {
     const pattern = `${platform === undefined ? '*' : escapeGlob(platform)}:jwt:*`;
     for await (const keys of this.#redis.scan(pattern)) yield keys.filter((key) => /^[^:{]+:jwt:/.test(key));
   }
 
-  /** @param expected only if it points there; null: wherever it points. @returns where it pointed. */
+  /** @param expected the link that it must point to now; null for any. @returns the link that it pointed to. */
   #point(alias: string, key: string, expected: string | null): Promise<Reply> {
     const args = [key, LINK_MS, expected === null ? 0 : 1, expected ?? ''];
     return this.#redis.run('point-alias', [this.#pointer(alias)], ...args);

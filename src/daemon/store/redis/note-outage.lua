@@ -1,5 +1,5 @@
--- Begins an outage, or counts a probe of it that failed. KEYS[1]: the outages. ARGV: platform, reason, words, ms until the
--- next probe.
+-- Begins an outage, or counts a failed probe. KEYS[1]: the outages. ARGV: platform, reason, words, ms until the next
+-- probe.
 local found = call('HGET', KEYS[1], ARGV[3])
 local before = found and cjson.decode(found) or { since = now, probes = -1 }
 call('HSET', KEYS[1], ARGV[3], cjson.encode({ reason = ARGV[4], words = ARGV[5], since = before.since,

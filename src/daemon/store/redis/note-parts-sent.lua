@@ -1,6 +1,6 @@
 -- include: inbox
--- Raises how many parts of a text were sent. KEYS[1]: the names of all messages. ARGV: id, parts; 0 only reads.
--- Returns how many; 0 if there is no such message.
+-- Raises the number of sent parts of a text. KEYS[1]: the names of all messages. ARGV: id, parts; 0 only reads.
+-- Returns the number; 0 if there is no such message.
 local queue = queue_of(ARGV[3])
 if not queue then
   return 0

@@ -1,7 +1,7 @@
 -- include: inbox
--- Texts of a platform that were stored at a time or before and that nobody is sending. KEYS[1]: the texts of the
--- platform. ARGV: that time, how many to look at, from which place on. Returns how many were looked at, then the fields of
--- each.
+-- Texts for a platform that were stored at a time or earlier and are not being sent now. KEYS[1]: the texts for the
+-- platform. ARGV: that time, how many to examine, the place to begin at. Returns how many were examined, then the
+-- fields of each.
 local ids = call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[3], 'LIMIT', tonumber(ARGV[5]), tonumber(ARGV[4]))
 local found = { #ids }
 for _, id in ipairs(ids) do

@@ -1,5 +1,5 @@
--- Actions that wait to be confirmed. An action is a hash; those that wait are in the sets of their session, of their
--- platform's user, and of the message of the inbox whose reply asks.
+-- Actions that wait to be confirmed. An action is a hash. Waiting actions are in the sets of their session, of their
+-- platform's user, and of the message of the inbox whose reply asks the question.
 
 local function action_key(id)
   return key('action', id, 'record')
@@ -9,7 +9,7 @@ local function pending_set(kind, name)
   return key('pending-' .. kind, name, 'ids')
 end
 
--- Whether it waits, and has not expired.
+-- Whether the action is waiting and has not expired.
 local function action_waits(id)
   local at = action_key(id)
   local found = call('HMGET', at, 'state', 'expires_at')
@@ -42,7 +42,7 @@ local function withdraw_session(session_tag)
   end
 end
 
--- The reply of a message was sent, and with it the questions that it ends with.
+-- The reply of a message was sent, including the questions at its end.
 local function note_asked(message)
   for _, id in ipairs(call('SMEMBERS', pending_set('message', message))) do
     local at = action_key(id)
@@ -52,7 +52,7 @@ local function note_asked(message)
   end
 end
 
--- The reply of a message will not be sent: nobody can answer its questions.
+-- The reply of a message will not be sent, so nobody can answer its questions.
 local function drop_unasked(message)
   for _, id in ipairs(call('SMEMBERS', pending_set('message', message))) do
     if call('HEXISTS', action_key(id), 'asked_at') == 0 then

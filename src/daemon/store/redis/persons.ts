@@ -17,20 +17,20 @@ import { readHashes } from './read-hashes.ts';
 import { rewriteFiles } from './rewrite-files.ts';
 import { liveSessions, storedSession } from './sessions.ts';
 
-/** More records of a kind than a store holds. */
+/** A limit that is higher than the number of records of any kind. */
 const ALL = 1_000_000_000;
-/** Entries of a ring that are read at once. */
+/** Number of entries of a ring that are read at once. */
 const BITE = 500;
-/** How often a session that others change meanwhile is looked at again. */
+/** How often erasing turns of a session is tried if others change the session at the same time. */
 const TRIES = 10;
 
 const STATES: readonly InboxState[] = ['waiting', 'running', 'replied', 'done', 'failed'];
 const RINGS = ['kept', 'refused'] as const;
 
-/** A session of theirs, as it is stored. */
+/** A session of the person or user, as it is stored. */
 interface FoundSession extends PersonSession {
   doc: string;
-  /** Their turns, as they are stored. */
+  /** The turns of the person or user, as they are stored. */
   stored: string[];
 }
 
@@ -40,11 +40,11 @@ interface Found {
   links: Link[];
   actions: Action[];
   inbox: InboxMessage[];
-  /** Ids of entries, by their ring. */
+  /** Ids of traces, by their ring. */
   traces: Record<(typeof RINGS)[number], string[]>;
   /** Ids of streams. */
   streams: string[];
-  /** Keys that are deleted as they are. */
+  /** Keys to delete without a script. */
   keys: string[];
   records: PersonRecords;
 }
@@ -56,8 +56,8 @@ export interface PersonParts {
 }
 
 /**
- * Finds and deletes what is stored of a person. It reads the whole key space in bites: an administrator asks for it,
- * rarely, and no record needs an index for it.
+ * Finds and deletes what is stored about a person. It reads the whole key space in batches. Administrators rarely need
+ * this, so no record has an index for it.
  */
 export class RedisPersons implements PersonStore {
   readonly #redis: RedisConnection;
@@ -134,7 +134,7 @@ export class RedisPersons implements PersonStore {
     return { match, sessions, links, actions, inbox, traces, streams, keys, records };
   }
 
-  /** Newest activity first. */
+  /** The sessions, the most recently active first. */
   async #sessions(match: PersonMatch): Promise<FoundSession[]> {
     const found: FoundSession[] = [];
     for await (const some of liveSessions(this.#redis))
@@ -159,7 +159,7 @@ export class RedisPersons implements PersonStore {
     return { ...found, doc, stored };
   }
 
-  /** Newest first; also those that wait to be confirmed. */
+  /** The actions, newest first, including those that wait to be confirmed. */
   async #actions(match: PersonMatch): Promise<Action[]> {
     const { names } = this.#redis;
     const found: Action[] = [];
@@ -173,7 +173,7 @@ export class RedisPersons implements PersonStore {
     return found.sort((a, b) => b.created_at - a.created_at || (a.action_id < b.action_id ? -1 : 1));
   }
 
-  /** Sessions before the rest: from then on a run that is under way can add nothing to them. */
+  /** Erases sessions before the rest: after that, a run that is under way cannot add anything to them. */
   async #eraseSessions({ sessions, match }: Found): Promise<void> {
     for (const found of sessions) {
       const tag = tagOf(found.session);
@@ -198,7 +198,7 @@ export class RedisPersons implements PersonStore {
     const gone = new Set(links.map(({ key }) => key));
     for (const { key } of links) await this.#parts.links.remove(key);
     if (gone.size === 0) return;
-    // Also those that lead to the link no more: their names and values name its user.
+    // Also aliases that no longer lead to the link, because their names and values contain its user's ids.
     for await (const keys of this.#redis.scan(names.pattern('alias', 'link'))) {
       const values = await this.#redis.send(() =>
         Promise.all(keys.map((key) => this.#redis.client.get(key))),
@@ -255,7 +255,7 @@ export class RedisPersons implements PersonStore {
     return fields.flat().filter((name) => name.startsWith('of:')).length;
   }
 
-  /** Keys of hashes that are theirs, by the name in the key and some fields. */
+  /** Keys of hashes that belong to the person or user, by the name in the key and some fields. */
   async #named(
     kind: string,
     part: string,
@@ -269,7 +269,7 @@ export class RedisPersons implements PersonStore {
     return keys;
   }
 
-  /** The index of messages also names those that have expired, until a later write takes them out of it. */
+  /** The index of messages may contain expired ones until a later write removes them. */
   async #deleteEnded(): Promise<void> {
     while (((await this.#redis.run('delete-ended', [this.#key('inbox', null, 'ended')])) as number) > 0);
   }

@@ -1,5 +1,5 @@
--- Points an alias to a link. KEYS[1]: the alias. ARGV: the key of the link; until when, in ms from now; 1 to write only if
--- it points to the third argument, to which an empty first one deletes it. Returns where it pointed, or null.
+-- Points an alias to a link. KEYS[1]: the alias. ARGV: the key of the link (empty to delete the alias); its end, in ms
+-- from now; 1 to write only if the alias points to the next argument. Returns where it pointed, or null.
 local found = alive(KEYS[1]) and call('GET', KEYS[1])
 if ARGV[5] == '1' and found ~= ARGV[6] then
   return found

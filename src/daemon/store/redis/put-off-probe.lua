@@ -1,11 +1,11 @@
--- Puts off the next probe of an outage. KEYS[1]: the outages. ARGV: platform, ms until the next probe, 1 if only a probe
--- that is due is put off. Returns 1, or 0 if there is no outage or the probe is not due.
+-- Postpones the next probe of an outage. KEYS[1]: the outages. ARGV: platform, ms until the next probe, 1 to postpone
+-- only a probe that is due. Returns 1, or 0 if there is no outage or the probe is not due.
 local found = call('HGET', KEYS[1], ARGV[3])
 if not found then
   return 0
 end
 local outage = cjson.decode(found)
--- If the clock was set back, a probe that seems to be put off for longer than it was is due.
+-- If the clock was set back, a probe that would wait longer than it was postponed is due.
 local due = outage.probe_at - now > outage.wait_ms or outage.probe_at <= now
 if ARGV[5] == '1' and not due then
   return 0

@@ -1,5 +1,5 @@
 -- include: streams
--- The events after one. KEYS[1]: the stream. ARGV: id, id of that event; they are numbered from 1.
+-- The events after a given one. KEYS[1]: the stream. ARGV: id, id of that event. Events are numbered from 1.
 if not stream_state(ARGV[3]) then
   return {}
 end

@@ -1,7 +1,7 @@
 -- include: sessions
--- Everything that verdicts depend on. KEYS[1]: the windows of the first user. ARGV: for each message the key of its user,
--- the tag of its session, the name of its message id (empty if it has none). Returns the time, then for each: the
--- verdict that was given; version, value and end of the user's windows; the count of turns; the end of the session.
+-- Everything that verdicts depend on. KEYS[1]: the windows of the first user. ARGV: for each message the key of its
+-- user, the tag of its session, the name of its message id (empty if it has none). Returns the time, then for each: the
+-- verdict, if there is one; version, value and end of the user's windows; the count of turns; the end of the session.
 local found = { now }
 for place = 3, #ARGV, 3 do
   local seen = ARGV[place + 2] ~= '' and key('seen', ARGV[place + 2], 'facts')

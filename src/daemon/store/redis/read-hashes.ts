@@ -2,11 +2,11 @@ import type { RedisConnection } from './connection.ts';
 
 export interface RedisHash {
   key: string;
-  /** In the order that was asked for; null: the field is missing. */
+  /** The fields in the requested order; null if a field is missing. */
   fields: (string | null)[];
 }
 
-/** Fields of all hashes of a kind, in bites. Those that expire meanwhile are left out. */
+/** Fields of all hashes of a kind, in batches. Hashes that expire in the meantime are left out. */
 export async function* readHashes(
   redis: RedisConnection,
   kind: string,

@@ -1,5 +1,6 @@
 -- include: sessions
--- The last turns of a session, oldest first. KEYS[1]: the session whose tag the id would be. ARGV: id, how many; 0: all.
+-- The last turns of a session, oldest first. KEYS[1]: the session that would have this id as its tag. ARGV: id, how
+-- many (0: all).
 local found = find_session(ARGV[3])
 if not found then
   return {}

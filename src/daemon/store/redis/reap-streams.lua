@@ -1,7 +1,8 @@
 -- include: streams
--- Ends running streams without a valid claim. KEYS[1]: those that run. ARGV: name of the event that ends them, its data,
--- who need not be woken, how many at most. Returns id and number of that event for each.
--- If the clock was set back, no claim is valid for longer than any is.
+-- Ends running streams without a valid claim. KEYS[1]: the running streams. ARGV: name of the event that ends them, its
+-- data, the process that need not be notified, the maximum number. Returns the id of each stream and the number of its
+-- last event.
+-- If the clock was set back, claims must not be valid for longer than CLAIM_MS.
 for _, id in ipairs(call('ZRANGEBYSCORE', RUNNING, now + CLAIM_MS + 1, '+inf')) do
   call('ZADD', RUNNING, now + CLAIM_MS, id)
 end

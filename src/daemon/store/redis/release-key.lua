@@ -1,5 +1,5 @@
 -- include: claims keys
--- Ends the claim of an idempotency key, which keeps the fingerprint for a while; no effect on a claim that is lost.
+-- Ends the claim of an idempotency key, which keeps the fingerprint for some time; no effect if the claim is lost.
 -- KEYS[1]: the claim. ARGV: owner.
 if claim_held(KEYS[1], ARGV[3]) then
   call('HDEL', KEYS[1], 'owner', 'until')

@@ -1,4 +1,4 @@
--- KEYS[1]: an action. ARGV: field, found, new. Returns 1, or 0 if it is not what was found any more.
+-- KEYS[1]: an action. ARGV: field, found, new. Returns 1, or 0 if the field has changed.
 if not alive(KEYS[1]) or call('HGET', KEYS[1], ARGV[3]) ~= ARGV[4] then
   return 0
 end

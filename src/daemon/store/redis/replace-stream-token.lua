@@ -1,5 +1,5 @@
 -- include: streams
--- KEYS[1]: the stream. ARGV: id, found, new. Returns 1, or 0 if its token is not what was found any more.
+-- KEYS[1]: the stream. ARGV: id, found, new. Returns 1, or 0 if its token has changed.
 if not stream_state(ARGV[3]) or call('HGET', KEYS[1], 'token') ~= ARGV[4] then
   return 0
 end

@@ -1,6 +1,6 @@
 -- include: claims actions keys
--- Records that a write is about to be sent again. KEYS[1]: the action. ARGV: id, last attempt, JSON of the claims as in
--- start-action.lua. Returns `started`, `gone` or `lost`.
+-- Records that a write is about to be sent again. KEYS[1]: the action. ARGV: id, number of the last attempt, JSON of
+-- the claims as in start-action.lua. Returns `started`, `gone` or `lost`.
 local id, claims = ARGV[3], cjson.decode(ARGV[5])
 if not claim_held(key('session', claims.tag, 'claim'), claims.owner)
   or (claims.key and not claim_held(key_claim(claims.key), claims.key_owner)) then

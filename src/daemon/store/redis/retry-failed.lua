@@ -1,5 +1,6 @@
 -- include: inbox
--- Starts failed messages again. KEYS[1]: the failed ones. ARGV: since when they failed, platform (empty: all).
+-- Starts failed messages again. KEYS[1]: the failed messages. ARGV: the earliest time of failure, platform (empty:
+-- all).
 -- Returns their ids, oldest first.
 local found = {}
 for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[1], ARGV[3], '+inf')) do

@@ -2,14 +2,14 @@ import { setTimeout } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { FilesNotRewritten } from '../persons.ts';
 
-/** How often the server is asked whether it is done, ms. */
+/** How often to check whether the server is done, ms. */
 const ASK_MS = 50;
 
 type Facts = ReadonlyMap<string, string>;
 
 /**
- * Makes servers write the files of their disks again from what they hold now: the log of writes, and the snapshot if they
- * make any. What was deleted is in neither when it resolves. Files of replicas are not covered.
+ * Makes servers rewrite their files on disk from their current data: the log of writes, and the snapshot if they make
+ * any. When it resolves, neither contains deleted data. Files of replicas are not covered.
  * @throws FilesNotRewritten if a server refuses, or cannot.
  */
 export async function rewriteFiles(servers: readonly Redis[]): Promise<void> {
@@ -42,7 +42,7 @@ function isRewriting(facts: Facts): boolean {
   return facts.get('aof_rewrite_in_progress') === '1' || facts.get('aof_rewrite_scheduled') === '1';
 }
 
-/** A server that does not say how it is set up is asked for a snapshot, in case it makes some. */
+/** True also if a server does not report its configuration, in case it makes snapshots. */
 async function makesSnapshots(server: Redis): Promise<boolean> {
   try {
     const [, save = ''] = (await server.config('GET', 'save')) as string[];

@@ -1,10 +1,10 @@
-/** Collects what is asked for within one tick of the event loop into one call. */
+/** Collects requests within one tick of the event loop into one call. */
 export class SameTick<Asked, Answer> {
   readonly #work: (asked: readonly Asked[]) => Promise<readonly Answer[]>;
   #waiting: Asked[] = [];
   #answers: Promise<readonly Answer[]> | null = null;
 
-  /** @param work answers each, in their order. */
+  /** @param work returns an answer for each request, in their order. */
   constructor(work: (asked: readonly Asked[]) => Promise<readonly Answer[]>) {
     this.#work = work;
   }

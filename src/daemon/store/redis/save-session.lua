@@ -1,7 +1,7 @@
 -- include: claims sessions
 -- Writes a session under its claim.
 -- KEYS[1]: the claim. ARGV: tag, owner, `new`|`changed`|`replaced`, tag of the given session, the session as JSON.
--- Returns `saved`, `ended`, `lost`; `mismatch` if the claim is one to another session, `taken` if an id is not free.
+-- Returns `saved`, `ended`, `lost`; `mismatch` if the claim is for a different session, `taken` if an id is not free.
 local session_tag, owner, as = ARGV[3], ARGV[4], ARGV[5]
 if not claim_held(KEYS[1], owner) then
   return 'lost'

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** A script as it is sent to the server. */
 export interface Script {
   readonly text: string;
-  /** The hash that the server knows it by. */
+  /** The hash by which the server knows the script. */
   readonly sha: string;
 }
 
@@ -13,9 +13,9 @@ const INCLUDES = /^-- include: (.+)$/m;
 let files: ReadonlyMap<string, string> | null = null;
 
 /**
- * Makes the scripts of the `.lua` files beside this one. A script begins with the constants and `base.lua`, then with the
- * files that its first line names.
- * @param constants numbers that scripts use by these names.
+ * Makes the scripts from the `.lua` files next to this one. A script begins with the constants and `base.lua`, followed
+ * by the files that its first line names.
+ * @param constants numbers that scripts can use under these names.
  */
 export function readScripts(constants: Readonly<Record<string, number>>): ReadonlyMap<string, Script> {
   files ??= readFiles();
@@ -42,7 +42,7 @@ function readFiles(): ReadonlyMap<string, string> {
   );
 }
 
-/** The files that a script includes, each behind those that it includes itself. */
+/** The files that a script includes, each one after the files that it includes itself. */
 function includedBy(text: string, part: (name: string) => string, found = new Set<string>()): Set<string> {
   for (const name of INCLUDES.exec(text)?.[1]?.split(' ') ?? []) {
     includedBy(part(name), part, found);

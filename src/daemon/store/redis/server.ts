@@ -3,26 +3,26 @@ import type { RedisConnection } from './connection.ts';
 
 const OLDEST = [7, 0] as const;
 
-/** How a server is set up; null: it does not say. */
+/** The configuration of a server; members are null if the server does not report them. */
 export interface ServerFacts {
   version: readonly [major: number, minor: number];
   isValkey: boolean;
   evictionPolicy: string | null;
-  /** It logs each write (`appendonly yes`). */
+  /** The server logs each write (`appendonly yes`). */
   hasLog: boolean;
   /** `appendfsync`. */
   fsync: string | null;
-  /** It writes snapshots now and then. */
+  /** The server writes snapshots regularly. */
   hasSnapshots: boolean | null;
   replicas: number;
 }
 
-/** @throws StoreTooOld if the server lacks what scripts need. */
+/** @throws StoreTooOld if the server is too old for the scripts. */
 export async function lookAtServer(redis: RedisConnection): Promise<ServerFacts> {
   const [info, config] = await redis.send(() => {
     const [node] = redis.nodes;
     if (!node) throw new Error('no node of the Cluster can be reached');
-    // Services that run Redis for others often refuse CONFIG.
+    // Managed Redis services often refuse CONFIG.
     const asked = node.config('GET', 'appendfsync', 'save').catch(() => null);
     return Promise.all([node.info(), asked]);
   });
@@ -44,7 +44,7 @@ export async function lookAtServer(redis: RedisConnection): Promise<ServerFacts>
   };
 }
 
-/** What could lose data, a sentence each. */
+/** Warnings about settings that could lose data, one sentence each. */
 export function adviceOn(server: ServerFacts, isAlways: boolean): string[] {
   const advice: string[] = [];
   const { evictionPolicy, hasLog, hasSnapshots, fsync, replicas } = server;
@@ -71,12 +71,14 @@ export function adviceOn(server: ServerFacts, isAlways: boolean): string[] {
   return advice;
 }
 
-/** Whether the server can say that a write is on its disk: Redis from 7.2 on with an append-only file; Valkey has it, too. */
+/**
+ * Whether the server can report that a write is on its disk: Redis 7.2 or newer, or Valkey, with an append-only file.
+ */
 export function hasWaitAof({ version: [major, minor], isValkey, hasLog }: ServerFacts): boolean {
   return hasLog && (isValkey || major > 7 || (major === 7 && minor >= 2));
 }
 
-/** A list of names and values, or an object, as the protocol has it. */
+/** Reads a list of names and values, or an object, depending on the protocol version. */
 function configOf(reply: unknown): ReadonlyMap<string, string> | null {
   if (!Array.isArray(reply)) return reply === null ? null : new Map(Object.entries(reply as object));
   const found = new Map<string, string>();

@@ -1,5 +1,5 @@
 -- include: pending
--- Sessions: a hash, by the tag that never changes; the list of its turns; a pointer from its id after sign-in to its tag.
+-- Sessions: a hash, named by the permanent tag; the list of turns; a pointer from the id after sign-in to the tag.
 
 local function session_key(session_tag)
   return key('session', session_tag, 'state')
@@ -22,12 +22,12 @@ local function find_session(name)
   return nil
 end
 
--- A hash: a field for each principal, and `owner` and `until` of the one that is being made.
+-- The summaries, a hash: a field for each principal, and `owner` and `until` of the summary that is being made.
 local function summaries_key(session_tag)
   return key('session', session_tag, 'summaries')
 end
 
--- Its turns, its summaries and its pointer end with it.
+-- Sets the end of a session, and of its turns, its summaries and its pointer.
 local function session_ends(session_tag, ends)
   local at = session_key(session_tag)
   call('HSET', at, 'expires_at', ends)
@@ -50,7 +50,7 @@ local function session_ids_free(session)
   return not find_session(session.session_id) and not (session.former_id and find_session(session.former_id))
 end
 
--- Stores a session whose ids are free. What is left of an expired one of its tag is deleted.
+-- Stores a session whose ids are free. Remains of an expired session with the same tag are deleted.
 local function create_session(session_tag, session)
   call('DEL', session_key(session_tag), key('session', session_tag, 'turns'), summaries_key(session_tag))
   withdraw_session(session_tag)

@@ -1,6 +1,6 @@
 -- include: streams
--- Stores the request that a run ends. KEYS[1]: the stream. ARGV: id, who need not be woken.
--- Returns 1, or 0 if it does not run.
+-- Stores a request to end a run. KEYS[1]: the stream. ARGV: id, the process that need not be notified.
+-- Returns 1, or 0 if the stream is not running.
 if stream_state(ARGV[3]) ~= 'running' or not call('HGET', KEYS[1], 'claim') then
   return 0
 end

@@ -47,7 +47,7 @@ export interface RedisStoreOptions {
   traceRetentionMs: number;
   /** ACTIONS_RETENTION_DAYS, in ms. */
   actionsRetentionMs?: number;
-  /** The time of the store in tests; absent: the server's. */
+  /** The time of the store in tests. If absent, the server's time is used. */
   now?: () => number;
   tracesMax?: number;
   refusedMax?: number;
@@ -56,8 +56,8 @@ export interface RedisStoreOptions {
 }
 
 /**
- * The store that many daemons share (agentd-store(7), "Redis"). Every operation is one script, or a few that compare what
- * they read.
+ * The store that many daemons share (agentd-store(7), "Redis"). Every operation is one script, or several that compare
+ * what was read.
  * @throws StoreUnavailable
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {

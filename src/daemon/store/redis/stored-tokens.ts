@@ -8,7 +8,9 @@ import type { RedisLinks } from './links.ts';
 import { readHashes } from './read-hashes.ts';
 import { liveSessions, sessionOf, storedSession } from './sessions.ts';
 
-/** The tokens of links, sessions and streams, as they are stored. All methods but `replace` read the whole key space. */
+/**
+ * The tokens of links, sessions and streams, as they are stored. All methods except `replace` read the whole key space.
+ */
 export class StoredTokens {
   readonly #redis: RedisConnection;
   readonly #links: RedisLinks;

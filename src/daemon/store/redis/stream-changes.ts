@@ -6,11 +6,11 @@ import type { StreamListener } from '../streams.ts';
 import type { RedisConnection } from './connection.ts';
 
 /**
- * Wakes those who wait for changes to streams: in this process at once, of other processes by pub/sub. These hints may be
- * lost; a connection of its own carries them, made when the first reader waits.
+ * Notifies readers that wait for changes to streams: at once in this process, and by pub/sub in other processes. These
+ * hints may be lost. They use a separate connection, which is opened when the first reader waits.
  */
 export class StreamChanges {
-  /** Names this process, whose own messages wake nobody twice. */
+  /** Identifies this process, so that it ignores its own messages. */
   readonly origin = randomSuffix();
   readonly #redis: RedisConnection;
   readonly #listeners = new EventEmitter().setMaxListeners(0);
@@ -44,7 +44,7 @@ export class StreamChanges {
   #hear(act: (client: Redis | Cluster) => Promise<unknown>): void {
     if (this.#closed) return;
     this.#subscriber ??= this.#connect();
-    // Without it, readers look now and then.
+    // Without the subscription, readers still read regularly.
     act(this.#subscriber).catch(() => undefined);
   }
 
@@ -54,7 +54,7 @@ export class StreamChanges {
       const [origin, change] = message.split(' ');
       if (origin !== this.origin && !this.#closed) this.#listeners.emit(channel, change);
     });
-    // The other connection reports that the server is away.
+    // The other connection reports that the server is unreachable.
     client.on('error', () => undefined);
     return client;
   }

@@ -1,5 +1,5 @@
--- Streams: a hash, the list of its events, a pointer from its idempotency key. Those that run are in an index by the end
--- of their claims. A stream that waits or has ended expires; one that runs does not.
+-- Streams: a hash, the list of its events, a pointer from its idempotency key. Running streams are in an index by the
+-- end of their claims. Streams that wait or have ended expire; running ones do not.
 
 local RUNNING = key('streams', nil, 'running')
 
@@ -41,7 +41,8 @@ local function claim_stream(id, owner)
   call('ZADD', RUNNING, now + CLAIM_MS, id)
 end
 
--- Adds events that follow. `ending`: the name of the last one if it ends the stream. `origin`: who need not be woken.
+-- Adds the next events. `ending`: the name of the last one if it ends the stream. `origin`: the process that need not
+-- be notified.
 local function append_events(id, events, ending, origin)
   if #events == 0 then
     return

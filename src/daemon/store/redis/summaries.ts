@@ -34,7 +34,7 @@ export class RedisSummaries implements SummaryStore {
   }
 }
 
-/** No principal is named like the other fields of the hash. */
+/** The prefix keeps principals different from the other fields of the hash. */
 function fieldOf(principal: string): string {
   return `of:${principal}`;
 }

@@ -3,7 +3,7 @@ import { TRACES_FOUND_MAX } from '../bounds.ts';
 import type { TraceStore } from '../traces.ts';
 import type { RedisConnection } from './connection.ts';
 
-/** Entries that one step of a search looks at. */
+/** Number of entries that one step of a search examines. */
 const BITE = 500;
 
 export class RedisTraces implements TraceStore {
@@ -23,7 +23,7 @@ export class RedisTraces implements TraceStore {
     return this.#keep('refused', trace);
   }
 
-  /** Reads both rings, a bite at a time. */
+  /** Reads both rings in batches. */
   async find(id: string): Promise<TraceRecord[]> {
     const found: { at: number; trace: TraceRecord }[] = [];
     for (const ring of ['kept', 'refused'] as const) {

@@ -79,7 +79,7 @@ export class RedisTurns {
   }
 }
 
-/** @param failing the message that failed, as it was read last. */
+/** @param failing the message that failed, as it was last read. */
 function storedChanges(
   { session, turn, trace, reply, failed, answer, pending, events, ends_claim }: TurnChanges,
   failing: NonNullable<TurnChanges['failed']>['claim']['message'] | undefined,
@@ -124,7 +124,7 @@ function storedChanges(
   };
 }
 
-/** Without null and 0, which Lua takes for something. */
+/** Leaves out null and 0, which are true in Lua. */
 function eventsOf(events: NonNullable<TurnChanges['events']>['events']): Record<string, unknown> {
   const { first, ending, list } = storedEvents(events);
   return { ...(first > 0 && { first }), ...(ending !== null && { ending }), list };

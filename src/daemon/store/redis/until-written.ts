@@ -1,15 +1,15 @@
 import { setTimeout } from 'node:timers/promises';
 import { StoreUnavailable } from '../../errors.ts';
 
-/** Attempts after which the store counts as out of reach. */
+/** Number of attempts after which the store counts as out of reach. */
 const ATTEMPTS_MAX = 100;
 /** The longest pause between two attempts, ms. */
 const PAUSE_MAX_MS = 20;
 
 /**
- * Reads, computes and writes again until nobody else has written meanwhile. One of those who contend always gets through;
- * random pauses let the others follow.
- * @param attempt null: something was changed between its read and its write.
+ * Repeats an attempt to read, compute and write until nobody else has written in between. One of the competing callers
+ * always succeeds; random pauses let the others follow.
+ * @param attempt returns null if something was changed between its read and its write.
  */
 export async function untilWritten<T>(attempt: () => Promise<T | null>): Promise<T> {
   for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {

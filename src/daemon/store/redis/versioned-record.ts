@@ -2,19 +2,19 @@ import { randomSuffix } from '../../clock.ts';
 import type { RedisConnection } from './connection.ts';
 import { untilWritten } from './until-written.ts';
 
-/** What becomes of a record. */
+/** The next state of a record. */
 export interface NextRecord<Result> {
   result: Result;
-  /** Its new value; null: it stays as it is. */
+  /** The new value of the record; null if it stays unchanged. */
   value: string | null;
-  /** Null: never. */
+  /** When the record expires; null for never. */
   expires_at: number | null;
 }
 
 /**
- * Changes a record by a rule that is not the store's: it is read, the rule computes, and it is written if nobody has
- * changed it meanwhile.
- * @param rule gets the value, null if there is none, and the time.
+ * Changes a record by a rule from outside of the store: reads the record, calls the rule, and writes the result if
+ * nobody has changed the record in the meantime.
+ * @param rule is called with the value, or null if there is none, and the time.
  */
 export function changeRecord<Result>(
   redis: RedisConnection,

@@ -1,6 +1,6 @@
 -- include: actions
--- Withdraws what waits: one action, or a set of them. KEYS[1]: the action or the set. ARGV: `id`|`set`, the id, the person
--- whose actions stay (empty: nobody's).
+-- Withdraws waiting actions: one action, or a set of them. KEYS[1]: the action or the set. ARGV: `id`|`set`, the id,
+-- the person whose actions stay (empty if none stay).
 if ARGV[3] == 'id' then
   withdraw_action(ARGV[4])
   return 1

@@ -1,10 +1,10 @@
 -- include: sessions traces inbox
--- Stores verdicts with everything that they change, if all of it is as it was read, then the messages and traces that
--- follow from them. KEYS[1]: all messages. ARGV: JSON of
--- `users`: key, version as read, new version, value, expires_at; `counts`: tag, count as read, turns, blocked, max,
--- ends_at; `sessions`: tag, end as read, new end; `verdicts`: name of the message id, verdict; `traces`: fields;
--- `deliveries`: lists of messages.
--- Returns 0 if something was changed meanwhile: nothing is stored. Else, for each delivery, what `enqueue` returns.
+-- Stores verdicts and everything that they change, if nothing has changed since it was read, and then the messages and
+-- traces that result from them. KEYS[1]: all messages. ARGV: JSON of `users`: key, version as read, new version, value,
+-- expires_at; `counts`: tag, count as read, turns, blocked, max, ends_at; `sessions`: tag, end as read, new end;
+-- `verdicts`: name of the message id, verdict; `traces`: fields; `deliveries`: lists of messages.
+-- Returns 0 if something was changed in the meantime: nothing is stored. Otherwise, for each delivery, the result of
+-- `enqueue`.
 local changes = cjson.decode(ARGV[3])
 
 local function count_of(session_tag)

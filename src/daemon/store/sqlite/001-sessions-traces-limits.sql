@@ -1,4 +1,4 @@
--- Times are ms since the epoch. What is only read as a whole is JSON in one column.
+-- Times are ms since the epoch. Data that is only read as a whole is JSON in one column.
 
 CREATE TABLE sessions (
   id             INTEGER PRIMARY KEY,
@@ -19,7 +19,7 @@ CREATE TABLE sessions (
 
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 
--- One row a message and its reply; `person` and `answered` stand beside the JSON because they are asked for.
+-- One row for each message and its reply. `person` and `answered` are separate from the JSON because queries use them.
 CREATE TABLE turns (
   id       INTEGER PRIMARY KEY,
   session  INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
@@ -30,8 +30,8 @@ CREATE TABLE turns (
 
 CREATE INDEX turns_by_session ON turns (session);
 
--- Outlive their session. Ids rise with time and are only deleted from the low end, so the oldest rows are
--- found without an index, and their number is the difference of two ids.
+-- Traces outlive their session. Ids rise with time and only the lowest are deleted, so the oldest rows are found
+-- without an index, and their number is the difference of two ids.
 CREATE TABLE traces (
   id         INTEGER PRIMARY KEY,
   kept_at    INTEGER NOT NULL,
@@ -47,8 +47,8 @@ CREATE INDEX traces_by_request ON traces (request_id);
 CREATE INDEX traces_by_session ON traces (session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX traces_by_message ON traces (message_id) WHERE message_id IS NOT NULL;
 
--- One row a hit. Numbered per key without gaps: the number of hits in a window is the difference of two
--- numbers, however large the limit is.
+-- One row for each hit, numbered per key without gaps: the number of hits in a window is the difference of two numbers,
+-- however large the limit is.
 CREATE TABLE limit_hits (
   key        TEXT    NOT NULL,
   at         INTEGER NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE answers (
 
 CREATE INDEX answers_by_expiry ON answers (expires_at);
 
--- Written to learn whether the store can be written.
+-- Written to test whether the store can be written.
 CREATE TABLE last_check (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   at INTEGER NOT NULL

@@ -1,4 +1,4 @@
--- Messages that are answered later. Those that have not ended wait in their queue, in the order of `seq`.
+-- Messages that are answered later. Messages that have not ended wait in their queue, in the order of `seq`.
 CREATE TABLE inbox (
   seq             INTEGER PRIMARY KEY,
   id              TEXT    NOT NULL UNIQUE,
@@ -24,7 +24,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_by_queue ON inbox (queue, seq) WHERE ended_at IS NULL;
 CREATE INDEX inbox_by_end   ON inbox (state, ended_at) WHERE ended_at IS NOT NULL;
 
--- One row a queue that is not empty: what its first message waits for, and who works on it.
+-- One row for each queue that is not empty: what its first message waits for, and which worker processes it.
 CREATE TABLE inbox_queues (
   queue    TEXT    PRIMARY KEY,
   platform TEXT    NOT NULL,
@@ -38,7 +38,7 @@ CREATE TABLE inbox_queues (
 CREATE INDEX inbox_queues_by_due   ON inbox_queues (sending, due_at, first) WHERE token IS NULL;
 CREATE INDEX inbox_queues_by_owner ON inbox_queues (owner) WHERE token IS NOT NULL;
 
--- Outlive their messages, so that a late repeat of a discarded one is still known.
+-- These ids outlive their messages, so that a late repeat of a discarded message is still recognized.
 CREATE TABLE inbox_message_ids (
   platform   TEXT    NOT NULL,
   message_id TEXT    NOT NULL,
@@ -49,7 +49,8 @@ CREATE TABLE inbox_message_ids (
 
 CREATE INDEX inbox_message_ids_by_expiry ON inbox_message_ids (expires_at);
 
--- How many have not ended, asked for at every accept: counted here, since counting rows takes their number.
+-- The number of messages that have not ended, which is read for each new message. Stored here, because counting rows
+-- takes time in proportion to their number.
 CREATE TABLE inbox_open (
   id       INTEGER PRIMARY KEY CHECK (id = 1),
   messages INTEGER NOT NULL

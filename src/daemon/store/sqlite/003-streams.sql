@@ -1,5 +1,5 @@
--- A message that is answered on an event stream, and the events of its answer. `start` is JSON: what arrived
--- with the message, never a token. `expires_at` is null while its run goes on.
+-- A message that is answered on an event stream, and the events of its answer. `start` is JSON: what arrived with the
+-- message, except a token. `expires_at` is null during the run.
 
 CREATE TABLE streams (
   id              INTEGER PRIMARY KEY,

@@ -1,4 +1,4 @@
--- One row a user that the loop guard has met lately. Their hits are in `limit_hits`.
+-- One row for each user with recent messages. Their hits are in `limit_hits`.
 CREATE TABLE guard_users (
   key        TEXT    PRIMARY KEY,
   platform   TEXT    NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE guard_users (
 
 CREATE INDEX guard_users_by_expiry ON guard_users (expires_at);
 
--- Turns that were let through. Counted beside the session, which may not be there yet; ends with it.
+-- Turns that passed. Counted separately from the session, which may not be stored yet; the count ends with it.
 CREATE TABLE guard_turns (
   session_id TEXT    PRIMARY KEY,
   turns      INTEGER NOT NULL,
@@ -29,11 +29,11 @@ BEGIN UPDATE guard_turns SET ends_at = new.expires_at WHERE session_id = new.ses
 CREATE TRIGGER guard_turns_slide AFTER UPDATE OF expires_at ON sessions
 BEGIN UPDATE guard_turns SET ends_at = new.expires_at WHERE session_id = new.session_id; END;
 
--- An expired session may be deleted after its id was begun anew: that count is not its own.
+-- An expired session may be deleted after a new session with its id has begun, whose count must stay.
 CREATE TRIGGER guard_turns_end AFTER DELETE ON sessions
 BEGIN DELETE FROM guard_turns WHERE session_id = old.session_id AND ends_at <= old.expires_at; END;
 
--- What was said of a platform's message, for its repeats.
+-- The verdict on a message of a platform, for its repeats.
 CREATE TABLE guard_verdicts (
   platform   TEXT    NOT NULL,
   message_id TEXT    NOT NULL,

@@ -1,5 +1,5 @@
--- Another id of a link's user: the one that its sender must have, and for whom it was bound. `found_by` is the
--- same id where it leads to this link, which one id does to one link at most.
+-- Another id of a link's user, which its sender must have, and the person for whom it was bound. `found_by` is the same
+-- id if it leads to this link. An id leads to at most one link.
 ALTER TABLE links ADD COLUMN alias        TEXT;
 ALTER TABLE links ADD COLUMN alias_person TEXT;
 ALTER TABLE links ADD COLUMN found_by     TEXT;

@@ -1,12 +1,12 @@
--- A message changes as few pages as can be: what is read and written together stands in one row, and no
--- index holds what changes with every message. `look_at` is when the sweeper looks at a row, never later than
--- it was to expire when it was written; a row that has been given more time since is looked at again then.
+-- A message changes as few pages as possible: data that is read and written together is in one row, and no index
+-- contains data that changes with every message. `look_at` is when the sweeper checks a row, never later than the row
+-- was to expire when it was written. If the row has been extended since, it is checked again at its new end.
 
--- Counters begin anew; turns of sessions are kept.
+-- Counters are reset; turns of sessions are kept.
 DROP TABLE limit_hits;
 DROP TABLE guard_users;
 
--- Hits of a rate limit, in the order of time.
+-- Hits of a rate limit, in order of time.
 CREATE TABLE limit_windows (
   key        TEXT    PRIMARY KEY,
   hits       TEXT    NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE limit_windows (
 
 CREATE INDEX limit_windows_by_look ON limit_windows (look_at);
 
--- All that the loop guard knows of a user that it has met lately.
+-- Everything that the loop guard knows about a user with recent messages.
 CREATE TABLE guard_users (
   key        TEXT    PRIMARY KEY,
   platform   TEXT    NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE guard_users (
 
 CREATE INDEX guard_users_by_look ON guard_users (look_at);
 
--- Turns that were let through. The count ends with its session, or at `ends_at` where that is not there yet.
+-- Turns that passed. The count ends with its session, or at `ends_at` if the session is not stored yet.
 DROP TRIGGER guard_turns_begin;
 DROP TRIGGER guard_turns_slide;
 DROP INDEX guard_turns_by_end;
@@ -39,7 +39,7 @@ ALTER TABLE guard_turns ADD COLUMN look_at INTEGER NOT NULL DEFAULT 0;
 UPDATE guard_turns SET look_at = ends_at;
 CREATE INDEX guard_turns_by_look ON guard_turns (look_at);
 
--- Turns are found from the session's last one backwards.
+-- Turns are found backwards from the session's last one.
 CREATE TABLE chained_turns (
   id       INTEGER PRIMARY KEY,
   session  INTEGER NOT NULL,
@@ -62,7 +62,7 @@ ALTER TABLE sessions ADD COLUMN look_at INTEGER NOT NULL DEFAULT 0;
 UPDATE sessions SET look_at = expires_at;
 CREATE INDEX sessions_by_look ON sessions (look_at);
 
--- Ids of traces are looked for among each 256 traces in turn, so that new entries stand side by side.
+-- The index groups ids of traces by blocks of 256 traces, so that new entries are next to each other.
 DROP INDEX traces_by_turn;
 DROP INDEX traces_by_request;
 DROP INDEX traces_by_session;

@@ -1,5 +1,5 @@
--- What is known of a platform's message: what the guard said of it, and which message of the inbox it became.
--- One row, since both are written in the same commit. Outlives the message, for late repeats.
+-- What is known about a message of a platform: the verdict of the guard, and the id of its message in the inbox. Both
+-- are in one row because they are written in the same commit. The row outlives the message, for late repeats.
 CREATE TABLE known_messages (
   platform   TEXT    NOT NULL,
   message_id TEXT    NOT NULL,

@@ -1,14 +1,14 @@
--- What one daemon reads and writes with every message is kept in its memory; on disk it stands where writing it
+-- Data that the daemon reads and writes with every message is kept in memory. On disk, it is stored so that writing it
 -- changes few pages.
 
--- Counters that live for minutes: a log, one row a commit. `entries` is JSON, a list of [key, expires_at, state],
--- or [key] where it was deleted. They begin anew; turns of sessions are kept.
+-- Counters that last for minutes: a log with one row for each commit. `entries` is JSON, a list of [key, expires_at,
+-- state], or of [key] if the state was deleted. Counters are reset; turns of sessions are kept.
 DROP TABLE limit_windows;
 DROP TABLE guard_users;
 CREATE TABLE limit_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT;
 CREATE TABLE guard_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT;
 
--- The queues are made of the messages that have not ended. `claim` tells who works on one.
+-- The queues are made from the messages that have not ended. `claim` names the worker that processes a message.
 DROP TABLE inbox_queues;
 DROP INDEX inbox_by_queue;
 DROP TRIGGER inbox_opens;

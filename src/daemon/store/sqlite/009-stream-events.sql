@@ -1,2 +1,2 @@
--- The last event of a stream is found among its events: telling one changes the row of its stream no more.
+-- The last event of a stream is found among its events, so that adding an event does not change the row of its stream.
 ALTER TABLE streams DROP COLUMN last_event;

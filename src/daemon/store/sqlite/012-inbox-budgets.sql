@@ -1,4 +1,4 @@
--- The budgets of a message: runs that failed for a passing reason, and since when it is run and sent.
+-- The budgets of a message: runs that failed for a passing reason, and when running and sending began.
 ALTER TABLE inbox RENAME COLUMN apology TO notice;
 ALTER TABLE inbox ADD COLUMN notice_failure TEXT;
 ALTER TABLE inbox ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;
@@ -6,10 +6,10 @@ ALTER TABLE inbox ADD COLUMN first_run_at INTEGER;
 ALTER TABLE inbox ADD COLUMN text_stored_at INTEGER;
 ALTER TABLE inbox ADD COLUMN parts_sent INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE inbox ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
--- How long the next attempt was put off: after the clock was set back, nothing waits for longer than that.
+-- How long the next attempt was postponed: if the clock is set back, no attempt waits longer than that.
 ALTER TABLE inbox ADD COLUMN wait_ms INTEGER NOT NULL DEFAULT 0;
 
--- Earlier schemas did not record these times. A message is never older than when it was received.
+-- Earlier schemas did not record these times, so they are approximated.
 UPDATE inbox SET text_stored_at = received_at WHERE state = 'replied';
 UPDATE inbox SET first_run_at = next_attempt_at WHERE state IN ('waiting', 'running') AND attempts > 0;
 

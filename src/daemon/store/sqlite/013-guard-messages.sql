@@ -1,3 +1,3 @@
--- The loop guard stores the messages of a user as one list. Its counters live for minutes and begin anew; the turns of
+-- The loop guard stores the messages of a user as one list. Its counters last for minutes and are reset; the turns of
 -- sessions are kept.
 DELETE FROM guard_log;

@@ -34,5 +34,5 @@ CREATE INDEX actions_unasked ON actions (asked_by) WHERE state = 'pending' AND a
 CREATE INDEX actions_by_person ON actions (person) WHERE person IS NOT NULL;
 CREATE INDEX actions_by_user ON actions (user_id, platform) WHERE user_id IS NOT NULL;
 CREATE INDEX actions_by_session ON actions (session_tag) WHERE session_tag IS NOT NULL;
--- Stored while sealing was off; empty otherwise.
+-- Actions that were stored while sealing was off. Otherwise the index is empty.
 CREATE INDEX actions_unsealed ON actions (id) WHERE substr(args, 1, 10) <> 'sealed.v1.';

@@ -1,4 +1,4 @@
--- What MCP servers say of their tools: the trusted definition, and the one that the server sends now if it differs.
+-- How MCP servers define their tools: the trusted definition, and the one that the server sends now if it differs.
 CREATE TABLE tool_digests (
   name       TEXT PRIMARY KEY,
   source     TEXT NOT NULL,

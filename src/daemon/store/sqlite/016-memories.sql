@@ -1,4 +1,4 @@
--- Long-term memory: who memories are kept for, and the memories.
+-- Long-term memory: the owners of memories, and the memories.
 CREATE TABLE memory_owners (
   owner_no INTEGER PRIMARY KEY,
   owner TEXT NOT NULL UNIQUE,
@@ -18,9 +18,9 @@ CREATE TABLE memories (
 CREATE INDEX memories_by_owner ON memories (owner_no, used_at);
 
 -- The words of each memory, by `memory_no`, each with the number of its owner before it (memories.ts), so that a search
--- reads only what belongs to one owner.
+-- reads only the words of one owner.
 CREATE VIRTUAL TABLE memory_terms USING fts5(terms, detail = none, columnsize = 0, tokenize = 'ascii');
--- Deleted words are overwritten, as everything else in this file.
+-- Deleted words are overwritten, like everything else in this file.
 INSERT INTO memory_terms (memory_terms, rank) VALUES ('secure-delete', 1);
 
 CREATE TRIGGER memories_end AFTER DELETE ON memories

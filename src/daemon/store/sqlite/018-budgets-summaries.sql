@@ -1,4 +1,4 @@
--- What each person and each anonymous client has used of AGENT_DAILY_TOKENS, as JSON.
+-- How much of AGENT_DAILY_TOKENS each person and each anonymous client has used, as JSON.
 CREATE TABLE budgets (
   key        TEXT    PRIMARY KEY,
   tokens     TEXT    NOT NULL,
@@ -7,7 +7,7 @@ CREATE TABLE budgets (
 
 CREATE INDEX budgets_by_expiry ON budgets (expires_at);
 
--- Summaries of the history that a session has no room for, one for each of its principals.
+-- Summaries of the turns that do not fit into the history of a session, one for each of its principals.
 CREATE TABLE summaries (
   session      INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
   principal    TEXT    NOT NULL,
@@ -17,7 +17,7 @@ CREATE TABLE summaries (
   PRIMARY KEY (session, principal)
 ) STRICT, WITHOUT ROWID;
 
--- The summary that is being made of a session; over after `expires_at`.
+-- The summary of a session that is being made. It is abandoned after `expires_at`.
 CREATE TABLE summarizing (
   session    INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
   owner      TEXT    NOT NULL,

@@ -1,18 +1,18 @@
 import type Database from 'better-sqlite3';
 import type { Resident } from './writer.ts';
 
-/** What rows and their index entries take beside their texts, about. */
+/** Approximate size of rows and their index entries without their texts. */
 export const SESSION_BYTES = 600;
 export const TURN_BYTES = 500;
 
-/** Deleting goes on down to this share of the bound, so that it does not begin again with every message. */
+/** Deletion continues down to this share of the limit, so that it does not start again with every message. */
 const ENOUGH = 0.98;
-/** Rows that are deleted in one commit for that. */
+/** Maximum number of rows that one commit deletes for this. */
 const BITE = 500;
-/** Clients that one look at all of them finds. */
+/** Maximum number of clients that are read from a scan of all clients. */
 const CANDIDATES = 64;
 
-/** Sessions make room for others: their turns and traces are deleted with them. */
+/** Deletes sessions with their turns and traces, to make room for others. */
 export interface EvictedSessions {
   /** Within a commit: deletes a session. @returns how many rows. */
   evict(id: number): number;
@@ -24,9 +24,9 @@ interface Size {
 }
 
 /**
- * What anonymous clients have stored, by client, and the bound on all of it. The counters are in memory: they
- * are counted anew from the sessions where another process may have changed these, but only when they come
- * near the bound, since that reads every anonymous session.
+ * Counts the bytes that anonymous clients have stored, by client, and limits the total. The counters are in memory. If
+ * another process may have changed the sessions, they are counted again, but only near the limit, because this reads
+ * every anonymous session.
  */
 export class AnonymousBytes implements Resident {
   readonly #max: number;
@@ -34,7 +34,7 @@ export class AnonymousBytes implements Resident {
   readonly #bytes = new Map<string, number>();
   readonly #count;
   readonly #longestIdle;
-  /** Infinite until it was counted. */
+  /** Infinite until the bytes are counted. */
   #total = Number.POSITIVE_INFINITY;
   #isExact = false;
 
@@ -52,7 +52,7 @@ export class AnonymousBytes implements Resident {
       .pluck();
   }
 
-  /** Within a commit: a client's sessions take so many bytes more, or fewer. */
+  /** Within a commit: the size of a client's sessions grows by this many bytes, or shrinks if negative. */
   add(client: string, bytes: number): void {
     const now = (this.#bytes.get(client) ?? 0) + bytes;
     if (now > 0) this.#bytes.set(client, now);
@@ -64,7 +64,7 @@ export class AnonymousBytes implements Resident {
     this.#isExact = false;
   }
 
-  /** Deletes what is beyond the bound. */
+  /** Deletes sessions while the total exceeds the limit. */
   save(): void {
     if (this.#total <= this.#max * ENOUGH) return;
     if (!this.#isExact) this.#countAnew();
@@ -84,7 +84,7 @@ export class AnonymousBytes implements Resident {
     for (const { client, bytes } of this.#count.iterate()) this.add(client, bytes);
   }
 
-  /** Each of the largest gives up its longest idle sessions until it is as small as the next one. */
+  /** Deletes the least recently active sessions of each of the largest clients until it is as small as the next one. */
   #evictFromLargest(): number {
     const largest = this.#largest();
     let rows = 0;
@@ -96,7 +96,7 @@ export class AnonymousBytes implements Resident {
     return rows;
   }
 
-  /** At least one session. */
+  /** Deletes at least one session. */
   #evictFrom(client: string, down_to: number): number {
     let rows = 0;
     for (const id of this.#longestIdle.all(client, BITE)) {

@@ -19,10 +19,10 @@ const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const UNFINISHED = '.new';
 
 /**
- * Copies a database beside itself, with all that was committed: `agentd.db.schema-9.backup`, mode 0600. After
- * a crash there is the whole backup or none.
- * @param version of its schema.
- * @throws MigrationBackupFailed, StoreDamaged; nothing is left behind then.
+ * Copies a database with all commits into a file next to it: `agentd.db.schema-9.backup`, mode 0600. After a crash, the
+ * backup is either complete or absent.
+ * @param version the version of its schema.
+ * @throws MigrationBackupFailed, StoreDamaged, without leaving a partial file.
  */
 export function backUp(db: Database.Database, version: number): void {
   const path = `${db.name}.schema-${version}.backup`;
@@ -34,9 +34,9 @@ export function backUp(db: Database.Database, version: number): void {
 }
 
 /**
- * Copies a database, with all that was committed, into a file that must not exist yet, mode 0600. After a crash there is
- * the whole copy or none.
- * @throws BackupFailed, StoreDamaged; nothing is left behind then.
+ * Copies a database with all commits into a file that must not exist yet, mode 0600. After a crash, the copy is either
+ * complete or absent.
+ * @throws BackupFailed, StoreDamaged, without leaving a partial file.
  */
 export function copyTo(db: Database.Database, file: string): void {
   try {
@@ -51,7 +51,7 @@ function writeCopy(db: Database.Database, path: string): void {
   const unfinished = path + UNFINISHED;
   try {
     rmSync(unfinished, { force: true });
-    // SQLite would make it with the mode that the umask leaves.
+    // SQLite would create it with the mode that the umask gives.
     closeSync(openSync(unfinished, 'wx', 0o600));
     db.prepare('VACUUM INTO ?').run(unfinished);
     sync(unfinished);
@@ -75,7 +75,7 @@ export function deleteOldBackups(path: string, now: number): void {
   }
 }
 
-/** A file, or a directory with the names of its files. */
+/** Syncs a file, or a directory with the names of its files, to disk. */
 export function sync(path: string): void {
   const file = openSync(path, 'r');
   try {

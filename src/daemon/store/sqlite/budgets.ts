@@ -12,7 +12,7 @@ import {
 } from '../token-window.ts';
 import type { GroupCommit } from './writer.ts';
 
-/** The budgets of AGENT_DAILY_TOKENS, one row a key. */
+/** The budgets of AGENT_DAILY_TOKENS, one row for each key. */
 export class SqliteBudgets implements BudgetStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -47,7 +47,7 @@ export class SqliteBudgets implements BudgetStore {
     );
   }
 
-  /** Within a commit: deletes at most `bite` budgets of which nothing counts any more. @returns how many. */
+  /** Within a commit: deletes at most `bite` budgets in which nothing counts any more. @returns how many. */
   deleteExpired(bite: number): number {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
   }

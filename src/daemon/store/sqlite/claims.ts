@@ -9,14 +9,14 @@ interface Held<Detail> {
 }
 
 /**
- * The claims of one kind of thing, in memory: one daemon works on the file, so a claim ends with its process. A name
+ * The claims of one kind of thing, in memory: only one daemon uses the file, so a claim ends with its process. A name
  * takes memory only while it is claimed.
  *
- * Claims that begin or end with what a commit writes are staged in it: they are undone with the commit.
+ * Claims that begin or end together with a commit are staged in it: if the commit is undone, so are they.
  */
 export class Claims<Detail = null> implements Resident {
   readonly #held = new Map<string, Held<Detail>>();
-  /** Changed by the commit that is being made; null: ended. */
+  /** Claims that the current commit changes; null if it ends the claim. */
   readonly #staged = new Map<string, Held<Detail> | null>();
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class Claims<Detail = null> implements Resident {
     commit.keep(this);
   }
 
-  /** Names that are claimed, also those whose claim has expired and was not taken over. */
+  /** The number of claimed names, including those whose claim has expired and was not taken over. */
   get size(): number {
     return this.#held.size;
   }
@@ -41,7 +41,7 @@ export class Claims<Detail = null> implements Resident {
     return held.owner;
   }
 
-  /** Whether a claim is still its owner's: expired or not, until another caller has taken it over. */
+  /** Whether a claim still belongs to its owner. Even an expired one does until another caller takes it over. */
   holds(name: string, owner: string): boolean {
     return this.#find(name)?.owner === owner;
   }
@@ -51,7 +51,7 @@ export class Claims<Detail = null> implements Resident {
     const held = this.#find(name);
     if (!held) return false;
     const now = this.#now();
-    // If the clock was set back, a claim lasts no longer than one that is taken now.
+    // If the clock was set back, a claim lasts no longer than a claim that is taken now.
     held.expires_at = Math.min(held.expires_at, now + CLAIM_MS);
     return held.expires_at > now;
   }
@@ -61,7 +61,7 @@ export class Claims<Detail = null> implements Resident {
     return this.#find(name)?.detail ?? null;
   }
 
-  /** The same, of a claim that has not been expired for so long. */
+  /** The same, if the claim has not been expired for longer than `after_ms`. */
   detailFor(name: string, after_ms: number): Detail | null {
     const held = this.#find(name);
     return held && held.expires_at + after_ms > this.#now() ? held.detail : null;
@@ -113,7 +113,7 @@ export class Claims<Detail = null> implements Resident {
     return { owner: randomSuffix(), detail, expires_at: this.#now() + CLAIM_MS };
   }
 
-  /** Claims end with the process, so a clock that is set forward need not end them: their owners still run. */
+  /** Claims end with the process, so a clock that is set forward must not end them: their owners are still running. */
   #now(): number {
     return this.#clock.steady?.() ?? this.#clock.now();
   }

@@ -1,21 +1,21 @@
 import type Database from 'better-sqlite3';
 import { isEnvironmentFailure } from './unavailable.ts';
 
-/** `PRAGMA auto_vacuum`: the file shrinks when it is asked to. */
+/** `PRAGMA auto_vacuum`: the file shrinks on request. */
 const INCREMENTAL = 2;
 
-/** A larger database is not rewritten: SQLite holds the new one in memory meanwhile. */
+/** A larger database is not rewritten, because SQLite builds the new one in memory, bytes. */
 const REWRITTEN_MAX_BYTES = 512 * 1024 * 1024;
 
-/** Pages that are moved within one commit, at most: bounds how long it holds the event loop. */
+/** Maximum number of pages that one commit moves. It limits how long the event loop is blocked. */
 const BITE_PAGES = 500;
 
-/** Free pages that stay in the file for the next rows, unless space is short. */
+/** Number of free pages that stay in the file for new rows, unless space is short. */
 const SPARE_PAGES = 4000;
 
 /**
- * Rewrites a database that an earlier version made, so that its free pages can be returned to the file
- * system. One that cannot be rewritten works without that: its free pages are used again by its own rows.
+ * Rewrites a database of an earlier version, so that its free pages can be returned to the file system. A database that
+ * cannot be rewritten still works: it uses its free pages for new rows.
  */
 export function makeShrinkable(db: Database.Database): void {
   const number = (name: string) => db.pragma(name, { simple: true }) as number;
@@ -31,7 +31,7 @@ export function makeShrinkable(db: Database.Database): void {
 
 /**
  * Within a commit: returns free pages to the file system, which gets them at the next checkpoint.
- * @param spare how many stay in the file.
+ * @param spare how many free pages stay in the file.
  * @returns how many were returned.
  */
 export function returnFreePages(db: Database.Database, spare = SPARE_PAGES): number {

@@ -2,30 +2,31 @@ import type Database from 'better-sqlite3';
 import type { SessionTurns } from '../../guard/verdict.ts';
 import type { GroupCommit, Resident } from './writer.ts';
 
-/** A count as its table holds it. */
+/** A count as it is stored in its table. */
 interface TurnsRow extends SessionTurns {
-  /** When the sweeper looks at it: never later than it was to expire when it was written. */
+  /** When the sweeper checks the count: never later than it was to expire when it was written. */
   look_at: number;
 }
 
-/** The count of a session, as it was found. */
+/** The count of a session, as it is found. */
 export interface FoundTurns {
-  /** As `judge` takes it; null if none is stored, or if it has expired. */
+  /** The count for `judge`; null if none is stored, or if it has expired. */
   turns: SessionTurns | null;
-  /** Null if there is none, expired or not. */
+  /** The row, even if it has expired; null if there is none. */
   row: TurnsRow | null;
   /** When the session ends; null if it is not stored, or has ended. */
   session_ends_at: number | null;
 }
 
 /**
- * The turns of sessions that the guard has counted, a row each. A count ends with its session; if the session is not
- * stored yet, at a time of its own. `find`, `put` and `list` may be called at any time, all others within a commit.
+ * The turns of sessions that the guard has counted, one row for each session. A count ends with its session or, if the
+ * session is not stored yet, at its own end. `find`, `put` and `list` may be called at any time, all others within a
+ * commit.
  */
 export class GuardTurns implements Resident {
   /** Rows that the next commit writes. */
   readonly #unsaved = new Map<string, TurnsRow>();
-  /** Sessions that end earlier from the next commit on, and when. */
+  /** Sessions that the next commit will end earlier, and their new end. */
   readonly #shortened = new Map<string, number>();
   readonly #row;
   readonly #sessionEnd;
@@ -39,7 +40,7 @@ export class GuardTurns implements Resident {
   readonly #deleteAll;
   readonly #sweeps;
 
-  /** @param listedMax counts that one list returns. */
+  /** @param listedMax the maximum number of counts in a list. */
   constructor(db: Database.Database, commit: GroupCommit, listedMax: number) {
     commit.keep(this);
     const liveSession = (time: string) =>
@@ -86,7 +87,7 @@ export class GuardTurns implements Resident {
     );
     this.#deleteAll = db.prepare('DELETE FROM guard_turns');
     this.#sweeps = [
-      // A count whose session goes on is looked at again when that ends.
+      // If the session of a count continues, the count is checked again when the session ends.
       `UPDATE guard_turns SET ends_at = (${liveSession('@now')}), look_at = (${liveSession('@now')})
        WHERE session_id IN
          (SELECT session_id FROM guard_turns WHERE look_at <= @now AND EXISTS (${liveSession('@now')}) LIMIT @bite)`,
@@ -108,8 +109,8 @@ export class GuardTurns implements Resident {
   }
 
   /**
-   * Stores a count. If it ends earlier than the one before, its session ends then, too.
-   * @param before as `find` found it, just now.
+   * Stores a count. If it ends earlier than the previous count, its session ends at the same time.
+   * @param before the current result of `find`.
    */
   put(session_id: string, turns: SessionTurns, before: FoundTurns): void {
     const { row, session_ends_at } = before;
@@ -127,18 +128,18 @@ export class GuardTurns implements Resident {
     this.#giveBack.run(session_id);
   }
 
-  /** The session ends earlier than it was to before. */
+  /** Ends the session earlier than before. */
   endEarlier(session_id: string, ends_at: number): void {
     this.save();
     this.#endEarlier.run({ session_id, ends_at });
   }
 
-  /** Sessions that messages were blocked in, newest end first. */
+  /** Sessions with blocked messages, newest end first. */
   list(now: number): (SessionTurns & { session_id: string })[] {
     return this.#list.all({ now });
   }
 
-  /** Named by either id of the session. False if none are counted. */
+  /** Deletes the count of a session, named by either of its ids. False if there is none. */
   delete(session_id: string, now: number): boolean {
     this.save();
     return this.#delete.run({ session_id, now }).changes > 0;
@@ -149,7 +150,7 @@ export class GuardTurns implements Resident {
     this.#deleteAll.run();
   }
 
-  /** Sees to at most `bite` rows that were to expire by now. @returns how many. */
+  /** Checks at most `bite` rows that were to expire by now. @returns how many. */
   deleteExpired(bite: number, now: number): number {
     this.save();
     return this.#sweeps.reduce((sum, sweep) => sum + sweep.run({ now, bite: bite - sum }).changes, 0);
@@ -160,7 +161,10 @@ export class GuardTurns implements Resident {
     this.#shortened.clear();
   }
 
-  /** Within a commit: also before a statement that reads or changes the table, or deletes a session (by a trigger). */
+  /**
+   * Within a commit. Also call it before a statement that reads or changes the table, or deletes a session (which fires
+   * a trigger).
+   */
   save(): void {
     for (const [session_id, row] of this.#unsaved) this.#upsert.run({ ...row, session_id });
     for (const [session_id, ends_at] of this.#shortened) {

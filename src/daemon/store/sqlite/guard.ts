@@ -28,7 +28,7 @@ export const GUARD_USER_PACKING: Packing<GuardUserState, AddedHit<MessageHit>> =
   size: ({ messages }) => hitCount(messages),
 };
 
-/** The state of the loop guard: of users in memory and in a log, of sessions a row each. */
+/** The state of the loop guard: users in memory and in a log, sessions in one row each. */
 export class SqliteGuard implements GuardStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -36,7 +36,7 @@ export class SqliteGuard implements GuardStore {
   readonly #users: StateLog<GuardUserState, AddedHit<MessageHit>>;
   readonly #turns: GuardTurns;
 
-  /** @param surplus of the log; `LOG_SURPLUS` except in tests. */
+  /** @param surplus that of the log; `LOG_SURPLUS` except in tests. */
   constructor(
     db: Database.Database,
     commit: GroupCommit,
@@ -55,11 +55,11 @@ export class SqliteGuard implements GuardStore {
 
   check(message: GuardedMessage, limits: GuardLimits): Promise<GuardVerdict> {
     const work = () => this.decide(message, limits);
-    // The platform may deliver the message again after a crash: its first verdict stands.
+    // The platform may deliver the message again after a crash, and its first verdict must still apply.
     return message.message_id === null ? this.#commit.decide(work) : this.#commit.write(work);
   }
 
-  /** What `check` does, within a commit or a decision: for a message that is stored in the same one. */
+  /** Does the same as `check` within a commit or a decision, for a message that is stored together with its verdict. */
   decide(message: GuardedMessage, limits: GuardLimits, now: number = this.#clock.now()): GuardVerdict {
     const { user, session_id, message_id } = message;
     const first = message_id === null ? null : this.#known.find(user.platform, message_id, now).verdict;
@@ -124,7 +124,7 @@ export class SqliteGuard implements GuardStore {
     });
   }
 
-  /** Within a commit: sees to at most `bite` rows that were to expire by now. @returns how many. */
+  /** Within a commit: checks at most `bite` rows that were to expire by now. @returns how many. */
   deleteExpired(bite: number): number {
     const deleted = this.#users.deleteExpired(bite);
     return deleted + this.#turns.deleteExpired(bite - deleted, this.#clock.now());

@@ -6,16 +6,16 @@ import { Claims } from './claims.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 const NEW = { outcome: 'new' } as const;
-/** In the place of an answer: a write was begun under the key, and there is no answer yet. */
+/** Stored instead of an answer if a write was begun under the key and there is no answer yet. */
 const UNANSWERED = JSON.stringify({ session_id: '', response: '' });
-/** Released keys that are remembered at most. */
+/** Maximum number of released keys that are remembered. */
 const RELEASED_MAX = 10_000;
 
 /** Answers are on disk, claims of running requests in memory. */
 export class SqliteIdempotency implements IdempotencyStore {
-  /** With the fingerprint of each request. */
+  /** Claims with the fingerprint of their requests. */
   readonly #claims: Claims<string>;
-  /** Released keys, the longest known first. */
+  /** Released keys, oldest first. */
   readonly #released = new Map<string, { fingerprint: string; until: number }>();
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -39,7 +39,7 @@ export class SqliteIdempotency implements IdempotencyStore {
   }
 
   claim(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }> {
-    // Look-up and claim are one: nothing else runs between them.
+    // Lookup and claim are atomic: nothing else runs between them.
     return read(() => {
       const found = this.#look(key, fingerprint);
       if (found.outcome !== 'new') return found;
@@ -67,7 +67,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     if (this.#released.size > RELEASED_MAX && oldest !== undefined) this.#released.delete(oldest);
   }
 
-  /** Within a commit: the key stays known if the process dies. */
+  /** Within a commit: makes the key known even after the process dies. */
   remember({ key, fingerprint }: KeyClaim): void {
     this.#upsert.run(key, fingerprint, this.#clock.now() + KEY_MEMORY_MS, UNANSWERED);
   }
@@ -80,7 +80,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     });
   }
 
-  /** Within a commit: whether the claim is still its owner's. */
+  /** Within a commit: whether the claim still belongs to its owner. */
   holds({ key, owner }: KeyClaim): boolean {
     return this.#claims.holds(key, owner);
   }

@@ -13,17 +13,17 @@ interface Waiting {
   readonly due_at: number;
   /** Attempts in a row during which the process died. */
   readonly interrupted: number;
-  /** Of who works on it: the owner, `/`, a number. */
+  /** The claim of the worker that processes the message: the owner, `/`, and a number. */
   readonly claim: string | null;
 }
 
 interface Queue {
   readonly messages: Waiting[];
-  /** The one that is worked on; mostly the first. */
+  /** The message that is being processed; usually the first. */
   claimed: Waiting | null;
 }
 
-/** The first message of a queue that nobody works on, as it was then. */
+/** The first message of an unclaimed queue, as it was at that time. */
 interface Head {
   readonly queue: string;
   readonly message: Waiting;
@@ -45,30 +45,30 @@ interface Row {
   claim: string | null;
 }
 
-/** A clock that goes back by less is being adjusted, ms. */
+/** If the clock goes back by less than this, it is only being adjusted, ms. */
 const SET_BACK_MS = 1000;
 
 const COLUMNS = 'seq, queue, platform, state, next_attempt_at, wait_ms, interrupted, claim';
 
 /**
- * The queues of the inbox, in memory: the messages that have not ended, in their order, and who works on one
- * of each. They are made of the table, and follow what is written to it. All methods but `isHeld`, `nextDueAt`
- * and `holdsInterrupted` run within a commit.
+ * The queues of the inbox, in memory: the messages that have not ended, in their order, and the claim to one message of
+ * each queue. They are loaded from the table, and updated with each write to it. All methods except `isHeld`,
+ * `nextDueAt` and `holdsInterrupted` must be called within a commit.
  */
 export class InboxQueues implements Resident {
-  /** Known from others' claims by it. */
+  /** Distinguishes claims of this process from those of others. */
   readonly #owner: string;
   readonly #queues = new Map<string, Queue>();
   /**
-   * Heads by platform, kind and whether a process died on them, in the order in which they are claimed. A head
-   * that has changed since is left in; it is recognized by no longer being the head.
+   * Heads by platform, kind, and whether they were interrupted, in the order in which they are claimed. A head that has
+   * changed stays in the list. It is recognized because it is no longer the head of its queue.
    */
   readonly #due = new Map<string, TinyQueue<Head>>();
   readonly #all;
   readonly #find;
   readonly #free;
   readonly #clock: Clock;
-  /** The latest time that was seen; a clock that shows an earlier one was set back. */
+  /** The latest time that was seen. If the clock shows an earlier time, it was set back. */
   #latest = 0;
   #size = 0;
   #claims = 0;
@@ -84,7 +84,7 @@ export class InboxQueues implements Resident {
     );
   }
 
-  /** Messages that have not ended. */
+  /** The number of messages that have not ended. */
   get size(): number {
     return this.#size;
   }
@@ -98,14 +98,14 @@ export class InboxQueues implements Resident {
     for (const row of this.#all.iterate()) this.#append(row.queue, waitingOf(row, now));
   }
 
-  /** A message was added at the end of its queue. */
+  /** Adds a new message to the end of its queue. */
   append(queue: string, added: { seq: number; platform: string; sending: boolean; due_at: number }): void {
     this.#append(queue, { ...added, interrupted: 0, claim: null });
   }
 
   /**
-   * Claims those that are due, longest due first; the rows are the caller's to write.
-   * @returns the message that each was claimed for.
+   * Claims queues that are due, longest due first. The caller must write the rows.
+   * @returns the message for which each queue was claimed.
    */
   claim(wanted: Wanted, platforms: readonly string[], limit: number): { seq: number; owner: string }[] {
     const claimed: { seq: number; owner: string }[] = [];
@@ -125,13 +125,13 @@ export class InboxQueues implements Resident {
     return this.#queues.get(queue)?.claimed?.claim === owner;
   }
 
-  /** The message of the queue that is worked on was changed, ended or deleted. */
+  /** Updates the claimed message of the queue after it was changed, ended or deleted. */
   followClaimed(queue: string): void {
     const seq = this.#queues.get(queue)?.claimed?.seq;
     if (seq !== undefined) this.follow(queue, seq);
   }
 
-  /** A message of the queue was changed, begun anew, ended or deleted: it stands here as its row is now. */
+  /** Updates a message of the queue from its row after it was changed, restarted, ended or deleted. */
   follow(queue: string, seq: number): void {
     const row = this.#find.get(seq);
     if (row) this.#put(queue, waitingOf(row, this.#clock.now()));
@@ -159,12 +159,12 @@ export class InboxQueues implements Resident {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** Is there an unclaimed head that a process died on? */
+  /** Whether there is an unclaimed head that was interrupted. */
   holdsInterrupted(kind: AttemptKind, platforms: readonly string[]): boolean {
     return this.#first({ kind, interrupted: true }, platforms) !== undefined;
   }
 
-  /** Puts all messages in order anew if the clock was set back: what waits was to be due by the time before. */
+  /** Sorts all messages again if the clock was set back, because their due times are based on the old time. */
   #noticeClock(): number {
     const now = this.#clock.now();
     if (now < this.#latest - SET_BACK_MS) this.load();
@@ -177,7 +177,7 @@ export class InboxQueues implements Resident {
     if (this.#queues.get(queue)?.messages.length === 1) this.#noteHead(queue);
   }
 
-  /** In the place of the message as it was, or where it belongs. */
+  /** Replaces the message, or inserts it where it belongs. */
   #put(queue: string, message: Waiting): void {
     const found = this.#queues.get(queue) ?? { messages: [], claimed: null };
     this.#queues.set(queue, found);
@@ -229,7 +229,7 @@ export class InboxQueues implements Resident {
   }
 }
 
-/** The message that the fewest processes died on, then the longest due, then the oldest. */
+/** First the message that was interrupted least often, then the one that has been due longest, then the oldest. */
 function byTurn({ message: a }: Head, { message: b }: Head): number {
   return a.interrupted - b.interrupted || a.due_at - b.due_at || a.seq - b.seq;
 }

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { DONE_MS, FAILED_MS } from '../bounds.ts';
 import type { InboxState } from '../inbox.ts';
 
-/** Deletes messages that ended long ago, and failed ones that are too many. */
+/** Deletes messages that ended long ago, and the oldest failed messages if there are too many. */
 export class InboxRetention {
   readonly #failedMax: number;
   readonly #deleteEnded;

@@ -2,29 +2,29 @@ import type Database from 'better-sqlite3';
 import { SEEN_MS } from '../bounds.ts';
 import type { Resident } from './writer.ts';
 
-/** What became of a message of a platform; null: nothing yet. */
+/** What is recorded about a message of a platform; null if there is nothing yet. */
 export interface KnownMessage {
-  /** What the guard said of it, as JSON. */
+  /** The verdict of the guard, as JSON. */
   readonly verdict: string | null;
-  /** The message of the inbox. */
+  /** The id of the message in the inbox. */
   readonly id: string | null;
 }
 
 interface Met extends KnownMessage {
   platform: string;
   message_id: string;
-  /** Null: nothing of it is to be written. */
+  /** Null if nothing about the message must be written. */
   expires_at: number | null;
 }
 
 const NOT_MET: KnownMessage = { verdict: null, id: null };
 
 /**
- * The messages of platforms, by which repeats are known. The guard and the inbox each note what is theirs; what
- * is noted within one commit is read once and written once. All methods run within a commit.
+ * The messages of platforms, by which repeats are recognized. The guard and the inbox each record their part. Within
+ * one commit, a message is read only once and written only once. All methods must be called within a commit.
  */
 export class KnownMessages implements Resident {
-  /** Those of this commit. */
+  /** The messages of this commit. */
   readonly #met = new Map<string, Met>();
   readonly #find;
   readonly #put;
@@ -47,7 +47,7 @@ export class KnownMessages implements Resident {
     return this.#meet(platform, message_id, now);
   }
 
-  /** Known from now on for another 7 days, also by what was noted before. */
+  /** Recognizes the message for another 7 days from now, and keeps what was recorded before. */
   note(platform: string, message_id: string, noted: Partial<KnownMessage>, now: number): void {
     Object.assign(this.#meet(platform, message_id, now), noted, { expires_at: now + SEEN_MS });
   }

@@ -15,7 +15,7 @@ export interface LinkRow {
 
 export const LINK_COLUMNS = 'key, token, expires_at, lapse_told, alias, alias_person';
 
-/** Links, one row a key. One whose time has passed is treated as none, whether deleted yet or not. */
+/** Links, one row for each key. An expired link is treated as absent, even if it is not deleted yet. */
 export class SqliteLinks implements LinkStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;

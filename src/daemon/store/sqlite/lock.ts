@@ -5,12 +5,12 @@ import { createPrivateFile } from './database.ts';
 import { asStoreFailure } from './unavailable.ts';
 
 /**
- * Takes the operating system's lock that makes a daemon the only one on its database. It is SQLite's own
- * file lock, held on a small file beside the database for as long as the process lives, and the kernel
- * drops it with the process, whatever ends it: there is no pid file that could be stale.
- * @param path of the database; the lock is the file `agentd.lock` in its directory.
- * @returns how to give it back.
- * @throws StoreLocked where another process has it, at once.
+ * Takes an operating system lock, so that a daemon is the only one on its database. It is SQLite's own file lock, held
+ * on a small file next to the database for as long as the process lives. The kernel releases it when the process ends,
+ * for any reason, so there is no pid file that could be stale.
+ * @param path the path of the database; the lock is the file `agentd.lock` in its directory.
+ * @returns a function that releases the lock.
+ * @throws StoreLocked at once if another process has it.
  */
 export function takeLock(path: string): () => void {
   const unlock = lockFile(join(dirname(path), 'agentd.lock'));
@@ -18,14 +18,14 @@ export function takeLock(path: string): () => void {
   return unlock;
 }
 
-/** @returns how to give the lock back; null: another process has it. */
+/** @returns a function that releases the lock; null if another process has it. */
 export function lockFile(path: string): (() => void) | null {
   createPrivateFile(path);
   let db: Database.Database | undefined;
   try {
     const held = new Database(path, { fileMustExist: true, timeout: 0 });
     db = held;
-    // A journal file would take space, which a full disk does not have.
+    // A journal file would need space, which a full disk does not have.
     held.pragma('journal_mode = MEMORY');
     held.exec('BEGIN EXCLUSIVE');
     return () => held.close();

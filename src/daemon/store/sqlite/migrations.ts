@@ -3,10 +3,10 @@ import type Database from 'better-sqlite3';
 import { StoreTooNew } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
 
-/** The steps that make the schema, oldest first: version n is the n-th. */
+/** The steps that build the schema, oldest first. Version n is the n-th. */
 export type Migrations = readonly string[];
 
-/** Reads `001-….sql`, `002-….sql`, … beside this file. They are only ever added to. */
+/** Reads `001-….sql`, `002-….sql`, … beside this file. Add new files; never change the statements of existing ones. */
 export function readMigrations(): Migrations {
   const here = new URL('.', import.meta.url);
   const names = readdirSync(here)
@@ -20,7 +20,7 @@ export function readMigrations(): Migrations {
 
 /**
  * The version of the schema of a database; 0 if it has none yet.
- * @throws StoreTooNew if it is ahead of the program; StoreUnavailable if it cannot be read.
+ * @throws StoreTooNew if it is newer than the program; StoreUnavailable if it cannot be read.
  */
 export function versionOf(db: Database.Database, migrations: Migrations): number {
   try {
@@ -31,9 +31,9 @@ export function versionOf(db: Database.Database, migrations: Migrations): number
 }
 
 /**
- * Brings a database to the latest version, in one transaction: it has the old schema or the new one, never
- * something between.
- * @throws StoreTooNew if the database is ahead of the program; nothing is changed then.
+ * Brings a database to the latest version, in one transaction: it has the old schema or the new one, never something in
+ * between.
+ * @throws StoreTooNew if the database is newer than the program, without changing it.
  */
 export function migrate(db: Database.Database, migrations: Migrations): void {
   try {
@@ -47,7 +47,7 @@ export function migrate(db: Database.Database, migrations: Migrations): void {
   }
 }
 
-/** 0 if there is no schema yet. */
+/** The version of the schema; 0 if there is none yet. */
 function schemaVersion(db: Database.Database, migrations: Migrations): number {
   const found = db.pragma('user_version', { simple: true }) as number;
   if (found > migrations.length) throw new StoreTooNew(db.name, found, migrations.length);

@@ -1,10 +1,13 @@
 import { type AddedHit, type Hits, hitsOf, listHits } from '../../guard/hits.ts';
 import type { GuardUserState, MessageHit } from '../../guard/judge.ts';
 
-/** An added hit for JSON: when it happened, how much later it was counted, how many were dropped with it. */
+/** An added hit as JSON: when it happened, how much later it was counted, and how many hits were dropped with it. */
 export type PackedHit = [at: number, late?: number, dropped?: number];
 
-/** Hits for JSON: the first one's time, the steps to the next ones, and how late each was counted, if any was late. */
+/**
+ * Hits as JSON: the time of the first one and the intervals to the next ones, and how late each was counted, if any was
+ * late.
+ */
 export type PackedHits = [steps: number[], late?: number[]];
 
 export function packHit({ hit: { at, counted_at }, dropped }: AddedHit): PackedHit {
@@ -37,7 +40,7 @@ export function unpackHits([steps, late]: PackedHits): Hits {
   return hitsOf(list);
 }
 
-/** A message that was added, for JSON. */
+/** An added message as JSON. */
 export type PackedMessage = [text: string, ...hit: PackedHit];
 
 export function packMessage(added: AddedHit<MessageHit>): PackedMessage {
@@ -49,12 +52,12 @@ export function unpackMessage([text, ...packed]: PackedMessage): AddedHit<Messag
   return { hit: { ...hit, text }, dropped };
 }
 
-/** What the guard stores of a user, for JSON. */
+/** What the guard stores about a user, as JSON. */
 export interface PackedUser {
   user: GuardUserState['user'];
   circuit?: GuardUserState['circuit'];
   hits: PackedHits;
-  /** Of each hit. */
+  /** The texts of the hits. */
   texts: string[];
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
 import type { NewPendingAction, WithdrawnActions } from '../actions.ts';
 
-/** What other parts of the store do to pending actions, within commits of their own. */
+/** Changes of pending actions by other parts of the store, within their commits. */
 export class PendingActions {
   readonly #clock: Clock;
   readonly #insert;
@@ -70,12 +70,12 @@ export class PendingActions {
     else this.#withdrawOf.run({ keep: null, ...of, now });
   }
 
-  /** The reply of this message of the inbox was sent, and with it the question that it ends with, if there is one. */
+  /** The reply of this message of the inbox was sent, including the question at its end, if there is one. */
   noteAsked(message_id: string): void {
     this.#noteAsked.run({ asked_by: message_id, now: this.#clock.now() });
   }
 
-  /** The reply of this message will not be sent: nobody can answer its question. */
+  /** The reply of this message will not be sent, so nobody can answer its question. */
   dropUnasked(message_id: string): void {
     this.#dropUnasked.run({ asked_by: message_id, now: this.#clock.now() });
   }

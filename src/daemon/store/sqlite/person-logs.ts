@@ -3,7 +3,10 @@ import type { PersonMatch } from '../person-match.ts';
 import { type PackedUser, unpackUser } from './packed-hits.ts';
 import type { PackedEntry } from './state-log.ts';
 
-/** The logs of the guard and of the rate limits hold one row for many keys, so a row is written again without some. */
+/**
+ * Erases keys from the logs of the guard and of the rate limits. One row holds many keys, so the row is written again
+ * without those keys.
+ */
 export class PersonLogs {
   readonly #logs;
 
@@ -36,7 +39,7 @@ export class PersonLogs {
     }
   }
 
-  /** Keys of which anything is in the log, also a row that says that their state was deleted. */
+  /** Keys that occur in the log, even if only in a row that says that their state was deleted. */
   #keys(log: 'guard' | 'limits', isTheirs: (key: string, packed: unknown) => boolean): Set<string> {
     const entries = this.#logs[log].rows.all().flatMap((row) => JSON.parse(row.entries) as PackedEntry[]);
     const whole = ([, , packed, mark]: PackedEntry) =>

@@ -9,7 +9,7 @@ interface TurnRow {
   turn: string;
 }
 
-/** Deletes some turns of a session, or all of it, within a commit. */
+/** Deletes some turns of a session, or the whole session, within a commit. */
 export class PersonTurns {
   readonly #chain;
   readonly #deleteTurn;
@@ -38,7 +38,7 @@ export class PersonTurns {
     this.#deleteSession = db.prepare<[number]>('DELETE FROM sessions WHERE id = ?');
   }
 
-  /** Oldest first. @param session the id of its row. */
+  /** The turns of a session, oldest first. @param session the id of its row. */
   of(session: number): StoredTurn[] {
     return this.#rows(session).map(({ turn }) => turnOf(turn));
   }
@@ -48,7 +48,10 @@ export class PersonTurns {
     this.#deleteSession.run(session);
   }
 
-  /** The turns that stay are chained again. A summary may contain what is deleted, so it is deleted, too, and made again. */
+  /**
+   * Links the remaining turns into a chain again. Summaries may contain deleted text, so they are deleted, too, and
+   * made again.
+   */
   deleteFrom(session: number, turns: readonly StoredTurn[], untied: Session): void {
     const deleted = new Set(turns.map(({ turn_id }) => turn_id));
     let previous: number | null = null;

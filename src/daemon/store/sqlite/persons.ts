@@ -34,7 +34,7 @@ type Table = keyof typeof KEYS;
 
 interface Found {
   match: PersonMatch;
-  /** With the ids of the rows. */
+  /** The sessions with the ids of their rows. */
   sessions: (PersonSession & { id: number })[];
   rows: Record<Table, (string | number)[]>;
   seen: { platform: string; message_id: string }[];
@@ -44,8 +44,8 @@ interface Found {
 }
 
 /**
- * Finds and deletes what is stored of a person. It reads every table once: an administrator asks for it, rarely, and no
- * table needs an index for it.
+ * Finds and deletes what is stored about a person. It reads every table once. Administrators rarely need this, so no
+ * table has an index for it.
  */
 export class SqlitePersons implements PersonStore {
   readonly #db: Database.Database;
@@ -173,7 +173,7 @@ export class SqlitePersons implements PersonStore {
   }
 
   #deleteAll({ match, sessions, rows, seen, guard_keys, limit_keys, records }: Found): void {
-    // Sessions first: from the same commit on, a run that is under way can add nothing to them.
+    // Sessions first: after this commit, a run that is under way cannot add anything to them.
     for (const { id, shared, session, turns } of sessions) {
       if (shared) this.#turns.deleteFrom(id, turns, match.untied(session));
       else {
@@ -194,7 +194,7 @@ export class SqlitePersons implements PersonStore {
   }
 }
 
-/** One row at a time: a table may be large. */
+/** Reads one row at a time, because a table may be large. */
 function idsOf<Row extends { id: number }>(
   rows: Database.Statement<[], Row>,
   isTheirs: (row: Row) => boolean,

@@ -5,15 +5,15 @@ import type Database from 'better-sqlite3';
 import { sync } from './backup.ts';
 import { asStoreFailure, isBusy } from './unavailable.ts';
 
-/** How long it waits for a daemon that works on the same file, ms. */
+/** How long to wait for a daemon that uses the same file, ms. */
 const WAIT_MS = 60_000;
 const RETRY_MS = 100;
-/** SQLite builds a database up to this size anew in memory, a larger one in a file without a name. */
+/** SQLite rebuilds a database of up to this size in memory, and a larger one in an unnamed file. */
 const IN_MEMORY_BYTES = 512 * 1024 * 1024;
 
 /**
- * Removes deleted content from the files of a database: copies of moved cells in its pages, its log, and the copies that
- * were made of it before a migration or a restore.
+ * Removes deleted content from the files of a database: from its pages (copies of moved cells), from its log, and by
+ * deleting the copies that were made before a migration or a restore.
  */
 export async function scrub(db: Database.Database): Promise<void> {
   deleteCopies(db.name);
@@ -34,7 +34,10 @@ export async function scrub(db: Database.Database): Promise<void> {
   });
 }
 
-/** `agentd.db.schema-9.backup`, `agentd.db.before-restore` with its log, and what a crash left of either. */
+/**
+ * Deletes `agentd.db.schema-9.backup`, `agentd.db.before-restore` with its log, and unfinished copies that a crash
+ * left.
+ */
 function deleteCopies(path: string): void {
   const directory = dirname(path);
   const copies = ['schema-', 'before-restore', 'restored'].map((word) => `${basename(path)}.${word}`);
@@ -43,7 +46,7 @@ function deleteCopies(path: string): void {
   sync(directory);
 }
 
-/** @throws StoreUnavailable if another process does not leave the database alone in time. */
+/** @throws StoreUnavailable if another process uses the database for too long. */
 async function whenFree(attempt: () => boolean): Promise<void> {
   const gives_up_at = performance.now() + WAIT_MS;
   for (;;) {

@@ -1,7 +1,7 @@
 import type { PersonKey } from '../../identity/identity.ts';
 import type { Session } from '../../session/session.ts';
 
-/** A session as its table holds it. */
+/** A session as it is stored in its table. */
 export interface SessionRow {
   session_id: string;
   former_id: string | null;
@@ -42,7 +42,10 @@ export function rowOf({
   };
 }
 
-/** Member by member: it is called for each message and each tool call, and a spread costs several times as much. */
+/**
+ * Copies member by member, because it is called for each message and each tool call, and a spread costs several times
+ * as much.
+ */
 export function sessionOf(row: SessionRow): Session {
   const { bound_user_id, bound_person, client } = row;
   const session: Session = {

@@ -13,20 +13,20 @@ import type { InsertedTrace } from './traces.ts';
 import { TurnChain } from './turn-chain.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/** Where the turns of a session hang: the last one, which leads to those before it. */
+/** The start of the chain of a session's turns: the last turn, which leads to those before it. */
 interface Chained {
   id: number;
-  /** The session's. */
+  /** The tag of the session. */
   tag: string;
   last_turn: number | null;
 }
 
 const CHAINED = 'id, coalesce(former_id, session_id) AS tag, last_turn';
-/** By the id that it has, or the one that it had before sign-in. */
+/** Finds a session by its current id, or by the id before sign-in. */
 const NAMED = '(session_id = @name OR former_id = @name)';
 
 export interface SessionParts {
-  /** What ends with a session. */
+  /** The counts that end with a session. */
   counts: GuardTurns;
   pending: PendingActions;
   erased: ErasedIds;
@@ -36,12 +36,12 @@ export interface SessionParts {
 export class SqliteSessions implements SessionStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
-  /** With the time at which each was taken, ms since the epoch. */
+  /** Claims with the time at which each was taken, ms since the epoch. */
   readonly #claims: Claims<number>;
   readonly #counts: GuardTurns;
   readonly #pending: PendingActions;
   readonly #erased: ErasedIds;
-  /** Null: this process bounds nothing. */
+  /** Null: this process enforces no limit. */
   readonly #anonymous: AnonymousBytes | null;
   readonly #chain: TurnChain;
   readonly #find;
@@ -61,7 +61,7 @@ export class SqliteSessions implements SessionStore {
   readonly #delete;
   readonly #postpone;
 
-  /** @param anonymousMax ANONYMOUS_STORE_BYTES; null: no bound. */
+  /** @param anonymousMax ANONYMOUS_STORE_BYTES; null for no limit. */
   constructor(
     db: Database.Database,
     commit: GroupCommit,
@@ -181,8 +181,8 @@ export class SqliteSessions implements SessionStore {
   }
 
   /**
-   * Whether the claim is still its owner's. It ends with the erasure of its session, which an administrator's process
-   * cannot tell this one.
+   * Whether the claim still belongs to its owner. It also ends when its session is erased, which an administrator's
+   * process cannot report to this one.
    */
   holds({ session_tag, owner }: SessionClaim): boolean {
     if (!this.#claims.holds(session_tag, owner)) return false;
@@ -194,7 +194,7 @@ export class SqliteSessions implements SessionStore {
     this.#claims.end(session_tag);
   }
 
-  /** Within a commit: stores a new session. An expired one of that id is deleted first. */
+  /** Within a commit: stores a new session. An expired session with that id is deleted first. */
   add(claim: SessionClaim, session: Session): void {
     expectTagOf(session, claim);
     const expired = this.#expired.all({ name: tagOf(session), now: this.#clock.now() });
@@ -208,9 +208,9 @@ export class SqliteSessions implements SessionStore {
   }
 
   /**
-   * Within a commit: adds a turn to a session and extends the life of the session to `ttl_ms` from now. False if the
-   * session has ended.
-   * @param trace of the turn.
+   * Within a commit: adds a turn to a session and extends the lifetime of the session to `ttl_ms` from now. False if
+   * the session has ended.
+   * @param trace the trace of the turn.
    */
   addTurn(session_tag: string, turn: StoredTurn, trace: InsertedTrace, ttl_ms: number): boolean {
     const now = this.#clock.now();
@@ -223,7 +223,7 @@ export class SqliteSessions implements SessionStore {
     this.#slide.run({ id, last_turn: inserted.id, now, expires_at, bytes });
     if (client !== null) this.#anonymous?.add(client, bytes);
     if (expires_at < session.expires_at) {
-      // The sweeper and the count of turns go by the time that it had.
+      // The sweeper and the count of turns still use the previous expiry.
       this.#lookEarlier.run({ name: session_tag });
       this.#counts.endEarlier(tag, expires_at);
     }
@@ -252,7 +252,7 @@ export class SqliteSessions implements SessionStore {
     return this.#live.get({ name, now: this.#clock.now() })?.id ?? null;
   }
 
-  /** Within a commit: something else that belongs to a session takes so many bytes more. */
+  /** Within a commit: adds this many bytes to the size of a session, for other data that belongs to it. */
   grow(id: number, bytes: number): void {
     const client = this.#grow.get(bytes, id) ?? null;
     if (client !== null) this.#anonymous?.add(client, bytes);
@@ -305,20 +305,20 @@ export class SqliteSessions implements SessionStore {
   #evict(id: number): number {
     const session = this.#chained.get(id);
     if (!session) return 0;
-    // Each turn and its trace, and the session.
+    // One row for each turn, one for its trace, and one for the session.
     const rows = 2 * this.#chain.deleteTraces(session.last_turn) + 1;
     this.#deleteWhole(session);
     return rows;
   }
 
-  /** The session gets an owner: it counts no more among the anonymous ones. */
+  /** The session gets an owner, so it no longer counts as anonymous. */
   #leaveAnonymity(name: string): void {
     const { client = null, bytes = 0 } = this.#sizeOf.get({ name }) ?? {};
     if (client !== null) this.#anonymous?.add(client, -bytes);
   }
 }
 
-/** @throws if the claim is not that of the session. */
+/** @throws if the claim does not belong to the session. */
 function expectTagOf(session: Session, { session_tag }: SessionClaim): void {
   if (tagOf(session) !== session_tag) throw new Error('a session can only be written under its own claim');
 }

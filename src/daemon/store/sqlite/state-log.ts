@@ -2,10 +2,13 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { Resident } from './writer.ts';
 
-/** How much the log may hold beside the current states before its oldest rows are written anew; sizes of states. */
+/**
+ * How much the log may hold in addition to the current states before its oldest rows are rewritten, in the unit of
+ * `Packing.size`.
+ */
 export const LOG_SURPLUS = 1000;
 
-/** How states and changes of them are written in a row. A state is a value: nothing changes one in place. */
+/** How states and their changes are written in a row. States are immutable values. */
 export interface Packing<State, Change> {
   pack(state: State): unknown;
   unpack(packed: never): State;
@@ -13,20 +16,20 @@ export interface Packing<State, Change> {
   unpackChange(packed: never): Change;
   /** The state after the change. */
   apply(state: State, change: Change): State;
-  /** About as many changes as would make the state. */
+  /** Approximately the number of changes that would produce the state. */
   size(state: State): number;
 }
 
 interface Entry<State> {
   state: State;
   expires_at: number;
-  /** The row that has the whole of it; changes are in later ones. Null: not written yet. */
+  /** The row that holds the complete state; changes are in later rows. Null if it is not written yet. */
   row: number | null;
-  /** Of the state and its key. */
+  /** The size of the state and its key. */
   size: number;
 }
 
-/** What one commit has done to the state of a key: the whole of it is written, or each change. */
+/** What a commit writes for the state of a key: the complete state, or each change. */
 type Unsaved<Change> = 'all' | Change[];
 
 interface Row {
@@ -40,11 +43,11 @@ export type PackedEntry =
   | [key: string, expires_at: number, changes: unknown[], mark: 1];
 
 /**
- * State that changes with every message and lives for minutes: all of it in memory, and on disk as a log,
- * where what one commit changes is one row, however many keys that are; of a large state only what has changed.
- * A row is deleted when it is the oldest and nothing in it counts any more. If the log has grown too long, what still
- * counts in the oldest rows is written again, whole. Always from the oldest row on, so that no old state of a key comes
- * back.
+ * State that changes with every message and lasts for minutes. All of it is in memory, and on disk it is a log: each
+ * commit writes one row with all its changes, however many keys they concern, and for a large state only the change. A
+ * row is deleted when it is the oldest and nothing in it counts any more. If the log has grown too long, the states in
+ * the oldest rows that still count are written again completely. Rows are always removed from the oldest on, so that no
+ * old state of a key comes back.
  */
 export class StateLog<State, Change> implements Resident {
   readonly #clock: Clock;
@@ -54,7 +57,7 @@ export class StateLog<State, Change> implements Resident {
   /** Oldest first. */
   readonly #rows = new Map<number, Row>();
   readonly #unsaved = new Map<string, Unsaved<Change>>();
-  /** Of all entries, and of all rows. */
+  /** The size of all entries, and of all rows. */
   #size = 0;
   #written = 0;
   readonly #all;
@@ -82,7 +85,7 @@ export class StateLog<State, Change> implements Resident {
     this.#delete = db.prepare<[number]>(`DELETE FROM ${table} WHERE id = ?`);
   }
 
-  /** Null if there is none, or it has expired. */
+  /** The state of a key; null if there is none, or if it has expired. */
   get(key: string, now: number): State | null {
     const entry = this.#entries.get(key);
     return entry && entry.expires_at > now ? entry.state : null;
@@ -94,8 +97,8 @@ export class StateLog<State, Change> implements Resident {
   }
 
   /**
-   * Within a commit: stores a state. It never expires earlier than the state before it.
-   * @param change what made it of the state that `get` returned; null: the whole state is written.
+   * Within a commit: stores a state. It never expires earlier than the previous state.
+   * @param change the change that turned the state from `get` into this one. Null: the complete state is written.
    */
   put(key: string, state: State, change: Change | null, expires_at: number): void {
     const before = this.#entries.get(key);
@@ -117,13 +120,13 @@ export class StateLog<State, Change> implements Resident {
   }
 
   /**
-   * Within a commit: forgets what has expired, a row at a time until it was `bite`.
+   * Within a commit: forgets expired states row by row, until `bite` states are forgotten.
    * @returns how many, at most `bite`: the last row may hold more, and callers count down from it.
    */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
     const before = this.#entries.size;
-    // A key that is used again and again keeps its row, and with it every row behind it.
+    // A key that is used again and again keeps its row, and with it all later rows.
     const writesAnew = 2 * this.#countLive(now) < before;
     for (const [id, row] of this.#rows) {
       if (before - this.#entries.size >= bite) break;
@@ -176,7 +179,7 @@ export class StateLog<State, Change> implements Resident {
     return [key, entry.expires_at, this.#packing.pack(entry.state)];
   }
 
-  /** @returns its size in the row. */
+  /** @returns the size of the entry in the row. */
   #loadEntry([key, expires_at, packed, mark]: PackedEntry, row: number): number {
     if (expires_at === undefined) {
       this.#forget(key);
@@ -196,7 +199,7 @@ export class StateLog<State, Change> implements Resident {
     return changes.length;
   }
 
-  /** Has the oldest rows written anew, somewhat more than is written now, so that the log ends up short. */
+  /** Marks the oldest rows to be rewritten: somewhat more than is written now, so that the log becomes shorter. */
   #shorten(): void {
     const now = this.#clock.now();
     let room = 2 * this.#unsaved.size + 1;
@@ -214,7 +217,7 @@ export class StateLog<State, Change> implements Resident {
     return live;
   }
 
-  /** Has the states that count in this row written as a whole with the commit. */
+  /** Marks the states that count in this row to be written completely with the commit. */
   #writeAnew(id: number, { keys }: Row, now: number): void {
     for (const key of keys) {
       const entry = this.#entries.get(key);
@@ -224,13 +227,13 @@ export class StateLog<State, Change> implements Resident {
     }
   }
 
-  /** Whether this row has the whole of a state that still counts. */
+  /** Whether this row holds the complete state of a key, and the state still counts. */
   #counts(key: string, row: number, now: number): boolean {
     const entry = this.#entries.get(key);
     return entry?.row === row && entry.expires_at > now;
   }
 
-  /** @returns the size that it has now. */
+  /** @returns the current size. */
   #keep(key: string, entry: Entry<State>): number {
     const size = 1 + this.#packing.size(entry.state);
     this.#size += size - (this.#entries.get(key)?.size ?? 0);

@@ -47,25 +47,25 @@ import { SqliteTurns } from './turns.ts';
 import { isDamage, isOutOfSpace } from './unavailable.ts';
 import { GroupCommit, read } from './writer.ts';
 
-/** Damages that are told; the first says enough. */
+/** Maximum number of damages that are reported; usually the first is enough. */
 const DAMAGES_MAX = 10;
 
 export interface SqliteOptions extends OpenOptions {
   /** TRACE_RETENTION_DAYS, in ms. */
   traceRetentionMs: number;
-  /** Traces kept at most; `TRACES_MAX` where absent. */
+  /** Maximum number of traces; `TRACES_MAX` if absent. */
   tracesMax?: number;
-  /** Traces of refused requests kept at most; `REFUSED_MAX` where absent. */
+  /** Maximum number of traces of refused requests; `REFUSED_MAX` if absent. */
   refusedMax?: number;
   /** ACTIONS_RETENTION_DAYS, in ms; `ACTIONS_RETENTION_MS` if absent. */
   actionsRetentionMs?: number;
-  /** ANONYMOUS_STORE_BYTES; without it, what anonymous clients store is not bounded. */
+  /** ANONYMOUS_STORE_BYTES. If absent, anonymous clients have no limit. */
   anonymousMax?: number;
-  /** Messages in the inbox that have not ended, at most; `INBOX_MAX` where absent. */
+  /** Maximum number of messages in the inbox that have not ended; `INBOX_MAX` if absent. */
   inboxMax?: number;
-  /** Failed messages kept at most; `FAILED_MAX` where absent. */
+  /** Maximum number of failed messages; `FAILED_MAX` if absent. */
   failedMax?: number;
-  /** Memories of one owner at most; `MEMORIES_MAX` if absent. */
+  /** Maximum number of memories of one owner; `MEMORIES_MAX` if absent. */
   memoriesMax?: number;
   /** Size of the reserve file that the daemon keeps; none if absent. */
   reserveBytes?: number;
@@ -75,9 +75,10 @@ export interface SqliteOptions extends OpenOptions {
 export type SqliteStore = Store & { readonly maintenance: StoreMaintenance };
 
 /**
- * The embedded store: one SQLite file, made with mode 0600 in a directory made with 0700 (agentd-store(7), "Files").
- * @param path of the file.
- * @throws as `openStore` says.
+ * The embedded store: one SQLite file, created with mode 0600 in a directory created with mode 0700 (agentd-store(7),
+ * "Files").
+ * @param path the path of the file.
+ * @throws the errors of `openStore`.
  */
 export function openSqliteStore(path: string, options: SqliteOptions): SqliteStore {
   const migrations = readMigrations();
@@ -104,7 +105,7 @@ function openAsDaemon(path: string, options: SqliteOptions, migrations: Migratio
   }
 }
 
-/** A start on a full disk needs some space too: the reserve gives it. */
+/** Starting on a full disk needs some space, too, which the reserve provides. */
 function openWithReserve(open: () => Database.Database, reserve: Reserve | null): Database.Database {
   for (;;) {
     try {
@@ -123,7 +124,7 @@ function openAsAdministrator(path: string, options: SqliteOptions, migrations: M
   expectFile(path);
   const db = openWith(path, (opened) => {
     if (versionOf(opened, migrations) === migrations.length) return;
-    // Only a database that no daemon is working on may be changed under its feet.
+    // Migrate only a database that no daemon is using.
     const unlock = takeLock(path);
     try {
       upgrade(opened, migrations);
@@ -134,7 +135,7 @@ function openAsAdministrator(path: string, options: SqliteOptions, migrations: M
   return assemble(db, options, null, () => {});
 }
 
-/** Brings a database to the latest schema, after a backup of it. */
+/** Brings a database to the latest schema after making a backup of it. */
 function upgrade(db: Database.Database, migrations: Migrations): void {
   const found = versionOf(db, migrations);
   if (found > 0 && found < migrations.length) backUp(db, found);
@@ -283,7 +284,7 @@ function damagesOf(db: Database.Database): string[] {
     const rows = db.pragma(`quick_check(${DAMAGES_MAX})`) as { quick_check: string }[];
     return rows.map(({ quick_check }) => quick_check).filter((words) => words !== 'ok');
   } catch (error) {
-    // So badly damaged that the check itself stumbles.
+    // The database is so badly damaged that the check itself fails.
     if (isDamage(error)) return [error.message];
     throw error;
   }

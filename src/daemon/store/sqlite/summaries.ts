@@ -4,10 +4,10 @@ import type { Summary, SummaryStore } from '../summaries.ts';
 import type { SqliteSessions } from './sessions.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/** What a row takes beside its text, about. */
+/** Approximate size of a row without its text. */
 const ROW_BYTES = 100;
 
-/** Summaries, one row a principal of a session. They are deleted with the row of the session. */
+/** Summaries, one row for each principal of a session. They are deleted with the row of the session. */
 export class SqliteSummaries implements SummaryStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;

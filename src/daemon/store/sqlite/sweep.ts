@@ -9,7 +9,7 @@ import { returnFreePages } from './free-pages.ts';
 import { isOutOfSpace } from './unavailable.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/** Rows that one sweep deletes at most: bounds how long it holds the event loop. */
+/** Maximum number of rows that a sweep deletes. It limits how long the event loop is blocked. */
 const BITE = 500;
 
 /** A part of the store whose rows expire. */
@@ -23,12 +23,12 @@ export interface SweepParts {
   commit: GroupCommit;
   volume: Volume;
   space: DiskSpace;
-  /** Null: this process keeps none. */
+  /** Null if this process keeps none. */
   reserve: Reserve | null;
   clock: Clock;
 }
 
-/** Deletes what has expired, also on a full disk, and returns the space to the file system. */
+/** Deletes expired data, even on a full disk, and returns the space to the file system. */
 export class Sweep {
   readonly #expiring: readonly Expiring[];
   readonly #parts: SweepParts;
@@ -40,7 +40,7 @@ export class Sweep {
     this.#parts = parts;
   }
 
-  /** One after the other. @returns 0 if nothing is left to do; else how much was done. */
+  /** Sweeps run one after the other. @returns how much was done; 0 if nothing is left to do. */
   run(): Promise<number> {
     const next = this.#running.then(
       () => this.#sweep(),
@@ -61,7 +61,7 @@ export class Sweep {
     const { db, commit, volume, space, clock } = this.#parts;
     const deleted = await this.#deleteExpired();
     const short = this.#isShortOfSpace();
-    // Each bite adds to the log, so on a full disk the log is emptied after each.
+    // Each batch adds to the log, so on a full disk the log is emptied after each one.
     if (short) await read(() => space.emptyLog());
     if (deleted > 0) return deleted;
     const returned = await commit.write(() => returnFreePages(db, short ? 0 : undefined));
@@ -74,8 +74,9 @@ export class Sweep {
   }
 
   /**
-   * A deletion takes space in the log before it returns any. If there is none, the commit gives up the first
-   * part of the reserve; then the log is emptied, then the rest given up, then fewer rows are deleted at once.
+   * A deletion needs space in the log before it frees any. If there is none, the commit releases the first part of the
+   * reserve. If that is not enough, the log is emptied, then the rest of the reserve is released, and then fewer rows
+   * are deleted at once.
    */
   async #deleteExpired(): Promise<number> {
     const { db, commit, reserve } = this.#parts;
@@ -107,7 +108,7 @@ export class Sweep {
   }
 }
 
-/** The database itself may have to grow for what is in the log. */
+/** Ignores a lack of space: the database itself may have to grow to take the content of the log. */
 function passOverLackOfSpace(error: unknown): void {
   if (!isOutOfSpace(error)) throw error;
 }

@@ -16,7 +16,7 @@ interface Row {
 
 const COLUMNS = 'name, source, trusted, trusted_at, changed, changed_at';
 
-/** What MCP servers say of their tools: one row for each tool. */
+/** How MCP servers define their tools: one row for each tool. */
 export class SqliteToolDigests implements ToolDigestStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;

@@ -1,15 +1,15 @@
 import type Database from 'better-sqlite3';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 
-/** A trace as it is found. */
+/** A trace that was found. */
 export interface KeptTrace {
   kept_at: number;
   trace: string;
 }
 
 /**
- * One table of traces, bounded by age and by number. Ids rise with time, so the oldest rows are found without
- * an index, and the difference of two ids is never less than the number of rows between them.
+ * A table of traces, limited by age and number. Ids rise with time, so the oldest rows are found without an index, and
+ * the difference of two ids is never less than the number of rows between them.
  */
 export class TraceRing {
   readonly #max: number;
@@ -19,16 +19,16 @@ export class TraceRing {
   readonly #deleteOldest;
 
   /**
-   * @param max traces that are kept.
-   * @param foundMax traces that one look-up returns: the newest.
+   * @param max the maximum number of traces.
+   * @param foundMax the maximum number of traces that a lookup returns: the newest.
    */
   constructor(db: Database.Database, table: string, max: number, foundMax: number) {
     this.#max = max;
     this.#insert = db.prepare<[number, string, string, string | null, string | null, string]>(
       `INSERT INTO ${table} (kept_at, turn_id, request_id, session_id, message_id, trace) VALUES (?, ?, ?, ?, ?, ?)`,
     );
-    // Indexed among each 256 traces: rows that are written together have their ids side by side, and a look-up
-    // tries one place after another, which are as few as the traces are bounded.
+    // The index groups traces by blocks of 256, so that rows that are written together are next to each other in it. A
+    // lookup tries one block after another; there are few, because the number of traces is limited.
     const having = (condition: string) =>
       `SELECT id FROM bucket CROSS JOIN ${table} ON ${table}.id / 256 = bucket.n AND ${condition}`;
     // A platform's message id may come with the channel's name before it: `name:id`.
@@ -65,7 +65,7 @@ export class TraceRing {
     this.#delete.run(id);
   }
 
-  /** Within a commit: deletes at most `bite` of those that are too old or too many. @returns how many. */
+  /** Within a commit: deletes at most `bite` traces that are too old or exceed the limit. @returns how many. */
   deleteOldest(expired: number, bite: number): number {
     return this.#deleteOldest.run({ expired, max: this.#max, bite }).changes;
   }

@@ -11,16 +11,16 @@ export interface TraceBounds {
   clock: Clock;
   /** TRACE_RETENTION_DAYS, in ms. */
   retentionMs: number;
-  /** Kept at most; `TRACES_MAX` except in tests. */
+  /** Maximum number of traces; `TRACES_MAX` except in tests. */
   max: number;
-  /** Of refused requests, kept at most; `REFUSED_MAX` except in tests. */
+  /** Maximum number of traces of refused requests; `REFUSED_MAX` except in tests. */
   refusedMax: number;
 }
 
 /** A trace that was inserted. */
 export interface InsertedTrace {
   id: number;
-  /** Of its JSON. */
+  /** The size of its JSON. */
   bytes: number;
 }
 
@@ -65,14 +65,14 @@ export class SqliteTraces implements TraceStore {
     );
   }
 
-  /** Within a commit: keeps a trace. */
+  /** Within a commit: stores a trace. */
   insert(trace: TraceRecord): InsertedTrace {
     const json = JSON.stringify(trace);
     const id = this.#kept.insert(trace, json, this.#bounds.clock.now());
     return { id, bytes: Buffer.byteLength(json) };
   }
 
-  /** Of a run that was under way when its session or its message was erased. */
+  /** Whether the trace is of a run that was under way when its session or its message was erased. */
   #isErased({ turn_id, session_id }: TraceRecord): boolean {
     return this.#erased.has(turn_id) || (session_id !== null && this.#erased.has(session_id));
   }
@@ -82,7 +82,7 @@ export class SqliteTraces implements TraceStore {
     this.#kept.delete(id);
   }
 
-  /** Within a commit: deletes at most `bite` of those that are too old or too many. @returns how many. */
+  /** Within a commit: deletes at most `bite` traces that are too old or exceed the limit. @returns how many. */
   deleteExpired(bite: number): number {
     const { clock, retentionMs } = this.#bounds;
     const expired = clock.now() - retentionMs;

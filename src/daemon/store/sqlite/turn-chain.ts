@@ -17,8 +17,8 @@ export class TurnChain {
     this.#insert = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string, number]>(
       'INSERT INTO turns (session, previous, person, answered, turn, trace) VALUES (?, ?, ?, ?, ?, ?)',
     );
-    // `+?`, here and in other sorted queries of the message path: SQLite compares what it sorts by with bare parameters
-    // that a column must equal, and so plans the query again, at 3 to 20 times its cost, whenever one is bound.
+    // `+?`, here and in other sorted queries of the message path: if a column of a sorted query is compared with a bare
+    // parameter, SQLite plans the query again each time the parameter is bound, at 3 to 20 times the cost of the query.
     const chain = `WITH RECURSIVE chain (previous, person, answered, turn) AS (
         SELECT previous, person, answered, turn FROM turns WHERE id =
           (SELECT last_turn FROM sessions WHERE session_id = +? AND expires_at > +?)
@@ -34,7 +34,7 @@ export class TurnChain {
     this.#turns = db.prepare<[string, number], string>(chain).pluck();
     this.#previous = db.prepare<[number], number | null>('SELECT previous FROM turns WHERE id = ?').pluck();
     this.#deleteTurn = db.prepare<[number]>('DELETE FROM turns WHERE id = ?');
-    // A turn may outlive its trace, and the id of the trace be given to another.
+    // A turn may outlive its trace, and another trace may then get the same id.
     this.#deleteTraceOf = db.prepare<{ turn: number }>(
       `DELETE FROM traces WHERE id = (SELECT trace FROM turns WHERE id = @turn)
          AND turn_id = (SELECT turn ->> 'turn_id' FROM turns WHERE id = @turn)`,
@@ -64,7 +64,7 @@ export class TurnChain {
     return { id, bytes: Buffer.byteLength(json) };
   }
 
-  /** As `SessionStore.history`. */
+  /** See `SessionStore.history`. */
   history(session_id: string, now: number, { person, nobodys }: HistoryReader, limit: number): StoredTurn[] {
     return this.#history
       .all(session_id, now, person, nobodys ? 1 : 0, limit)
@@ -77,7 +77,10 @@ export class TurnChain {
     return this.#turns.all(session_id, now).reverse().map(turnOf);
   }
 
-  /** Within a commit: deletes the newest turns, at most so many. @returns how many, and which one is the last now. */
+  /**
+   * Within a commit: deletes the newest turns, at most `most`. @returns how many, and the id of the turn that is the
+   * last one now.
+   */
   deleteNewest(last_turn: number | null, most: number): { deleted: number; last_turn: number | null } {
     let [deleted, last] = [0, last_turn];
     while (last !== null && deleted < most) {

@@ -20,7 +20,7 @@ export interface TurnParts {
   pending: PendingActions;
 }
 
-/** Begins turns, and stores everything that one changes as one write of the group commit. */
+/** Begins turns, and stores everything that a turn changes as one write of the group commit. */
 export class SqliteTurns {
   readonly #commit: GroupCommit;
   readonly #parts: TurnParts;

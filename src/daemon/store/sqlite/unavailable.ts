@@ -14,12 +14,12 @@ const BUSY = /^SQLITE_(?:BUSY|PROTOCOL)(?:_|$)/;
 /** SQLite reports a full disk as FULL, but an exceeded quota or file size limit as a failed write. */
 const NO_SPACE = /^SQLITE_(?:FULL|IOERR_WRITE|IOERR_SHMSIZE|IOERR_SHMMAP|IOERR_TRUNCATE|IOERR_FSYNC)$/;
 
-/** After any other failure, also that of a sync, what was to be written may be on the disk. */
+/** After any other failure, including that of a sync, the data may already be on the disk. */
 const UNWRITTEN = /^SQLITE_(?:FULL|IOERR_WRITE)$/;
 
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)(?:_|$)/;
 
-/** Whether a failure says that the store is out of reach, rather than that the program is wrong. */
+/** Whether a failure means that the store is out of reach, and not a defect of the program. */
 export function isEnvironmentFailure(error: unknown): boolean {
   return error instanceof Database.SqliteError && ENVIRONMENT.test(error.code);
 }
@@ -40,12 +40,14 @@ export function isUnwritten(error: unknown): boolean {
   return error instanceof Database.SqliteError && UNWRITTEN.test(error.code);
 }
 
-/** Whether a failure says that what is in the file is no database, or is one no more. */
+/** Whether a failure means that the file is not a database, or is damaged. */
 export function isDamage(error: unknown): error is Error {
   return error instanceof Database.SqliteError && DAMAGE.test(error.code);
 }
 
-/** The failure as the store's callers meet it: `StoreUnavailable` for the environment, else unchanged. */
+/**
+ * The failure as callers of the store get it: `StoreUnavailable` for failures of the environment; others are unchanged.
+ */
 export function asStoreFailure(error: unknown): unknown {
   if (isDamage(error)) return new StoreDamaged(error);
   return isEnvironmentFailure(error) ? new StoreUnavailable(error) : error;

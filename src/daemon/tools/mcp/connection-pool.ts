@@ -3,13 +3,13 @@ import { onAbort } from '../../on-abort.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpFailure } from './mcp-failure.ts';
 
-/** Connections of one source, at most; of one credential, at most. */
+/** Maximum number of connections of one source, and of one credential. */
 export const MAX_CONNECTIONS = 64;
 const MAX_OF_ONE = 4;
 /** How long a connection that nobody uses is kept, ms. */
 export const IDLE_MS = 60_000;
 
-/** Whose credential a connection carries, and how its requests are sent. */
+/** The credential that a connection carries, and how its requests are sent. */
 export interface Carrier {
   readonly identity: string;
   readonly fetch: typeof globalThis.fetch;
@@ -23,7 +23,7 @@ export interface CarryingConnection extends McpConnection {
 
 interface Pooled {
   readonly identity: string;
-  /** Null while it is opened. */
+  /** Null while the connection is being opened. */
   connection: CarryingConnection | null;
   busy: boolean;
   cancelIdle: () => void;
@@ -35,14 +35,14 @@ export interface ConnectionPoolOptions {
 }
 
 /**
- * The connections that carry a credential. Each belongs to one credential for its whole life, and to one call at a time,
- * so that no answer can reach another call. One that a call was not happy with is closed.
+ * The connections that carry a credential. Each belongs to one credential for its whole life, and to one call at a
+ * time, so that no answer can reach another call. If a call fails on a connection, the connection is closed.
  */
 export class ConnectionPool {
   readonly #open: ConnectionPoolOptions['open'];
   readonly #clock: AlarmClock;
   readonly #pooled = new Set<Pooled>();
-  /** Calls that wait for a connection to be given back, in their order. */
+  /** Calls that wait for a connection to be returned, in order. */
   readonly #waiting = new Set<() => void>();
   readonly #closing = new Set<Promise<void>>();
   #stopped = false;
@@ -76,12 +76,12 @@ export class ConnectionPool {
     }
   }
 
-  /** How many connections there are. */
+  /** The number of connections. */
   get size(): number {
     return this.#pooled.size;
   }
 
-  /** Closes every connection. Calls that are under way fail. */
+  /** Closes every connection. Calls in progress fail. */
   async close(): Promise<void> {
     this.#stopped = true;
     for (const pooled of this.#pooled) this.#discard(pooled);
@@ -96,7 +96,8 @@ export class ConnectionPool {
       const idle = own.find(isIdle);
       if (idle) return take(idle);
       if (own.length < MAX_OF_ONE) {
-        // Who has one already can wait for it: nobody else's is closed for a second one.
+        // A credential that already has a connection can wait for it: no other connection is closed to make room for a
+        // second one.
         if (this.#pooled.size >= MAX_CONNECTIONS && own.length === 0) this.#discardIdle();
         if (this.#pooled.size < MAX_CONNECTIONS) {
           const opened: Pooled = { identity, connection: null, busy: true, cancelIdle: () => {} };
@@ -135,7 +136,7 @@ export class ConnectionPool {
     }
     pooled.busy = false;
     pooled.cancelIdle = this.#clock.after(IDLE_MS, () => this.#discard(pooled));
-    // Behind the others: the first one that is idle is the one that has been so longest.
+    // Moved to the end, so that the first idle connection is the one that has been idle longest.
     this.#pooled.delete(pooled);
     this.#pooled.add(pooled);
     this.#wakeAll();

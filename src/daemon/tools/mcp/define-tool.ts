@@ -6,19 +6,19 @@ import { canonicalJson } from '../canonical-json.ts';
 import type { ListedTool } from './mcp-connection.ts';
 import { nestsDeeper } from './parse-message.ts';
 
-/** What is shown of a description to the model and to administrators, in characters. */
+/** Maximum length of a description that is shown to the model and to administrators, in characters. */
 const MAX_DESCRIPTION = 4_000;
 const MAX_TITLE = 200;
 /** The largest schema of arguments, in characters of JSON, and how deep it may be nested. */
 const MAX_SCHEMA = 32_768;
 const MAX_SCHEMA_DEPTH = 24;
-/** Characters that are not seen, so that nobody could compare them: controls, bidirectional marks, tags. */
+/** Invisible characters, which nobody could compare: controls, bidirectional marks, tags. */
 const UNSEEN = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u{200b}\u{2060}\u{feff}\u{e0000}-\u{e007f}]/gu;
 
 /**
- * What a server says of a tool, as it is kept and shown: data, whatever it says. The digest is of all of it, before
- * anything is cut or masked.
- * @returns or why the tool cannot be offered, as the end of a sentence
+ * What a server says about a tool, as it is stored and shown. It is treated as data, never as an instruction. The
+ * digest covers all of it, before anything is cut or masked.
+ * @returns the definition, or why the tool cannot be offered, as the end of a sentence
  */
 export function defineTool(listed: ListedTool): ToolDefinition | { unusable: string } {
   const { name, description = '', inputSchema, annotations } = listed;

@@ -2,11 +2,14 @@ import type { Clock } from '../../clock.ts';
 import { McpFailure } from './mcp-failure.ts';
 
 const WINDOW_MS = 60_000;
-/** Messages a minute that answer no request: notifications, requests of the server, and answers that nobody waits for. */
+/**
+ * Maximum number of messages per minute that answer no request: notifications, requests of the server, and answers that
+ * nobody waits for.
+ */
 export const MAX_UNASKED = 600;
 const MAX_UNASKED_BYTES = 8_388_608;
 
-/** Bounds what a server may send on its own account in a minute. */
+/** Limits what a server may send without a request in a minute. */
 export class InboundMeter {
   readonly #clock: Clock;
   #since: number;

@@ -4,11 +4,14 @@ import type { Log } from '../../log.ts';
 import { printable } from '../../printable.ts';
 
 const WINDOW_MS = 60_000;
-/** Lines that are logged a minute. */
+/** Maximum number of lines that are logged per minute. */
 const MAX_LINES = 100;
 const MAX_CHARACTERS = 1_000;
 
-/** Logs what a program writes to its standard error, at debug; long lines are cut, and what is too much is left out. */
+/**
+ * Logs at `debug` what a program writes to its standard error. Long lines are cut, and lines beyond `MAX_LINES` are
+ * left out.
+ */
 export function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log: Pick<Log, 'debug'> }): void {
   let since = clock.now();
   let lines = 0;
@@ -17,7 +20,7 @@ export function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log:
   stderr.setEncoding('utf8');
   stderr.on('data', (piece: string) => {
     const all = `${rest}${piece}`.split('\n');
-    // The rest of a line that is cut anyway is not kept.
+    // The line will be cut anyway, so its rest is not kept.
     rest = (all.pop() ?? '').slice(0, MAX_CHARACTERS + 1);
     for (const line of all) write(line);
   });

@@ -10,7 +10,7 @@ export type McpFailureReason =
   | 'mcp_refused'
   | 'mcp_ended';
 
-/** There is no usable answer. `message` is in words that an agent can use; `cause` is for the log. */
+/** There is no usable answer. `message` is a text for the agent; `cause` is for the log. */
 export class McpFailure extends Error {
   readonly reason: McpFailureReason;
   /** The request may have been carried out. */
@@ -28,7 +28,7 @@ export class McpFailure extends Error {
   }
 }
 
-/** The server answered a request with an HTTP status that is no success. */
+/** The server answered a request with an HTTP status that is not a success. */
 export class McpStatus extends Error {
   readonly status: number;
   /** The body of the answer, bounded. */

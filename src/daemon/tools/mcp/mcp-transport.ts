@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp';
 
-/** A way to an MCP server, as `McpConnection` uses it. The client of the library drives it. */
+/** A transport to an MCP server for `McpConnection`. The client of the library uses it. */
 export interface McpTransport extends MCPTransport {
   /** Gets the notifications of the server, which the client of the library does not know. */
   onnotification?: (method: string) => void;

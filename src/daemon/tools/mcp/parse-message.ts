@@ -4,12 +4,12 @@ import { McpFailure } from './mcp-failure.ts';
 
 /** The largest message that a server may send, in bytes: an answer, or one page of its tools. */
 export const MAX_MESSAGE_BYTES = 1_048_576;
-/** How deep the values of a message may be nested: code that walks through them would run out of stack. */
+/** Maximum nesting depth of a message: code that walks deeper values would run out of stack. */
 const MAX_DEPTH = 100;
 
 /**
  * Parses what a server has sent.
- * @throws McpFailure if it is no message, or one that is nested too deeply
+ * @throws McpFailure if the text is not a message, or is nested too deeply
  */
 export function parseMessage(text: string): JSONRPCMessage {
   if (nestsDeeper(text, MAX_DEPTH))
@@ -17,12 +17,12 @@ export function parseMessage(text: string): JSONRPCMessage {
   try {
     return validateJSONRPCMessage(withExactResult(JSON.parse(text), text));
   } catch {
-    // The error quotes the message, at any length.
+    // The original error quotes the message, at any length.
     throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   }
 }
 
-/** The result of a tool may name records by numbers that a number cannot hold. Schemas stay as they are. */
+/** The result of a tool may contain ids that are too large for a number. Schemas are not changed. */
 function withExactResult(message: unknown, text: string): unknown {
   const result = resultOf(message);
   if (result === null || !('structuredContent' in result) || !mayBeInexact(text)) return message;

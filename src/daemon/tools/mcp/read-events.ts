@@ -3,8 +3,8 @@ import { MAX_MESSAGE_BYTES } from './parse-message.ts';
 import { LineSplitter } from './split-lines.ts';
 
 /**
- * The data of the messages of an event stream (text/event-stream), as they arrive. Other events are left out. Ends with
- * the stream; leaving the loop cancels it.
+ * The data of the messages of an event stream (text/event-stream), as they arrive. Other events are skipped. Ends with
+ * the stream; leaving the loop cancels the stream.
  * @throws McpFailure if an event is too large
  */
 export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

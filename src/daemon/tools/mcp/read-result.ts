@@ -1,6 +1,6 @@
 import type { CallToolResult } from '@ai-sdk/mcp';
 
-/** What a result says, as text or as data; what cannot be read as text is named, and left out. */
+/** The content of a result, as text or as data. Parts that are not text are replaced by their names. */
 export function readResult({ content, structuredContent }: CallToolResult): unknown {
   const texts: string[] = [];
   const left_out: string[] = [];

@@ -3,8 +3,8 @@ import type { CredentialsUsed, Sent } from '../tool.ts';
 import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
 
 /**
- * What a failed call comes to; null for a defect.
- * @param begun the request of the call itself was made: before that, nothing can have been carried out
+ * The outcome of a failed call; null for a defect.
+ * @param begun whether the request of the call itself was made; before that, nothing can have been carried out
  */
 export function sentFailure(
   error: unknown,

@@ -2,8 +2,8 @@ import { McpFailure } from './mcp-failure.ts';
 import { MAX_MESSAGE_BYTES } from './parse-message.ts';
 
 /**
- * Splits bytes that arrive in pieces into lines of UTF-8. A line that is longer than a message may be is refused when so
- * much of it has arrived, so that no more than that is kept.
+ * Splits bytes that arrive in pieces into lines of UTF-8. A line that is longer than the largest message is refused as
+ * soon as it exceeds that size, so that no more is kept.
  */
 export class LineSplitter {
   #pieces: Uint8Array[] = [];

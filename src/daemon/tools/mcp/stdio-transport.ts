@@ -12,9 +12,12 @@ import { LineSplitter } from './split-lines.ts';
 
 /** How long a program may take to end after its input was closed, and after SIGTERM, ms. */
 const END_MS = { input: 1_000, SIGTERM: 2_000 } as const;
-/** How long what an ended program has written may take to arrive, ms; a program that it started may hold the pipe open. */
+/**
+ * How long to wait for the last output of a program that has ended, ms; a program that it started may keep the pipe
+ * open.
+ */
 const LAST_WORDS_MS = 500;
-/** The most that waits to be read by the server, in bytes. */
+/** Maximum size of the data that waits for the server to read it, in bytes. */
 const MAX_UNREAD_BYTES = 4 * MAX_MESSAGE_BYTES;
 
 export interface StdioTransportOptions {
@@ -25,10 +28,10 @@ export interface StdioTransportOptions {
 }
 
 /**
- * MCP over the standard input and output of a program (agentd-agent(7), "MCP"). The program gets `PATH` and the `env` of
- * its entry, nothing else of the daemon's environment; the transport of the library would hand on more, and has no
- * bounds. The program is the leader of a process group of its own: programs that it starts end with it, and a signal to
- * the daemon's terminal does not end it before the daemon has answered what is under way.
+ * MCP over the standard input and output of a program (agentd-agent(7), "MCP"). The program gets `PATH` and the `env`
+ * of its entry, but nothing else from the daemon's environment; the library's transport would pass on more, and has no
+ * limits. The program leads its own process group: programs that it starts end with it, and a signal to the daemon's
+ * terminal does not end it before the daemon has finished the messages in progress.
  */
 export class StdioTransport implements McpTransport {
   onclose?: () => void;
@@ -38,7 +41,7 @@ export class StdioTransport implements McpTransport {
   readonly #options: StdioTransportOptions;
   readonly #meter: InboundMeter;
   readonly #lines = new LineSplitter();
-  /** Requests that were sent and are not answered; how to stop listening for their end. */
+  /** Unanswered requests, each with the function that stops listening for its end. */
   readonly #asked = new Map<string | number, () => void>();
   readonly #end = new AbortController();
   #child: ChildProcess | null = null;
@@ -152,7 +155,7 @@ export class StdioTransport implements McpTransport {
     return this.#asked.delete(id);
   }
 
-  /** Says that nobody waits for the answer any more; one that comes late is not delivered. */
+  /** Tells the server that nobody waits for the answer any more. A late answer is not delivered. */
   #cancel(id: string | number): void {
     if (!this.#asked.delete(id) || this.#end.signal.aborted) return;
     const params = { requestId: id, reason: 'the call was ended' };
@@ -169,7 +172,7 @@ export class StdioTransport implements McpTransport {
       signalGroup(child.pid, 'SIGTERM');
       await this.#exitsWithin(END_MS.SIGTERM);
     }
-    // Also what it has started, and what may outlive it.
+    // Includes programs that it has started, which may outlive it.
     signalGroup(child.pid, 'SIGKILL');
     await this.#exited;
   }
@@ -186,7 +189,7 @@ export class StdioTransport implements McpTransport {
   }
 }
 
-/** Some programs print other lines, too; null for those. */
+/** Null for other lines, which some programs print as well. */
 function parseLine(line: string): JSONRPCMessage | null {
   try {
     return parseMessage(line);

@@ -2,7 +2,7 @@ import { validatorOf } from '../check-arguments.ts';
 import { closeSchema } from '../close-schema.ts';
 import type { JsonSchema } from '../tool.ts';
 
-/** Keywords beside `properties` through which an object can get properties, or through which a bound one can be asked for. */
+/** Keywords other than `properties` that can add properties to an object, or require a bound property. */
 const FURTHER = [
   'allOf',
   'anyOf',
@@ -19,13 +19,13 @@ const FURTHER = [
 /**
  * The schema that the model fills in: closed at the top level, without the arguments that are bound.
  * @param schema JSON, as the server sends it
- * @returns or why the tool cannot be offered, as the end of a sentence
+ * @returns the schema, or why the tool cannot be offered, as the end of a sentence
  */
 export function toolParameters(
   schema: string,
   bind: Readonly<Record<string, string>>,
 ): { parameters: JsonSchema } | { unusable: string } {
-  // What the server says of other arguments is not asked: the schema is closed.
+  // What the server says about additional arguments is ignored: the schema is closed.
   const {
     properties = {},
     required = [],

@@ -3,15 +3,16 @@ import type { ToolRequest } from '../tool-client.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
 import { BODY, type Operation, type Parameter } from './read-operation.ts';
 
-/** A request for the arguments, or why there is none, in words for the model. */
+/** A request for the arguments, or a text for the model that says why there is none. */
 export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
 
-/** What the model can correct. */
+/** A mistake that the model can correct. */
 class UnusableArgument extends Error {}
 
 /**
- * Writes arguments into a request (agentd-agent(7), "OpenAPI"). They were checked against the schema of the tool; what
- * a schema does not say is checked here: no argument leads to another path, adds another parameter, or breaks a header.
+ * Writes arguments into a request (agentd-agent(7), "OpenAPI"). The arguments were checked against the schema of the
+ * tool. This checks what a schema cannot express: no argument may lead to another path, add another parameter, or break
+ * a header.
  */
 export function buildRequest(operation: Operation, args: ToolArguments): BuiltRequest {
   try {
@@ -42,7 +43,7 @@ function requestOf({ found, parameters, body }: Operation, args: ToolArguments):
   };
 }
 
-/** The path with its parameters filled in. A segment that parameters make up is neither empty nor `.` or `..`. */
+/** The path with its parameters filled in. A segment made from parameters must not be empty, `.` or `..`. */
 function pathOf(template: string, parameters: readonly Parameter[], args: ToolArguments): string {
   return template
     .split('/')
@@ -66,7 +67,7 @@ function pathOf(template: string, parameters: readonly Parameter[], args: ToolAr
     .join('/');
 }
 
-/** What the document has percent-encoded stays so. */
+/** Text that the document has percent-encoded is not encoded again. */
 function encodeLiteral(text: string): string {
   return text.replace(/%[0-9A-Fa-f]{2}|[^%]+|%/g, (part) =>
     /^%[0-9A-Fa-f]{2}$/.test(part)
@@ -79,7 +80,7 @@ function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]
   const { style, explode, property } = parameter;
   const isSpread = explode && style !== 'deepObject' && style !== 'json';
   if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    // The members of the object become parameters themselves: none may stand in for another one.
+    // The members of the object become parameters themselves: none may replace another parameter.
     const others = all
       .filter((one) => one.in === 'query' && one !== parameter)
       .map((one) => rootOf(one.name));
@@ -90,7 +91,7 @@ function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]
   return queryPairs(parameter, value);
 }
 
-/** The name that servers see, some of them in any case: `filter` of `Filter[a]`. */
+/** The name that servers read, some of them ignoring case: `filter` of `Filter[a]`. */
 function rootOf(name: string): string {
   return (name.split('[', 1)[0] ?? '').trim().toLowerCase();
 }

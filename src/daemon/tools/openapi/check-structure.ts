@@ -5,9 +5,9 @@ import { type DocumentNode, DocumentProblem, type OpenApiDocument, segmentsOf } 
 
 /** Members of an operation that say something about its request. */
 const OF_REQUEST = ['operationId', 'summary', 'description', 'parameters', 'requestBody', 'deprecated'];
-/** Members whose values are data: a `$ref` in them is no reference. */
+/** Members whose values are data: a `$ref` in them is not a reference. */
 const DATA = ['example', 'examples', 'default', 'enum', 'const'];
-/** Members whose own members have names that the API chose. */
+/** Members whose own members have names chosen by the API. */
 const NAMED = ['properties', 'patternProperties', 'dependentSchemas', 'content'];
 /** The versions whose rules are applied; a later patch version changes none of them. */
 const VERSIONS = { '3.0': '3.0.4', '3.1': '3.1.1' } as const;
@@ -17,7 +17,7 @@ type Fields = Record<string, unknown>;
 
 /**
  * Checks the parts of a document that these operations use: every reference leads to a place in the document, and the
- * form is that of OpenAPI. What no tool needs is not checked: answers, other operations, servers.
+ * form is that of OpenAPI. Parts that no tool needs are not checked: answers, other operations, servers.
  */
 export async function checkStructure(
   document: OpenApiDocument,
@@ -36,7 +36,7 @@ export async function checkStructure(
 
 /**
  * Finds the targets of all references below a node, and reports those that cannot be followed.
- * @param is_map its members have names of the API, which may be any words, also `$ref`.
+ * @param is_map whether its members have names chosen by the API, which may be any words, even `$ref`
  */
 function collect(
   node: DocumentNode,
@@ -68,7 +68,7 @@ function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode
   }
 }
 
-/** A document of the same form that has only what the operations use. */
+/** A document of the same form with only the parts that the operations use. */
 function partOf(
   { version, root }: OpenApiDocument,
   operations: readonly FoundOperation[],
@@ -97,7 +97,7 @@ function partOf(
   return { openapi: VERSIONS[version], info: { title: '', version: '' }, paths, components };
 }
 
-/** Made once, since it compiles the schema of each version. It follows no reference to another document. */
+/** Created once, since it compiles the schema of each version. It does not follow references to other documents. */
 let validator: Validator | null = null;
 
 async function violations(part: Fields): Promise<DocumentProblem[]> {
@@ -106,11 +106,13 @@ async function violations(part: Fields): Promise<DocumentProblem[]> {
     validator ??= new Made({ allErrors: true, validateFormats: false });
   }
   const { errors } = await validator.validate(part);
-  // A text is about a reference: the document itself, of which this is a part, was searched for those.
+  // A text is about a reference. References were already checked in the whole document.
   return Array.isArray(errors) ? inWords(errors) : [];
 }
 
-/** Each form that a value could have adds errors of its own. Those of the deepest places name the mistake best. */
+/**
+ * Each form that a value could have adds its own errors. The errors at the deepest locations describe the mistake best.
+ */
 function inWords(errors: readonly ErrorObject[]): DocumentProblem[] {
   const named = errors.filter(({ keyword }) => !['oneOf', 'anyOf', 'if', '$ref'].includes(keyword));
   const byPlace = Map.groupBy(named.length > 0 ? named : errors, ({ instancePath }) => instancePath);

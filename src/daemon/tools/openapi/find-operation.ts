@@ -48,7 +48,7 @@ function followed(item: DocumentNode, problems: DocumentProblem[]): DocumentNode
   }
 }
 
-/** The operation that a key of `operations` names, or what to tell of a key that names none. */
+/** The operation that a key of `operations` names, or the problem to report for a key that names none. */
 export function findOperation(
   operations: readonly FoundOperation[],
   key: string,

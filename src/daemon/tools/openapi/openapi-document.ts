@@ -1,9 +1,9 @@
 import type { DocumentPath, LineFinder } from '../../yaml-lines.ts';
 
-/** Something in a document that keeps it from being used. */
+/** A problem of a document because of which it cannot be used. */
 export class DocumentProblem extends Error {
   readonly at: DocumentPath;
-  /** The end of a sentence about the place: `has no parameter \`id\``. */
+  /** The end of a sentence about the place, such as `has no parameter \`id\``. */
   readonly problem: string;
   readonly right: string;
 
@@ -16,7 +16,7 @@ export class DocumentProblem extends Error {
   }
 }
 
-/** An OpenAPI document that was read. Nothing in it is checked but the top level and the version. */
+/** An OpenAPI document that was read. Only its top level and its version are checked. */
 export interface OpenApiDocument {
   /** Of the file. */
   readonly path: string;
@@ -66,7 +66,7 @@ export class DocumentNode {
     return typeof value === 'string' && value.trim() !== '' ? value : null;
   }
 
-  /** The place that `$ref` refers to, one step; null if the value is not a reference. */
+  /** The place that `$ref` refers to, without following further references; null if the value is not a reference. */
   referred(): DocumentNode | null {
     const reference = memberOf(this.value, '$ref');
     if (reference === undefined) return null;
@@ -90,7 +90,7 @@ export class DocumentNode {
     return target;
   }
 
-  /** The place itself, or the one that its references lead to. */
+  /** The place itself, or the place at the end of its references. */
   resolved(): DocumentNode {
     const seen = new Set<string>();
     let node: DocumentNode = this;

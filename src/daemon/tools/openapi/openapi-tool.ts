@@ -53,7 +53,7 @@ export function nameOf(entry: OpenApiEntry, told: ToolEntry, found: FoundOperati
   return toolName(entry.name, found.operation_id ?? keyOf(found), told.as);
 }
 
-/** The policy of the entry; without one, that of the effect at the API's own origin, and none elsewhere. */
+/** The policy of the entry. Without one, the default for the effect if the origin is the API's, else `none`. */
 function credentialsOf(
   { credentials }: OpenApiEntry,
   effect: Effect,

@@ -1,4 +1,4 @@
-/** How a parameter is written (OpenAPI 3.0.4 and 3.1.1, "Style Values"), or that it is JSON (`content`). */
+/** The style of a parameter (OpenAPI 3.0.4 and 3.1.1, "Style Values"), or `content` if it is JSON. */
 export type ParameterStyle =
   | 'simple'
   | 'label'
@@ -20,7 +20,7 @@ export interface ParameterForm {
 type Fields = Readonly<Record<string, unknown>>;
 
 const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: '%20', pipeDelimited: '%7C' };
-/** `&`, `=`, `+`, `;`, `#` and brackets would be read as a part of the query's own syntax. */
+/** Does not include `&`, `=`, `+`, `;`, `#` and brackets, which would be read as syntax of the query. */
 const RESERVED_KEPT = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C)/g;
 
 /** The text of a path parameter, percent-encoded. */
@@ -123,7 +123,7 @@ function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** Everything but the unreserved characters of RFC 3986 is encoded. */
+/** Encodes everything except the unreserved characters of RFC 3986. */
 export function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(
     /[!'()*]/g,

@@ -3,13 +3,13 @@ import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml';
 import { linesOf } from '../../yaml-lines.ts';
 import { DocumentNode, DocumentProblem, isObject, type OpenApiDocument } from './openapi-document.ts';
 
-/** The largest documents of public APIs have about 12 MB. */
+/** The largest documents of public APIs are about 12 MB. */
 const MAX_BYTES = 64 * 1_048_576;
 const MAX_DEPTH = 500;
 const RIGHT = 'an OpenAPI document of version 3.0 or 3.1, JSON or YAML';
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 
-/** The document cannot be read. `line` is that of the mistake; null if it has none. */
+/** The document cannot be read. `line` is the line of the mistake; null if it has none. */
 export class UnreadableDocument extends Error {
   readonly problem: string;
   readonly line: number | null;

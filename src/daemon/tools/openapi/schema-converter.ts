@@ -3,7 +3,7 @@ import { type DocumentNode, isObject, type OpenApiDocument } from './openapi-doc
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Keywords whose values are taken over as they are. */
+/** Keywords whose values are copied unchanged. */
 const PLAIN = [
   'title',
   'description',
@@ -36,7 +36,7 @@ const SCHEMA = [
   'unevaluatedItems',
   'unevaluatedProperties',
 ];
-/** Schemas of the same value: a name that is hidden in the one is hidden in the other. */
+/** Schemas of the same value: a name that is hidden in one is hidden in the others. */
 const SAME_VALUE = ['if', 'then', 'else'];
 const SAME_VALUE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const SCHEMA_MAPS = ['patternProperties', 'dependentSchemas'];
@@ -44,13 +44,13 @@ const SCHEMA_MAPS = ['patternProperties', 'dependentSchemas'];
 /**
  * Turns schemas of a document into JSON Schema 2020-12, for the model and for Ajv alike. Schemas that are referred to
  * more than once, and recursive ones, become `$defs`; the others are written in place. Properties that a request does
- * not have (`readOnly`) are left out. So are keywords that say nothing about a value.
+ * not have (`readOnly`) are left out, and so are keywords that do not constrain a value.
  */
 export class SchemaConverter {
   readonly #version: OpenApiDocument['version'];
-  /** By pointer: how many references there are. */
+  /** Number of references, by pointer. */
   readonly #references = new Map<string, number>();
-  /** By pointer. */
+  /** Names of definitions, by pointer. */
   readonly #names = new Map<string, string>();
   readonly #definitions = new Map<string, unknown>();
   /** Pointers of the schemas that are being written in place. */
@@ -62,7 +62,7 @@ export class SchemaConverter {
     for (const schema of schemas) this.#count(schema);
   }
 
-  /** What `$ref` of the converted schemas refer to; to be put under `$defs`. */
+  /** The schemas that `$ref` of the converted schemas refer to, for `$defs`. */
   get definitions(): Readonly<Record<string, unknown>> {
     return Object.fromEntries(this.#definitions);
   }
@@ -91,7 +91,7 @@ export class SchemaConverter {
         ? { $ref: `#/$defs/${this.#define(target)}` }
         : this.#convertInPlace(target, hidden);
     const { $ref: _reference, ...siblings } = value;
-    // OpenAPI 3.0 ignores what is beside a reference; a description can still help the model.
+    // OpenAPI 3.0 ignores the siblings of a reference; a description can still help the model.
     const beside =
       this.#version === '3.1'
         ? this.#convertPlain(node, siblings, hidden)
@@ -120,7 +120,7 @@ export class SchemaConverter {
     let name = own;
     for (let number = 2; taken.has(name); number++) name = `${own}_${number}`;
     this.#names.set(pointer, name);
-    // A definition is a whole: what is being written in place around it does not count.
+    // A definition is separate: the schemas that are being written in place around it do not matter.
     const outer = new Set(this.#open);
     this.#open.clear();
     this.#definitions.set(name, this.convert(target));
@@ -194,7 +194,7 @@ export class SchemaConverter {
   }
 }
 
-/** The properties of an object that only answers have, also those that its `allOf` adds. */
+/** The properties of an object that only answers have, including those that its `allOf` adds. */
 function readOnlyNames(node: DocumentNode, seen: Set<string>): Set<string> {
   const names = new Set<string>();
   if (seen.has(node.pointer)) return names;
@@ -209,7 +209,7 @@ function readOnlyNames(node: DocumentNode, seen: Set<string>): Set<string> {
   return names;
 }
 
-/** The forms of OpenAPI 3.0 that JSON Schema has others for. */
+/** Converts forms of OpenAPI 3.0 that JSON Schema expresses differently. */
 function modernized(schema: Record<string, unknown>, value: Readonly<Record<string, unknown>>): JsonSchema {
   for (const [bound, exclusive] of [
     ['minimum', 'exclusiveMinimum'],
@@ -225,12 +225,12 @@ function modernized(schema: Record<string, unknown>, value: Readonly<Record<stri
   return schema;
 }
 
-/** Escapes that a regular expression with the flag `u` can have in front of a character that is no letter or digit. */
+/** Characters other than letters and digits that can be escaped in a regular expression with the flag `u`. */
 const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
 
 /**
- * A pattern as Ajv compiles it, with the flag `u`, under which an escape without a meaning is a mistake. A pattern of
- * another dialect cannot be checked here: null, and the model is told the pattern in words.
+ * A pattern as Ajv compiles it, with the flag `u`, under which a meaningless escape is a mistake. Null for a pattern of
+ * another dialect, which cannot be checked here; the model is given that pattern in words.
  */
 function patternOf(pattern: string): string | null {
   const strict = pattern.replace(/\\(.)/gs, (whole, character: string) => {
