@@ -10,20 +10,20 @@ export interface LoadOrder {
 }
 
 export interface LoadResult {
-  /** Answers per second, warm-up left out. */
+  /** Answers per second, without the warm-up. */
   rate: number;
   p50_ms: number;
   p99_ms: number;
-  /** Answers with status 200 from the first request on. */
+  /** Answers with status 200, warm-up included. */
   acknowledged: number;
   /** Answers with another status. */
   refused: number;
 }
 
 /**
- * Keeps every connection busy with one request at a time, on raw sockets, so that the load costs less than
- * what it measures. It begins when all are connected, and ends when the last request is answered.
- * @param next the next request, whole.
+ * Keeps every connection busy with one request at a time, on raw sockets, so that the load costs less than what it
+ * measures. It begins when all connections are open, and ends when the last request is answered.
+ * @param next returns the next complete request.
  */
 export async function drive(order: LoadOrder, next: () => string): Promise<LoadResult> {
   const sockets = await Promise.all(
@@ -57,7 +57,7 @@ export async function drive(order: LoadOrder, next: () => string): Promise<LoadR
   };
 }
 
-/** @param answered whether to go on. */
+/** @param answered returns whether to continue. */
 function keepBusy(
   socket: Socket,
   next: () => string,
@@ -75,7 +75,7 @@ function keepBusy(
       received += text;
       const length = answerLength(received);
       if (length === null || received.length < length) return;
-      if (received.length > length) reject(new Error('more came than was asked for'));
+      if (received.length > length) reject(new Error('the server sent more than was requested'));
       const status = Number(received.slice(9, 12));
       received = '';
       if (answered(status, sent)) return send();
@@ -90,10 +90,10 @@ function keepBusy(
 
 const LENGTH = /\r\ncontent-length: *(\d+)\r\n/i;
 const CHUNKED = /\r\ntransfer-encoding: *chunked\r\n/i;
-/** Ends the chunks, and stands at once behind the head where there are none. */
+/** The last chunk. If there are no chunks, it follows the head directly. */
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
-/** Of head and body together; null while that is not known. */
+/** Length of head and body together; null while it is not known. */
 function answerLength(received: string): number | null {
   const end = received.indexOf('\r\n\r\n');
   if (end < 0) return null;

@@ -8,7 +8,7 @@ import { CAN_PIN } from './machine.ts';
 const CORES = { server: '0', load: '1' } as const;
 
 export interface StartOptions {
-  /** Pinned to the core of its part; absent: wherever the system puts it. */
+  /** Pins it to the core of this part. Absent: the system chooses the core. */
   part?: keyof typeof CORES;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
@@ -21,9 +21,9 @@ export interface Server {
   pid: number;
   /** From the start of the process to its line `… ready on http://…`. */
   ready_ms: number;
-  /** Processor time that it has used so far, ms; 0 where the system does not tell. */
+  /** Processor time that it has used so far, ms; 0 if the system does not report it. */
   cpu_ms(): number;
-  /** Asks it to end, and resolves when it has. Throws where it did not end well. */
+  /** Asks it to end, and resolves when it has ended. Throws if it failed. */
   stop(): Promise<void>;
 }
 
@@ -55,10 +55,10 @@ export async function startServer(program: readonly string[], options: StartOpti
       },
     };
   }
-  throw new Error(`${program.join(' ')} has ended before it was ready`);
+  throw new Error(`${program.join(' ')} ended before it was ready`);
 }
 
-/** Hands `order` to a Node.js program that answers it with one message, and ends. */
+/** Sends `order` to a Node.js program, which answers with one message and ends. */
 export async function ask<Answer>(
   program: string,
   order: object,
@@ -72,11 +72,11 @@ export async function ask<Answer>(
   });
   child.send(order);
   const [code] = await ended;
-  if (answer === undefined) throw new Error(`${program} ended with ${code} and no answer`);
+  if (answer === undefined) throw new Error(`${program} ended with ${code} and without an answer`);
   return answer;
 }
 
-/** Runs a Node.js program to its end. @returns ms that it took. */
+/** Runs a Node.js program to its end. @returns how long it took, ms. */
 export async function timeRun(program: readonly string[]): Promise<number> {
   const began = performance.now();
   const child = start(program, {}, ['ignore', 'ignore', 'inherit']);
@@ -86,7 +86,7 @@ export async function timeRun(program: readonly string[]): Promise<number> {
   return took;
 }
 
-/** Without a compile cache in this process's environment, programs start as they do for users. */
+/** Without a compile cache in this process's environment, programs start as they do on users' machines. */
 const PASSED_ON = Object.fromEntries(
   ['PATH', 'NODE_COMPILE_CACHE'].flatMap((name) => {
     const value = process.env[name];
@@ -115,7 +115,7 @@ function start(
 function cpuOf(pid = 0): number {
   const path = `/proc/${pid}/stat`;
   if (!existsSync(path)) return 0;
-  // The second field is the program's name in brackets, which may hold anything.
+  // The second field is the program's name in brackets, which may contain anything.
   const fields = readFileSync(path, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }

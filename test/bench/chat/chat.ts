@@ -7,13 +7,13 @@ import type { Benchmark, Effort, Sample } from '../benchmark.ts';
 import type { LoadResult } from '../load.ts';
 import { ask, type Server, startServer } from '../process.ts';
 import type { ChatOrder } from './load.ts';
-import { SECRET } from './people.ts';
+import { ENCRYPTION_KEY, SECRET } from './people.ts';
 import { bareFile, countBare, countOurs, seedBare, seedOurs } from './state.ts';
 
 const CONNECTIONS = 64;
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The store as a round finds it, and the expiry of the tokens in it. */
+/** The store at the start of a round, and the expiry of the tokens in it. */
 let template = '';
 let exp = 0;
 
@@ -73,7 +73,7 @@ export function chatRound(effort: Effort, env: Readonly<Record<string, string>> 
   });
 }
 
-/** All else is as it comes: durable, with limits, logging every message. */
+/** All other settings have their defaults: durable, with limits, logging every message. */
 function settings(directory: string): Record<string, string> {
   return {
     STATE_DIR: directory,
@@ -81,6 +81,7 @@ function settings(directory: string): Record<string, string> {
     WEBCHAT_ENABLED: 'true',
     JWT_ALGORITHM: 'HS256',
     JWT_SECRET_KEY: SECRET,
+    TOKEN_ENCRYPTION_KEY: ENCRYPTION_KEY,
     JWT_ISSUER: 'https://shop.example.com',
     JWT_AUDIENCE: 'agentd',
     AGENT_RUNTIME: file('agent.ts'),
@@ -99,7 +100,7 @@ async function inCopy(round: (directory: string) => Promise<Sample>): Promise<Sa
 
 interface Talk {
   load: LoadResult;
-  /** Processor time of the server per message; unlike the rate it does not depend on what else runs. */
+  /** Processor time of the server per message. Unlike the rate, it does not depend on what else runs. */
   cpu_us: number;
 }
 

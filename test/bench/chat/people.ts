@@ -3,7 +3,10 @@ import { createHmac } from 'node:crypto';
 /** Signs the tokens of the benchmarks; 256 bits and more. */
 export const SECRET = 'a-secret-for-benchmarks-of-at-least-256-bits';
 
-/** What everybody is told. */
+/** Seals the stored tokens, as the daemon's own key does. */
+export const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
+
+/** The reply to everybody. */
 export const REPLY = 'Your order left our warehouse this morning and arrives on Thursday.';
 
 const HEADER = encode({ alg: 'HS256', typ: 'JWT' });
@@ -25,7 +28,7 @@ export function claimsOf(person: number, exp: number) {
   };
 }
 
-/** @param exp seconds since the epoch; the same one gives the same token. */
+/** @param exp seconds since the epoch; equal values give the same token. */
 export function tokenOf(person: number, exp: number): string {
   const signed = `${HEADER}.${encode(claimsOf(person, exp))}`;
   return `${signed}.${createHmac('sha256', SECRET).update(signed).digest('base64url')}`;

@@ -6,12 +6,12 @@ import { Secret } from '../../../src/daemon/secret.ts';
 import { jwtContext, sealRecord } from '../../../src/daemon/session/jwt-context.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { openStoreAt } from '../store.ts';
-import { claimsOf, sessionId, tokenOf, userId } from './people.ts';
+import { claimsOf, ENCRYPTION_KEY, sessionId, tokenOf, userId } from './people.ts';
 
 /** A session for each person, with the person's context bound, as after their first message. */
 export async function seedOurs(directory: string, people: number, exp: number): Promise<void> {
   const store = openStoreAt(directory);
-  const seal = createSeal(undefined);
+  const seal = createSeal(new Secret(ENCRYPTION_KEY));
   const now = Date.now();
   await Promise.all(
     Array.from({ length: people }, (_, person) => {
@@ -40,7 +40,7 @@ export async function seedOurs(directory: string, people: number, exp: number): 
   await store.close();
 }
 
-/** What the store holds of the people's messages after a round. */
+/** How many of the people's messages are in the store after a round. */
 export function countOurs(directory: string): { turns: number; traces: number } {
   const db = new Database(join(directory, 'agentd.db'), { readonly: true });
   const count = (table: string) => db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0;

@@ -5,7 +5,7 @@ import { percentile } from '../rounds.ts';
 
 const program = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
 
-/** What scripts, supervisors and people ask most often, against the start of the runtime alone. */
+/** The commands that scripts, supervisors and people use most often, compared with only starting the runtime. */
 export const cli: Benchmark = {
   name: 'cli',
   work: 'a command from its start to its end, p50',
@@ -21,7 +21,7 @@ export const cli: Benchmark = {
 
 function spawns(argv: readonly string[]): Contender['round'] {
   return async (effort) => {
-    await timeRun(argv); // its files are in the page cache from here on
+    await timeRun(argv); // Its files are in the page cache from here on.
     const took: number[] = [];
     while (took.length < effort.spawns) took.push(await timeRun(argv));
     took.sort((a, b) => a - b);

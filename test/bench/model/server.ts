@@ -1,10 +1,10 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * A model on an OpenAI-compatible server. It thinks for a while, and then says when it does: `at=<µs> `, by the clock
- * that all processes of the machine share. Then it goes on talking, as models do.
+ * A model on an OpenAI-compatible server. It waits for a while, and then sends the current time: `at=<µs> `, by the
+ * clock that all processes of the machine share. Then it sends more words, as models do.
  */
 const THINKS_MS = { least: 200, most: 600 };
 const WORDS = 20;
@@ -20,10 +20,10 @@ const server = createServer((request, response) => {
 async function answer(response: ServerResponse): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   response.flushHeaders();
-  await passed(THINKS_MS.least + Math.random() * (THINKS_MS.most - THINKS_MS.least));
+  await delay(THINKS_MS.least + Math.random() * (THINKS_MS.most - THINKS_MS.least));
   say(response, { content: `at=${process.hrtime.bigint() / 1000n} ` });
   for (let word = 0; word < WORDS && !response.destroyed; word++) {
-    await passed(BETWEEN_WORDS_MS);
+    await delay(BETWEEN_WORDS_MS);
     say(response, { content: 'word ' });
   }
   say(response, {}, 'stop');

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { percentile } from '../rounds.ts';
 
 export type SseOrder =
@@ -13,11 +13,11 @@ export interface SseResult {
   /** KiB each, events per second, or ms to the first event (median). */
   value: number;
   p99: number;
-  /** Streams that were opened and told something. */
+  /** Streams that were opened and received something. */
   opened: number;
 }
 
-/** Requests that are under way at once while streams are only being opened. */
+/** Number of concurrent requests while streams are being opened. */
 const AT_ONCE = 100;
 
 process.once('message', async (order: SseOrder) => {
@@ -36,7 +36,7 @@ function measure(order: SseOrder): Promise<SseResult> {
   }
 }
 
-/** KiB that a server grows by with each connection on which a stream is read. */
+/** How much a server grows with each connection that reads a stream, KiB. */
 async function memory({
   port,
   pid,
@@ -44,7 +44,7 @@ async function memory({
   readers,
   settle_ms,
 }: Extract<SseOrder, { kind: 'memory' }>): Promise<SseResult> {
-  // What is made once, and room that is kept after use, are no part of a stream.
+  // Memory that is allocated once, or kept for later use, does not belong to a stream.
   for (const reader of await openAll(port, Math.ceil(streams / 10), readers)) reader.socket.destroy();
   const before = await settled(pid, settle_ms);
   const all = await openAll(port, streams, readers);
@@ -52,17 +52,17 @@ async function memory({
   return { value: (after - before) / all.length, p99: 0, opened: all.length };
 }
 
-/** @param settle_ms long enough for garbage to be collected, and for what is written behind to be written. */
+/** @param settle_ms long enough for garbage to be collected, and for delayed writes to be done. */
 async function settled(pid: number, settle_ms: number): Promise<number> {
-  await passed(settle_ms);
+  await delay(settle_ms);
   process.kill(pid, 'SIGUSR2');
-  await passed(settle_ms);
+  await delay(settle_ms);
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  if (kib === undefined) throw new Error('the system does not tell how much memory a process has');
+  if (kib === undefined) throw new Error('the system does not report how much memory a process uses');
   return Number(kib);
 }
 
-/** Events per second that reach their readers, from the first word after the greeting to the last. */
+/** Events per second that reach their readers, measured from the first word after the greeting to the last word. */
 async function fanOut({
   port,
   streams,
@@ -71,7 +71,7 @@ async function fanOut({
 }: Extract<SseOrder, { kind: 'fan-out' }>): Promise<SseResult> {
   const text = `all ${streams} ${measure_ms}`;
   const ids = await inTurns(streams, () => start(port, text));
-  // All readers but the last stream's first, so that nobody speaks before all listen.
+  // The readers of the last stream connect last, so that no run speaks before all are connected.
   const all: Reader[] = [];
   for (const [index, id] of ids.entries()) {
     if (index < ids.length - 1) all.push(...(await inTurns(readers, () => open(port, id))));
@@ -86,7 +86,7 @@ async function fanOut({
   return { value: (events / took) * 1000, p99: 0, opened: all.length };
 }
 
-/** Ms from the start of so many streams at once to the first event of each, over all bursts after the warm-up. */
+/** Time from starting this many streams at once to the first event of each, ms, for all bursts after the warm-up. */
 async function first({
   port,
   streams,
@@ -129,7 +129,7 @@ async function openAll(port: number, streams: number, readers: number): Promise<
   return all.flat();
 }
 
-/** A connection on which a stream is read; counts what comes. */
+/** A connection on which a stream is read; counts its events. */
 class Reader {
   readonly socket: Socket;
   /** Resolves with the first words. */
@@ -145,7 +145,7 @@ class Reader {
       if (endedInLineFeed && bytes[0] === 10) this.events++;
       for (let at = bytes.indexOf('\n\n'); at >= 0; at = bytes.indexOf('\n\n', at + 2)) this.events++;
       endedInLineFeed = bytes.at(-1) === 10;
-      // When to come back is a frame too, but no event.
+      // The `retry` field is a frame, too, but not an event.
       if (bytes.includes('retry: ')) this.events--;
       if (this.events > 0) resolve();
     });
@@ -175,7 +175,7 @@ let users = 0;
 async function startOn(socket: Socket, message: string): Promise<string> {
   const user = users++;
   const body = JSON.stringify({ user_id: `reader-${user}`, message });
-  // Everybody has an address of their own, so that no limit is met.
+  // Each reader has its own address, so that no limit is reached.
   const address = `10.${user >> 16}.${(user >> 8) & 255}.${user & 255}`;
   socket.write(
     `POST /sse/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: ${address}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
@@ -196,7 +196,7 @@ async function connected(port: number): Promise<Socket> {
   return socket;
 }
 
-/** Does something so often, a bounded number at once. */
+/** Repeats an action this many times, with a limited number at once. */
 async function inTurns<T>(count: number, make: () => Promise<T>): Promise<T[]> {
   const made: T[] = [];
   let begun = 0;

@@ -19,7 +19,7 @@ import { openStoreAt } from '../store.ts';
 export interface CallOrder {
   contender: 'bare' | 'ours';
   effect: 'read' | 'write';
-  /** Of the API. */
+  /** Address of the API. */
   url: string;
   directory: string;
   warm_up_ms: number;
@@ -27,13 +27,13 @@ export interface CallOrder {
 }
 
 export interface CallResult {
-  /** Calls per second, warm-up left out. */
+  /** Calls per second, without the warm-up. */
   rate: number;
-  /** Processor time of a call, µs, warm-up left out. */
+  /** Processor time of a call, µs, without the warm-up. */
   cpu_us: number;
-  /** Calls that were answered, from the first on. */
+  /** Number of answered calls, warm-up included. */
   answered: number;
-  /** Writes that the journal knows afterwards, with their outcome. */
+  /** Number of writes that are in the journal afterwards, with their outcome. */
   recorded: number;
 }
 
@@ -44,9 +44,9 @@ const CALLS_OF_A_RUN = 4;
 const SECRET = 'a secret of the benchmark that is long enough';
 
 interface Contender {
-  /** Makes the calls of one run, and says when each is answered. */
+  /** Makes the calls of one run, and reports when each is answered. */
   run(worker: number, onAnswer: () => void): Promise<void>;
-  /** @returns writes that the journal knows */
+  /** @returns how many writes are in the journal */
   close(): Promise<number>;
 }
 
@@ -100,7 +100,7 @@ function bare({ url, effect }: CallOrder): Contender {
               },
         );
         const { id } = (await response.json()) as { id: string };
-        if (id !== '1004') throw new Error('the API answered something else');
+        if (id !== '1004') throw new Error('the API gave an unexpected answer');
         onAnswer();
       }
     },
@@ -180,7 +180,7 @@ async function callAll(tool: AgentTool | undefined, onAnswer: () => void): Promi
 
 async function claimed(store: Store, tag: string) {
   const claim = await store.sessions.claim(tag);
-  if (!claim) throw new Error('the session is claimed by another');
+  if (!claim) throw new Error('the session is already claimed');
   return claim;
 }
 
