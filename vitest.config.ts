@@ -19,7 +19,7 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'unit', ...UNIT, isolate: false } },
       { extends: true, test: { name: 'mocking', include: MOCKING } },
-      { extends: true, test: { name: 'slow', include: SLOW } },
+      { extends: true, test: { name: 'slow', include: SLOW, isolate: false } },
       { extends: true, test: { name: 'e2e', include: E2E, isolate: false } },
     ],
     // Only for tests that hang: how long a sound test takes is up to the machine.

@@ -1,6 +1,7 @@
 /**
- * The manual pages that are made from the records of the program: commands, error codes, exit codes, settings.
- * `npm run man` writes them into the folder above, and their list into package.json; test/rules holds them fresh.
+ * The manual pages that are generated from the records of the program: commands, error codes, exit codes, settings.
+ * `npm run man` writes them into the folder above, and their list into package.json; test/rules checks that they are up
+ * to date.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from '../../src/cli/command.ts';
@@ -67,7 +68,7 @@ function programPage(): PageText {
       {
         title: 'Topics',
         body: [
-          '`agentd help` *topic* shows what to know first, the commands, and the pages to read on.',
+          '`agentd help` *topic* shows what to know first, the commands, and the pages to read next.',
           terms(HELP_TOPICS.map(({ name, summary }) => ({ term: `\`${name}\``, body: prose(summary) }))),
         ].join('\n\n'),
       },
@@ -107,10 +108,10 @@ function programPage(): PageText {
 
 const DESCRIPTION = [
   'agentd lets people talk to an agent from a website or a chat platform. The tools of the agent act as the person who is signed in there.',
-  'Settings come from the environment, over `.env`, over the configuration file; see agentd-settings(5). Commands and daemon read the same settings.',
+  'Settings come from the environment, `.env` and the configuration file, in this order of precedence; see agentd-settings(5). The commands and the daemon read the same settings.',
   'Commands that administer the daemon read and write its store directly, so they work whether the daemon is running or not. The daemon sees their changes at once.',
-  'Data is written to standard output, everything else to standard error. Every command that prints data takes `--json` and then prints one JSON document; a list is an array. Tables are cut to the width of the terminal, and colored, only if standard output is a terminal.',
-  'No command prints a full token, except `token issue` and `serve --dev`, whose purpose it is. Where a token must be identified, its first 8 characters and a short hash are shown. Commands read a token from standard input (`-`), or from a prompt without echo. A token given as an argument works too, with a warning: other users of the machine can see it in the list of processes.',
+  'Data is written to standard output, everything else to standard error. Every command that prints data takes `--json` and then prints one JSON document; a list is an array. Only if standard output is a terminal, tables are fitted to its width, and colored.',
+  'No command prints a full token, except `token issue` and `serve --dev`, which are meant to print one. To identify a token, the other commands show its first 8 characters and a short hash. Commands read a token from standard input (`-`), or from a prompt without echo. You can also give a token as an argument, but then the command warns: other users of the machine can see it in the list of processes.',
 ]
   .map(prose)
   .join('\n\n');
@@ -264,8 +265,8 @@ function metricsPage(): PageText {
       {
         title: 'Description',
         body: [
-          'With ADMIN_LISTEN set, the daemon answers `GET /metrics` there in the text format of Prometheus. With ADMIN_TOKEN set as well, the request must carry it as the bearer token, or it is answered with 401. The metrics of the process (`process_*`, `nodejs_*`) stand beside those below.',
-          'Names and labels are stable. No label names a person, a session or a message. Each process counts for itself and from its start; the gauges of the inbox count the whole store, so take their maximum over the replicas.',
+          'With ADMIN_LISTEN set, the daemon answers `GET /metrics` there in the text format of Prometheus. With ADMIN_TOKEN set as well, the request must carry it as the bearer token, or it is answered 401. In addition to the metrics below, there are those of the process (`process_*`, `nodejs_*`).',
+          'Names and labels are stable. No label names a person, a session or a message. Each process counts its own events since its start. Only the gauges of the inbox count the whole store, so use their maximum over the replicas.',
           'Durations are histograms in seconds. Traces are exported by OpenTelemetry: see agentd-telemetry(7).',
         ]
           .map(prose)
@@ -309,7 +310,7 @@ const MONITORING = [
     {
       term: '`alerts.yaml`',
       body: prose(
-        'Alert rules for Prometheus; name the file under `rule_files`. The rules that look at the process expect a scrape job whose name contains `agentd`. `severity` is `critical` for what people notice, else `warning`. Each description says which command to run. The thresholds fit a service with some traffic: with a few messages an hour, one failure is already a large share.',
+        'Alert rules for Prometheus; name the file under `rule_files`. The rules that look at the process expect a scrape job whose name contains `agentd`. `severity` is `critical` for problems that people notice, and `warning` for the others. Each description says which command to run. The thresholds fit a service with some traffic: with a few messages an hour, a single failure is already a large share.',
       ),
     },
   ]),

@@ -1,6 +1,6 @@
 /**
- * The two files that are made from the records of the settings: agentd-settings(5) and the example
- * configuration. `npm run man` writes them; test/unit/settings/reference.test.ts holds them fresh.
+ * The two files that are generated from the records of the settings: agentd-settings(5) and the example configuration.
+ * `npm run man` writes them; test/unit/settings/reference.test.ts checks that they are up to date.
  */
 import type { ChannelText, SettingRecord } from '../../src/channel/index.ts';
 import { loadPlugins } from '../../src/daemon/plugin/load.ts';
@@ -52,8 +52,8 @@ export function settingsPage(groups: readonly SettingGroup[], texts: readonly Ch
 }
 
 const DESCRIPTION = [
-  'A setting has the same name in the environment, in `.env`, and in the configuration file. The environment overrides `.env`, and `.env` overrides the file. An empty value counts as not set. `agentd config check` reports all problems at once: for each one the setting, what is wrong, where the value came from, and what would be right. The exit status is then 78, as it is when the daemon starts with such settings.',
-  'In the configuration file, numbers, booleans and lists may be written as such; a list may also be one text with commas, as in the environment. Quote a text that looks like a number or a boolean. Relative paths are relative to the working directory. STATE_DIR and LOG_FILE may begin with a tilde. Under systemd the default of STATE_DIR is STATE_DIRECTORY. Output shows secrets as `[secret]`.',
+  'A setting has the same name in the environment, in `.env`, and in the configuration file. The environment overrides `.env`, and `.env` overrides the file. An empty value counts as not set. `agentd config check` reports all problems at once: for each one the setting, what is wrong, where the value came from, and what would be right. The exit status is then 78. The daemon does not start with such settings, and exits with 78, too.',
+  'In the configuration file, numbers, booleans and lists may be written as such; a list may also be one string with commas, as in the environment. Quote a string that looks like a number or a boolean. Relative paths are relative to the working directory. STATE_DIR and LOG_FILE may begin with a tilde. Under systemd the default of STATE_DIR is STATE_DIRECTORY. Output shows secrets as `[secret]`.',
   'Every secret can also be given as a file, as container platforms and systemd provide them: the name of the setting followed by `_FILE` holds the path, and the content of the file, without one trailing line break, is the value. In the configuration file such a path is relative to that file. It is an error if one source sets both, or if the file cannot be read. The daemon warns if `.env` or the configuration file holds a secret and other users of the machine can read it.',
   'An unknown name in the configuration file is an error. In the environment, which also holds variables of other programs, an unknown name is an error only if it looks like a misspelled setting.',
   'NODE_ENV is read from the environment and from `.env`. Under `production` and `staging`, settings that are meant for development are refused. JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false need NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`; the daemon warns at each start.',
@@ -63,14 +63,14 @@ const DESCRIPTION = [
 
 const PLUGINS = [
   'The key `plugins` of the configuration file lists channels in addition to the bundled ones. An entry is one of these: the path of a module or of its folder, relative to the file (it begins with a dot, a slash or a tilde, or ends with the extension of a module); the name of an installed package; or an object with `path` and, optionally, the `name` that the channel must have.',
-  'A name in MESSAGING_PLATFORMS is looked up in this list, then among the bundled channels, then as the installed package `agentd-channel-NAME`. MESSAGING_PLATFORMS may also contain the path of a module. A local module may be written in TypeScript, an installed package may not. A plugin that does not fit the contract stops the start. See agentd-channel(7).',
+  'A name in MESSAGING_PLATFORMS is looked up in this list, then among the bundled channels, then as the installed package `agentd-channel-NAME`. MESSAGING_PLATFORMS may also contain the path of a module. A local module may be written in TypeScript; an installed package may not. If a plugin does not fit the contract, the daemon does not start. See agentd-channel(7).',
 ]
   .map(prose)
   .join('\n\n');
 
 const TOOLS = [
   prose(
-    'The key `tools` of the configuration file lists the sources of tools. Each entry has exactly one of the keys `openapi`, `mcp`, `command` and `module`; agentd-agent(7) says what the tools do, and what the other keys mean. A problem is reported with its entry (`tools[0]`), its key and its line. Unknown keys are problems. Documents and servers are read later; a document that does not fit is a problem of the configuration, too.',
+    'The key `tools` of the configuration file lists the sources of tools. Each entry has exactly one of the keys `openapi`, `mcp`, `command` and `module`; agentd-agent(7) says what the tools do, and what the other keys mean. A problem is reported with its entry (`tools[0]`), its key and its line. Unknown keys are problems. Documents and servers are read later; a document that is wrong is a problem of the configuration, too.',
   ),
   terms([
     {
@@ -104,13 +104,13 @@ const TOOLS = [
 const textsBody = (own: readonly ChannelText[]) =>
   [
     prose(
-      'The key `texts` of the configuration file replaces texts that people see and that the agent did not write: by language (`de`, `pt-BR`), then by name. A text is Markdown; a button is plain text of at most 20 characters. A replacement contains every placeholder of the default, and no other. An unknown name, a wrong placeholder, and a word that both confirms and declines are problems of the configuration. Quote words such as `yes` and `no`, which YAML may read as truth values. The package has German and Spanish texts to copy, in `config/texts.de.yaml` and `config/texts.es.yaml`.',
+      'The key `texts` of the configuration file replaces texts that people see and that the agent did not write. Its keys are languages (`de`, `pt-BR`), and under each language the names of texts. A text is Markdown; a button is plain text of at most 20 characters. A replacement must contain every placeholder of the default, and no other. An unknown name, a wrong placeholder, and a word that both confirms and declines are problems of the configuration. Quote words such as `yes` and `no`, which YAML may read as booleans. The package has German and Spanish texts to copy, in `config/texts.de.yaml` and `config/texts.es.yaml`.',
     ),
     prose(
-      'The language is the claim `locale` of the person\u2019s token, else the language that the platform or the browser sends, else DEFAULT_LOCALE. A tag finds its own texts, then those of its language (`de` for `de-AT`), then those of DEFAULT_LOCALE, then the English defaults. A language without texts is skipped.',
+      'The language is the claim `locale` of the person\u2019s token; without it, the language that the platform or the browser sends; without that, DEFAULT_LOCALE. A language without texts is skipped. A text is looked up under the whole tag (`de-AT`), then under its language (`de`), then under DEFAULT_LOCALE, and then among the English defaults.',
     ),
     prose(
-      'Answers are compared with the words of the person\u2019s language: trimmed, without regard to case, without final punctuation. The first word of a list is the one that the question names.',
+      'Answers are compared with the words of the person\u2019s language, without regard to white space at the ends, case and final punctuation. The first word of a list is the one that the question names.',
     ),
     terms(
       Object.entries(textRecords(own)).map(([name, record]) => ({
@@ -136,7 +136,7 @@ const FILES = terms([
   {
     term: '`STATE_DIR/encryption-key`',
     body: prose(
-      'The generated key that seals stored tokens; see agentd-store(7). Back it up with the database.',
+      'The generated key that seals stored tokens; see agentd-store(7). Back it up too, but in a different place from the database.',
     ),
   },
 ]);

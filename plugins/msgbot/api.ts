@@ -26,7 +26,8 @@ export class PlatformApi {
   }
 
   /**
-   * @param mayBeAway the platform may be absent, so a call without an answer does not make the channel degraded
+   * @param mayBeAway whether the platform may be absent, so that a call without an answer does not make the channel
+   * degraded
    * @throws PlatformFailure
    */
   async call<T>(work: (api: Api) => Promise<T>, { mayBeAway = false } = {}): Promise<T> {
@@ -82,8 +83,8 @@ export class PlatformApi {
   }
 
   /**
-   * The `fetch` of the library. It has a time-out, rejects answers that are not from the platform, and follows no
-   * redirect, because the URL contains the token.
+   * The `fetch` of the library. It has a time-out, rejects answers that are not from the platform, and does not follow
+   * redirects, because the URL contains the token.
    */
   readonly #fetch = async (url: string, { method, headers, body }: RequestInit): Promise<Answer> => {
     const request: RequestInit = { method: method ?? 'POST', redirect: 'manual' };
@@ -98,7 +99,7 @@ export class PlatformApi {
     if (answer === null)
       throw new PlatformFailure(
         response.status,
-        `answered ${response.status}, not as the Bot API does`,
+        `answered ${response.status}, but not like the Bot API`,
         asked,
       );
     return { json: async () => ({ ...answer, parameters: { ...asked, ...answer.parameters } }) };
@@ -129,7 +130,7 @@ interface Answer {
   json(): Promise<object>;
 }
 
-/** The fields of an answer, read within bounds. Empty if the answer is too long. */
+/** The fields of an answer, read up to a maximum size. Empty if the answer is too long. */
 async function textOf({ body }: Response): Promise<string> {
   let text = '';
   const decoder = new TextDecoder();
@@ -148,7 +149,7 @@ function answerIn(text: string): BotAnswer | null {
     const { error_code, description } = answer ?? {};
     return typeof error_code === 'number' && typeof description === 'string' ? answer : null;
   } catch {
-    // Not JSON: the page of a proxy, or nothing.
+    // Not JSON: the page of a proxy, or an empty answer.
     return null;
   }
 }

@@ -19,7 +19,7 @@ export async function checkToken(api: PlatformApi): Promise<ChannelCheck> {
       };
     return {
       outcome: 'failed',
-      detail: `the platform could not be asked: ${error.message}`,
+      detail: `the platform could not be queried: ${error.message}`,
       advice: 'Check that this machine can reach MSGBOT_API_URL.',
     };
   }

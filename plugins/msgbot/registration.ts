@@ -8,7 +8,7 @@ export const WEBHOOK_PATH = '/webhook/msgbot';
 /** The updates that the channel reads. */
 const UPDATES = ['message', 'edited_message', 'callback_query'] as const;
 
-/** More updates that wait mean that the platform does not get rid of them. */
+/** If more updates than this wait, the platform cannot deliver them. */
 const PENDING_MAX = 100;
 
 const SET_UP = 'Run `agentd channels setup msgbot --url` with the public address of the daemon.';
@@ -22,8 +22,8 @@ export async function register(address: string, api: PlatformApi, secret: string
     if (info?.url !== url)
       return {
         outcome: 'failed',
-        detail: `the platform took the address, but says that it delivers to ${info?.url || 'no address'}`,
-        advice: 'Does another program register a webhook for the same bot?',
+        detail: `the platform accepted the address, but reports that it delivers to ${info?.url || 'no address'}`,
+        advice: 'Check whether another program registers a webhook for the same bot.',
       };
     const missing = missingUpdates(info);
     if (missing.length > 0)
@@ -52,7 +52,7 @@ export async function register(address: string, api: PlatformApi, secret: string
   }
 }
 
-/** Does the platform deliver what the channel reads, and does it get rid of it? */
+/** Checks that the platform delivers the updates that the channel reads, and that they do not pile up. */
 export async function checkRegistration(api: PlatformApi, now: number): Promise<ChannelCheck> {
   try {
     return judge(await api.call((bot) => bot.getWebhookInfo()), now);
@@ -73,7 +73,7 @@ function judge(info: Partial<WebhookInfo> | null, now: number): ChannelCheck {
   if (!URL.parse(url)?.pathname.endsWith(WEBHOOK_PATH))
     return {
       outcome: 'warning',
-      detail: `the webhook is ${url}, which is not of this channel`,
+      detail: `the webhook is ${url}, which does not belong to this channel`,
       advice: SET_UP,
     };
   const missing = missingUpdates(info);
@@ -90,7 +90,7 @@ function judge(info: Partial<WebhookInfo> | null, now: number): ChannelCheck {
     return {
       outcome: 'warning',
       detail: `${pending_update_count} updates wait for ${url}`,
-      advice: 'Does the daemon run? `agentd inbox list` shows what it has taken.',
+      advice: 'Check that the daemon runs. `agentd inbox list` shows the messages that it has accepted.',
     };
   return { outcome: 'ok', detail: `the platform delivers to ${url}, ${pending_update_count} updates wait` };
 }
@@ -106,7 +106,7 @@ interface WebhookInfo {
   /** Unix time, seconds. */
   last_error_date: number;
   last_error_message: string;
-  /** Absent or empty: all but a few kinds that the channel does not read. */
+  /** If absent or empty, all updates except a few kinds that the channel does not read. */
   allowed_updates: readonly string[];
 }
 

@@ -36,10 +36,10 @@ export const TEXTS = {
     'The answer to a sign-in without a token. It begins with ❌ and names the reason.',
     '❌ Not signed in: JWT Malformed, because there is no token. Send the command with the token that the website gives you: `/service_auth TOKEN`. `/service_auth off` signs you out.',
   ),
-  // Says nothing about the token, and not whether it is valid: a group reads it.
+  // Says nothing about the token, not even whether it is valid, since a group reads the answer.
   not_in_groups: text(
     'not_in_groups',
-    'The answer to a sign-in in a group, which reads it.',
+    'The answer to a sign-in in a group, where everybody can read it.',
     'This command works only in a private chat with me.',
   ),
   delete_it_yourself: text(

@@ -19,7 +19,7 @@ export async function checkNumbers(graph: Graph, { numbers }: Configured): Promi
       outcome: 'warning',
       detail: `the number could not be read, but sending may still work: ${detail}`,
       advice:
-        'Give the system user whatsapp_business_messaging, which sending needs, and whatsapp_business_management, which this check needs.',
+        'Give the system user the permissions whatsapp_business_messaging, for sending, and whatsapp_business_management, for this check.',
     };
   return { outcome: 'failed', detail, advice: adviceFor(first) };
 }

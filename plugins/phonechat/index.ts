@@ -49,7 +49,7 @@ const settings: readonly SettingRecord[] = [
     kind: 'string',
     pattern: /^[A-Za-z0-9_-]{1,64}$/,
     sentence:
-      'Id of the WhatsApp business account of the numbers. With it, `agentd channels setup` subscribes the app to the account, and `agentd doctor` checks that it is.',
+      'Id of the WhatsApp business account of the numbers. With it, `agentd channels setup` subscribes the app to the account, and `agentd doctor` checks the subscription.',
   },
   {
     name: 'PHONECHAT_API_URL',

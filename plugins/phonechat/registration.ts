@@ -3,7 +3,7 @@ import type { Configured } from './configured.ts';
 import type { Failure, Graph } from './graph.ts';
 import { WEBHOOK_PATH } from './platform.ts';
 
-/** Longest address that the platform takes (Cloud API, "Webhook overrides"). */
+/** Longest address that the platform accepts (Cloud API, "Webhook overrides"). */
 const URL_MAX = 200;
 
 const SET_UP = 'Run `agentd channels setup phonechat --url` with the public address of the daemon.';
@@ -12,7 +12,7 @@ const SUBSCRIBE =
 
 /**
  * Registers the webhook for each number (Cloud API, "Webhook overrides"), after subscribing the app to the business
- * account if its id is known. The platform asks the address at once, so the daemon must run.
+ * account if its id is known. The platform calls the address at once, so the daemon must be running.
  */
 export async function register(
   address: string,
@@ -37,8 +37,8 @@ export async function register(
     if (found.url !== url)
       return {
         outcome: 'failed',
-        detail: `the platform took the address, but says that it delivers to ${found.url ?? 'no address'}`,
-        advice: 'Does another program register a webhook for the same number?',
+        detail: `the platform accepted the address, but reports that it delivers to ${found.url ?? 'no address'}`,
+        advice: 'Check whether another program registers a webhook for the same number.',
       };
   }
   const app = account_id === null ? '' : ', and the app is subscribed to the account';
@@ -49,7 +49,7 @@ export async function register(
   };
 }
 
-/** Does the platform deliver to this channel for each number, and is an app subscribed to the account? */
+/** Checks that the platform delivers to this channel for each number, and that an app is subscribed to the account. */
 export async function checkRegistration(
   graph: Graph,
   { numbers, account_id }: Configured,
@@ -60,7 +60,7 @@ export async function checkRegistration(
     if (found.url === null)
       return { outcome: 'warning', detail: `no webhook is registered for the number ${id}`, advice: SET_UP };
     if (!URL.parse(found.url)?.pathname.endsWith(WEBHOOK_PATH)) {
-      const detail = `the webhook of the number ${id} is ${found.url}, which is not of this channel`;
+      const detail = `the webhook of the number ${id} is ${found.url}, which does not belong to this channel`;
       return { outcome: 'warning', detail, advice: SET_UP };
     }
   }

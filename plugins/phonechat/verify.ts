@@ -1,10 +1,15 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 
 /**
- * Whether the platform signed these bytes. `X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the raw body
- * with the app secret, in hexadecimal (Meta, "Webhooks: validating payloads"). Compared in constant time.
+ * Whether the platform signed these bytes. `X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the raw body with
+ * the app secret, in hexadecimal (Meta, "Webhooks: validating payloads"). Compared in constant time.
+ * @param app_secret a KeyObject, so that it is imported only once
  */
-export function isSigned(body: Uint8Array, header: string | undefined, app_secret: string): boolean {
+export function isSigned(
+  body: Uint8Array,
+  header: string | undefined,
+  app_secret: string | KeyObject,
+): boolean {
   const given = /^sha256=([0-9a-f]{64})$/i.exec(header ?? '')?.[1];
   if (given === undefined) return false;
   return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', app_secret).update(body).digest());
@@ -15,7 +20,7 @@ export function signatureOf(body: string, app_secret: string): string {
   return `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`;
 }
 
-/** Compares two secrets of any length in a time that depends on neither. */
+/** Compares two secrets of any length. The time depends on neither of them. */
 export function isSameSecret(given: string, right: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(right));

@@ -1,3 +1,4 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import {
   type ChannelRequest,
   type ChannelResponse,
@@ -16,11 +17,11 @@ import { isSameSecret, isSigned } from './verify.ts';
 const CHALLENGE_MAX = 256;
 /** Largest webhook that is accepted, bytes. The platform sends up to 3 MB (Meta, "WhatsApp Cloud API: Webhooks"). */
 const BODY_LIMIT = 4 * 1024 * 1024;
-/** Most messages of one call of `enqueue`. */
+/** Maximum number of messages in one call of `enqueue`. */
 const ACCEPT_MAX = 1000;
-/** Least time between two log lines about wrong signatures, ms. */
+/** Minimum time between two log lines about wrong signatures, ms. */
 const TELL_AGAIN_MS = 60_000;
-/** Most unknown business numbers that are remembered as logged. */
+/** Maximum number of unknown business numbers that are remembered as logged. */
 const TOLD_MAX = 1000;
 
 /** The two requests of the platform: the challenge when the webhook is registered, and the webhook. */
@@ -59,19 +60,20 @@ function answerChallenge(
 class Webhook {
   readonly #scope: ChannelScope;
   readonly #configured: Configured;
+  readonly #app_secret: KeyObject;
   readonly #told = new Set<string>();
   #toldOfSignature = Number.NEGATIVE_INFINITY;
 
   constructor(scope: ChannelScope, configured: Configured) {
     this.#scope = scope;
     this.#configured = configured;
+    this.#app_secret = createSecretKey(Buffer.from(configured.app_secret));
   }
 
   async receive(request: ChannelRequest): Promise<ChannelResponse> {
-    const { app_secret, numbers } = this.#configured;
-    if (!isSigned(request.body, request.headers['x-hub-signature-256'], app_secret))
+    if (!isSigned(request.body, request.headers['x-hub-signature-256'], this.#app_secret))
       throw this.#notSigned(request);
-    const parsed = parse(request.json(), numbers);
+    const parsed = parse(request.json(), this.#configured.numbers);
     this.#log(parsed, request.id);
     for (let at = 0; at < parsed.messages.length; at += ACCEPT_MAX)
       await this.#scope.enqueue(parsed.messages.slice(at, at + ACCEPT_MAX), request);

@@ -15,7 +15,10 @@ const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body'];
 const START_PATH = '/sse/chat';
 const STREAM_PATH = '/sse/stream/:stream_id';
 
-/** Web clients that read the reply while it is written: a message by POST, and its answer on an event stream. */
+/**
+ * Web clients that read the reply while it is written: a POST request sends the message, and an event stream returns
+ * the answer.
+ */
 const sse: ChannelPlugin = {
   name: 'sse',
   apiVersion: 1,
@@ -31,7 +34,7 @@ const sse: ChannelPlugin = {
       name: 'SSE_REQUIRE_TOKEN',
       kind: 'boolean',
       default: false,
-      sentence: 'Whether a stream can be opened only with a user token, valid or not.',
+      sentence: 'Whether opening a stream requires a user token; an invalid token is enough.',
     },
     {
       name: 'SSE_STREAM_TTL_SECONDS',
@@ -49,7 +52,7 @@ const sse: ChannelPlugin = {
       min: 1,
       max: 1_000_000,
       sentence:
-        'Most streams that one client address may have open at a time in each process. Readers with a valid token are not counted.',
+        'Maximum number of streams that one client address may have open at a time in each process. Readers with a valid token are not counted.',
     },
   ],
   detect: (settings) => settings.SSE_ENABLED === true,
@@ -78,7 +81,7 @@ function createSse(scope: ChannelScope): Channel {
         cors: true,
         limited: true,
         token: (request) => scope.readToken(request, TOKEN_SOURCES),
-        // Also of a message that is refused: an earlier person's cookie must not stay behind.
+        // Set even if the message is refused: an earlier person's cookie must not stay behind.
         headers(request) {
           const cookie = cookieFor(scope.readToken(request, TOKEN_SOURCES));
           return cookie === null ? {} : { 'Set-Cookie': cookie };

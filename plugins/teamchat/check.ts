@@ -20,7 +20,7 @@ export async function checkToken(call: Call): Promise<ChannelCheck> {
       };
     return {
       outcome: 'failed',
-      detail: `the platform could not be asked: ${reason}`,
+      detail: `the platform could not be queried: ${reason}`,
       advice: 'Check that this machine can reach TEAMCHAT_API_URL.',
     };
   }

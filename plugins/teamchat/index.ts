@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import {
   type Channel,
   type ChannelPlugin,
@@ -22,7 +23,7 @@ import { StatusLine } from './status.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, nameOf } from './verify.ts';
 
-/** Users that can be linked: of the workspace, or of another one with the workspace before the user id. */
+/** Users that can be linked: of this workspace, or of another workspace, with its id before the user id. */
 const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
 
 /**
@@ -60,11 +61,12 @@ const teamchat: ChannelPlugin = {
 
 function createTeamchat(scope: ChannelScope): Channel {
   const stopping = new AbortController();
+  const signing_secret = createSecretKey(Buffer.from(secret(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
   const call = createCall(scope, stopping.signal);
   const health = new Health();
   const send = createSend(scope, call, health);
   const status = new StatusLine(scope, call);
-  /** The bot's own user id, as soon as the platform has told it. */
+  /** The bot's own user id; null until the platform has sent it. */
   let self: string | null = null;
 
   async function introduce(): Promise<void> {
@@ -87,7 +89,7 @@ function createTeamchat(scope: ChannelScope): Channel {
 
   /** @throws invalid_signature */
   function verify(request: ChannelRequest): void {
-    if (!isSigned(request, secret(scope.settings, 'TEAMCHAT_SIGNING_SECRET'), scope.now()))
+    if (!isSigned(request, signing_secret, scope.now()))
       throw scope.problem('invalid_signature', 'The signature is missing, wrong, or too old.');
   }
 
@@ -125,7 +127,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   async function takeCommand(request: ChannelRequest): Promise<ChannelResponse> {
     verify(request);
     const form = request.form();
-    // Sent now and then to check our certificate.
+    // Sent from time to time to check our certificate.
     if (form.get('ssl_check') === '1') return { status: 200 };
     const user = form.get('user_id') ?? '';
     if (!isId(user)) {
@@ -155,7 +157,10 @@ function createTeamchat(scope: ChannelScope): Channel {
     return { status: 200 };
   }
 
-  /** Only the person who pressed sees it. A failure is not repeated: nothing has changed, and the button is still there. */
+  /**
+   * Only the person who pressed the button sees the text. After a failure it is not sent again: nothing has changed,
+   * and the button is still there.
+   */
   async function showRefusal({ message, user }: Press, text: string): Promise<void> {
     const { channel, thread_ts } = message.reply_to ?? {};
     const thread = typeof thread_ts === 'string' ? { thread_ts } : {};
@@ -164,7 +169,7 @@ function createTeamchat(scope: ChannelScope): Channel {
     } catch (error) {
       scope.log.debug(
         { reason: refusalOf(error).reason },
-        'a person could not be told that a button does nothing',
+        'a person could not be notified that a button has no effect',
       );
     }
   }
@@ -194,7 +199,7 @@ function createTeamchat(scope: ChannelScope): Channel {
       },
     ],
     async start() {
-      // Not awaited: the daemon serves also while the platform is out of reach.
+      // Not awaited: the daemon serves even while the platform is out of reach.
       void introduce();
     },
     async send(reply) {
@@ -211,7 +216,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   };
 }
 
-/** The JSON in the form of an interaction; empty if it is none. */
+/** The JSON in the form of an interaction; empty if it is not JSON. */
 function payloadIn(request: ChannelRequest): Readonly<Record<string, unknown>> {
   try {
     const payload: unknown = JSON.parse(request.form().get('payload') ?? '');

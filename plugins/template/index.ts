@@ -6,13 +6,13 @@ import { ID, readSettings } from './settings.ts';
 import { isSigned } from './verify.ts';
 
 /**
- * The channel, as agentd loads it. agentd-channel(7) tells its life: loaded, given its settings and scope, started,
+ * The channel, as agentd loads it. agentd-channel(7) describes its life: loaded, given its settings and scope, started,
  * receives, sends, stopped. The daemon takes care of order, durability, limits, identity and retries.
  */
 const plugin: ChannelPlugin = {
   name: 'pigeonpost',
   apiVersion: 1,
-  summary: 'People who write by pigeonpost.',
+  summary: 'People who write through pigeonpost.',
   settings: [
     {
       name: 'PIGEONPOST_TOKEN',
@@ -32,7 +32,7 @@ const plugin: ChannelPlugin = {
       name: 'PIGEONPOST_API_URL',
       kind: 'url',
       default: 'https://api.pigeonpost.example',
-      sentence: 'Address of the API: of the platform, or of a simulator.',
+      sentence: "Address of the platform's API, or of a simulator.",
     },
   ],
   detect: (settings) => settings.PIGEONPOST_TOKEN !== undefined && settings.PIGEONPOST_SECRET !== undefined,
@@ -57,7 +57,7 @@ function create(scope: ChannelScope): Channel {
   const { secret } = readSettings(scope.settings);
   const sender = new Sender(scope);
 
-  /** Must come before anything in the body is read: a stranger must learn nothing from the answer. */
+  /** Must be called before anything in the body is read: a stranger must learn nothing from the answer. */
   function requireSignature(request: ChannelRequest): void {
     if (!isSigned(request, secret, scope.now()))
       throw scope.problem('invalid_signature', 'The signature is missing, wrong or too old.');
@@ -74,10 +74,10 @@ function create(scope: ChannelScope): Channel {
           if (delivery === null)
             throw scope.problem('invalid_request', 'This is not a delivery of the platform.');
           if (delivery.kind === 'message') await scope.enqueue([delivery.message], request);
-          // For `refused`, a platform that can show a text to one person alone shows it.
+          // If the outcome is `refused` and the platform can show a text to only one person, show the text.
           if (delivery.kind === 'press') await scope.press(delivery.message, request);
           if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
-          // Only now: the message is stored. Before that, the platform must deliver it again.
+          // Only now, since the message is stored. Without this answer, the platform delivers it again.
           return { status: 200 };
         },
       },

@@ -9,16 +9,19 @@ import {
 import { type Dialect, PLAIN, renderMarkdownInPieces } from 'agentd/channel/markdown';
 import { readSettings } from './settings.ts';
 
-/** Longest message that the platform takes, in UTF-16 units. */
+/** Longest message that the platform accepts, in UTF-16 units. */
 export const TEXT_LIMIT = 2000;
-/** How the platform shows text: as it is. `Dialect` says what a platform with marks and links needs. */
+/** The platform shows text unchanged. See `Dialect` for platforms with marks and links. */
 const DIALECT: Dialect = { ...PLAIN, limit: TEXT_LIMIT };
-/** Refusals that may pass: the platform was too slow, or asks to wait. */
+/** Temporary refusals: the platform was too slow, or asks to wait. */
 const PASSING: readonly number[] = [408, 429];
 /** Longest answer that is read, characters. */
 const ANSWER_MAX = 65_536;
 
-/** The messages of a reply. A question has two buttons; if it is too long for one message, words answer it. */
+/**
+ * The messages of a reply. A question has two buttons. If it is too long for one message, it has none, and people
+ * answer with words.
+ */
 async function partsOf(text: string, confirmation: OutgoingReply['confirmation']): Promise<Part[]> {
   const plain = (texts: readonly string[]): Part[] => texts.map((one) => ({ text: one }));
   const [question, ...more] = confirmation
@@ -40,7 +43,7 @@ interface Part {
   buttons?: { label: string; press: string }[];
 }
 
-/** Hands replies to the platform. The daemon calls again after a failure, with the same `reply.id`. */
+/** Sends replies to the platform. After a failure, the daemon calls again with the same `reply.id`. */
 export class Sender {
   readonly #scope: ChannelScope;
   #isRefused = false;
@@ -50,9 +53,8 @@ export class Sender {
   }
 
   /**
-   * Sends a reply as one message, or as several if it is long. Resolves when the platform has taken all of them. If
-   * one fails, the next attempt goes on with that one.
-   * @throws what `scope.deliveryFailed` makes
+   * Sends a reply as one message, or as several if it is long. Resolves when the platform has accepted all of them. If
+   * one fails, the next attempt continues with that one. @throws the error of `scope.deliveryFailed`
    */
   send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
     return this.#scope.sendParts(
@@ -68,9 +70,9 @@ export class Sender {
     return { status: 'degraded', detail: 'the platform refuses PIGEONPOST_TOKEN' };
   }
 
-  /** For `agentd doctor`: does the platform know the token? */
+  /** For `agentd doctor`: checks whether the platform knows the token. */
   async check(): Promise<ChannelCheck> {
-    const reach = 'Does this machine reach PIGEONPOST_API_URL?';
+    const reach = 'Check that this machine can reach PIGEONPOST_API_URL.';
     try {
       const response = await this.#call('GET', '/me');
       const { status } = response;
@@ -79,7 +81,7 @@ export class Sender {
         return { outcome: 'ok', detail: `the platform knows us as ${name}` };
       if (status !== 401 && status !== 403)
         return { outcome: 'failed', detail: `the platform answered ${status}`, advice: reach };
-      const advice = 'Set PIGEONPOST_TOKEN to the one that the platform shows.';
+      const advice = 'Set PIGEONPOST_TOKEN to the token that the platform shows.';
       return { outcome: 'failed', detail: 'the platform refuses PIGEONPOST_TOKEN', advice };
     } catch {
       return { outcome: 'failed', detail: 'the platform cannot be reached', advice: reach };
@@ -107,7 +109,7 @@ export class Sender {
     try {
       return await this.#scope.fetch(`${api_url}${path}`, {
         method,
-        // The token is for this address alone.
+        // The token must be sent only to this address.
         redirect: 'manual',
         headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -122,13 +124,16 @@ export class Sender {
   }
 }
 
-/** What a status says of the platform as a whole: agentd lets all replies wait until it answers again. */
+/**
+ * What a status says about the platform as a whole. If the platform fails, agentd lets all replies wait until it
+ * answers again.
+ */
 function platformOf(status: number): 'unreachable' | 'credentials' | null {
   if (status === 401) return 'credentials';
   return status >= 500 || status < 400 ? 'unreachable' : null;
 }
 
-/** The body of an answer; empty if it is longer than any answer of the platform. */
+/** The body of an answer. Empty if it is longer than any answer that the platform sends. */
 async function textOf({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
@@ -144,7 +149,7 @@ function nameIn(text: string): string | null {
     const { name } = (JSON.parse(text) ?? {}) as { name?: unknown };
     return typeof name === 'string' ? name : null;
   } catch {
-    // Not an answer of the platform: a page of a proxy, perhaps.
+    // Not an answer of the platform, but perhaps the page of a proxy.
     return null;
   }
 }

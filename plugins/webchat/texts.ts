@@ -4,7 +4,7 @@ import type { Translations } from './widget/translation.ts';
 
 type Words = Readonly<Record<string, string>>;
 
-/** Where a text of the widget stands: its name, or a group and the name in it. */
+/** The location of a text of the widget: its name, or a group and the name in the group. */
 type Place = readonly [name: string] | readonly [group: 'failures' | 'tools', name: string];
 
 const PLACES: ReadonlyMap<string, Place> = new Map(
@@ -18,7 +18,7 @@ const PLACES: ReadonlyMap<string, Place> = new Map(
   ),
 );
 
-/** The words of the widget, as operators replace them. A site can replace them, too (agentd-webchat(7)). */
+/** The texts of the widget that operators can replace. A site can replace them, too (agentd-webchat(7)). */
 export const WIDGET_TEXTS: readonly ChannelText[] = [...PLACES].map(([name, place]) => ({
   name,
   sentence: sentenceOf(place),
@@ -35,7 +35,7 @@ export function widgetTranslations({ languages, default_locale }: ChannelTransla
   return Object.fromEntries(ordered.map((tag) => [canonical(tag), all.get(tag) as Texts]));
 }
 
-/** As browsers write it: `pt-BR`. */
+/** The tag in the form that browsers use: `pt-BR`. */
 function canonical(tag: string): string {
   try {
     return Intl.getCanonicalLocales(tag)[0] ?? tag;
@@ -61,10 +61,10 @@ function englishOf([name, inner]: Place): string {
 }
 
 function sentenceOf([name, inner]: Place): string {
-  if (inner === undefined) return `The widget: ${snakeCase(name).replaceAll('_', ' ')}.`;
+  if (inner === undefined) return `A text of the widget: ${snakeCase(name).replaceAll('_', ' ')}.`;
   return name === 'tools'
-    ? `The widget: what the tool ${inner} does.`
-    : `The widget: why there is no answer (${inner.replaceAll('_', ' ')}).`;
+    ? `A text of the widget: what the tool ${inner} does.`
+    : `A text of the widget: why there is no answer (${inner.replaceAll('_', ' ')}).`;
 }
 
 function snakeCase(name: string): string {

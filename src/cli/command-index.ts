@@ -1,9 +1,9 @@
 import type { Command, CommandExample } from './command.ts';
 
 /**
- * All commands, in the order of the help: the part that the help of the program needs, and how to load the rest.
- * A command's module is imported only when the command is called or its own help is asked for, so that start-up does
- * not grow with the number of commands. test/rules/commands.test.ts keeps names and summaries equal.
+ * All commands, in the order of the help. An entry has only what the help of the program needs, and loads the rest of
+ * the command. A command's module is imported only when the command is called or its own help is asked for, so that
+ * start-up does not grow with the number of commands. test/rules/commands.test.ts keeps names and summaries equal.
  */
 export interface IndexEntry {
   /** As typed: `token verify`. Its module is commands/token-verify.ts. */
@@ -36,26 +36,26 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'inbox show': 'Show one platform message: its text, its state, its reply.',
   'inbox retry': 'Retry one message, or all messages that have failed.',
   'inbox discard': 'Delete a platform message: it is no longer answered.',
-  'memory list': 'List what is remembered of somebody, newest first.',
-  'memory search': 'Search what is remembered of somebody, best match first.',
+  'memory list': 'List what is remembered about somebody, newest first.',
+  'memory search': 'Search what is remembered about somebody, best match first.',
   'memory forget': 'Delete one memory of somebody, or all.',
-  'person show': 'Show everything that is stored of a person, as JSON.',
-  'person erase': 'Delete everything that is stored of a person.',
+  'person show': 'Show everything that is stored about a person, as JSON.',
+  'person erase': 'Delete everything that is stored about a person.',
   logs: 'Read the log file, filtered, and follow it.',
   'channels list': 'List the installed channels, active or not.',
   'channels setup': 'Register the webhook of a channel with its platform.',
   'channels new': 'Create a channel of your own: a TypeScript package with tests.',
   'tools list': 'List the tools of the agent.',
-  'tools call': 'Call one tool of the agent, as a person or as nobody.',
+  'tools call': 'Call one tool of the agent, signed in or not.',
   'tools trust': 'Accept a tool of an MCP server whose description or schema has changed.',
   'tools new': 'Create a tool of your own: a TypeScript module with its test.',
   simulate: 'Send a message to the daemon as the platform of a channel would.',
   'keys list': 'List the keys that seal stored tokens, and how much each has sealed.',
   'keys rotate': 'Add a key that seals stored tokens from now on.',
-  'keys remove': 'Remove an earlier key that has sealed nothing any more.',
+  'keys remove': 'Remove an earlier key that nothing is sealed with any more.',
   audit: 'List what administrators did, newest first.',
-  backup: 'Copy the embedded store into a file, also while the daemon runs.',
-  restore: 'Put a backup back in the place of the embedded store.',
+  backup: 'Copy the embedded store into a file, even while the daemon runs.',
+  restore: 'Replace the embedded store with a backup.',
   doctor: 'Check that everything the daemon needs is present and works.',
   version: 'Print the versions of the program, its runtime and its store, and the platform.',
   completion: 'Print a shell script that completes agentd commands.',
@@ -80,7 +80,10 @@ export interface CommandGroup {
 export const GROUPS: Readonly<Record<string, CommandGroup>> = {
   config: {
     summary: 'Check, show and describe the settings.',
-    example: { line: 'agentd config check', does: 'Checks the settings of a daemon that is started here.' },
+    example: {
+      line: 'agentd config check',
+      does: 'Checks the settings that a daemon started in this directory would use.',
+    },
   },
   token: {
     summary: 'Verify and issue user tokens.',
@@ -106,12 +109,12 @@ export const GROUPS: Readonly<Record<string, CommandGroup>> = {
     },
   },
   memory: {
-    summary: 'List, search and delete what is remembered of somebody.',
+    summary: 'List, search and delete what is remembered about somebody.',
     example: { line: 'agentd memory list --sub alice', does: 'Shows the memories of a person.' },
   },
   person: {
-    summary: 'Show and delete everything that is stored of a person.',
-    example: { line: 'agentd person show --sub alice', does: 'Shows what is stored of a person.' },
+    summary: 'Show and delete everything that is stored about a person.',
+    example: { line: 'agentd person show --sub alice', does: 'Shows what is stored about a person.' },
   },
   channels: {
     summary: 'List the installed channels, register them with their platforms, and create one of your own.',

@@ -11,7 +11,7 @@ export const URL_OPTION = {
 
 /**
  * The address of the running daemon: `--url`, else HOST and PORT of the settings.
- * @throws CliError (2) if `--url` is not an address, or the settings do not say which
+ * @throws CliError (2) if `--url` is not an address, or if the settings give no address
  */
 export async function daemonAddress(options: OptionValues, location = configLocation(options)): Promise<URL> {
   return typeof options.url === 'string' ? parseUrl(options.url) : configuredUrl(options, location);
@@ -28,7 +28,7 @@ async function configuredUrl(options: OptionValues, location: ConfigureOptions):
   if (PORT === 0) {
     throw usageError(
       'PORT=0 lets the daemon use any free port',
-      'Pass the address that the daemon printed with --url.',
+      'Use --url with the address that the daemon printed.',
     );
   }
   return new URL(`http://${reachable(HOST)}:${PORT}/`);

@@ -26,8 +26,8 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     name: 'start',
     summary: 'Try agentd, then set it up.',
     paragraphs: [
-      '`agentd serve --dev` needs no setup: it brings a sample company, a demo page and a token to paste.',
-      '`agentd init` writes a configuration for a service of your own, and says what to do next. Settings come from the environment, over .env, over agentd.yaml in the working directory.',
+      '`agentd serve --dev` needs no setup: it comes with a sample company, a demo page and a token to paste.',
+      '`agentd init` writes a configuration for a service of your own, and says what to do next. The environment overrides .env, and .env overrides agentd.yaml in the working directory.',
     ],
     commands: ['serve', 'init', 'config', 'chat', 'simulate'],
     pages: ['agentd(1)', 'agentd-settings(5)'],
@@ -64,7 +64,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     name: 'channels',
     summary: 'Connect a website or a chat platform, or write a channel of your own.',
     paragraphs: [
-      'A channel is active if MESSAGING_PLATFORMS names it, or if that is unset and its own settings are there. `agentd channels list` says which channels are active, and why the others are not.',
+      'A channel is active if MESSAGING_PLATFORMS names it, or if that is unset and its own settings are set. `agentd channels list` says which channels are active, and why the others are not.',
       '`agentd simulate` writes as a platform would, so that each channel can be tried without an account.',
       'Messages of platforms wait in the inbox until they are answered; `agentd inbox list --failed` shows those that failed.',
     ],
@@ -96,7 +96,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     summary: 'Find out why a conversation went as it did.',
     paragraphs: [
       'Find the conversation by the user: `agentd sessions list --user ID`, where ID is the phone number with its plus sign, the id of the user on the platform, or the `user_id` of your site. `agentd explain` with the id of the session says for whom the agent acted, what happened and what to do.',
-      'For one message, give `agentd explain` the request id. The answer to a web client has it in the header X-Request-Id, and an error in `request_id`; `agentd logs` shows it, too.',
+      'For one message, give `agentd explain` the request id. A web client finds it in the header X-Request-Id of each answer, and in `request_id` of each error; `agentd logs` shows it, too.',
     ],
     complaints: [
       {
@@ -130,9 +130,9 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
   },
   {
     name: 'people',
-    summary: 'The data that is stored of a person: show it, erase it, see who looked.',
+    summary: 'The data that is stored about a person: show it, erase it, see who looked at it.',
     paragraphs: [
-      'A person is named by `--sub SUB`, or by their user on a platform. What administrators change or look up of a person is in the audit log.',
+      'A person is named by `--sub SUB`, or by their user on a platform. The audit log records what administrators change or look up about a person.',
     ],
     commands: ['person', 'memory', 'actions', 'sessions', 'audit'],
     pages: ['agentd-person(1)', 'agentd-store(7)'],

@@ -73,12 +73,13 @@ export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
   { json: 'reply_to' },
 ];
 
-/** The state, as the person who wrote the message would put it. */
+/** The state in words. */
 export function stateInWords(message: InboxMessage): string {
   const { state, attempts, interrupted, sends, session_id } = message;
   switch (state) {
     case 'waiting':
-      if (interrupted > 0) return `waits for run ${attempts + 1}, alone: the daemon died during the last run`;
+      if (interrupted > 0)
+        return `waits for run ${attempts + 1}, which will be the only run at that time because the daemon died during the last one`;
       return attempts === 0 ? 'waits for its turn' : `waits for run ${attempts + 1}`;
     case 'running':
       return 'is being answered';

@@ -27,7 +27,7 @@ export interface PersonDesk {
   store: Store;
   persons: PersonStore;
   selector: PersonSelector;
-  /** Null: MEMORY_BACKEND is `none`. */
+  /** Null if MEMORY_BACKEND is `none`. */
   memories: MemoryStore | null;
   view(records: PersonRecords, memories: readonly Memory[]): Record<string, unknown>;
 }
@@ -43,7 +43,7 @@ export function withPerson<T>(
     async (store, settings) => {
       const { persons } = store;
       if (persons === null)
-        throw failed(`the store ${store.description} cannot find what it holds of one person`);
+        throw failed(`the store ${store.description} cannot look up the data of one person`);
       const { seal } = await openAdministratorSeal(settings);
       const { openMemories } = await import('../daemon/store/open.ts');
       const memories = await openMemories(settings, store, { clock: systemClock, log: { debug() {} } });

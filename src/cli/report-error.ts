@@ -43,7 +43,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreMissing: {
     advice:
-      'Nothing is stored yet. Start the daemon with `agentd serve`, or check with `agentd config show` that STATE_DIR is its own.',
+      'Nothing is stored yet. Start the daemon with `agentd serve`, or check with `agentd config show` that STATE_DIR is that of the daemon.',
     exitCode: EXIT.no,
   },
   StoreLocked: {

@@ -1,15 +1,17 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { makeDirectory } from '../daemon/make-directory.ts';
 import { packageFolder } from '../daemon/package-folder.ts';
 import { version } from '../daemon/version.ts';
 import { failed } from './cli-error.ts';
 import { packAgentd } from './pack-agentd.ts';
+import { asWriteFailure } from './write-new-files.ts';
 
 /** Name of the channel in the template. All its spellings are replaced. */
 const TEMPLATE_NAME = 'pigeonpost';
 /** npm leaves `.gitignore` out of packages, so the template has it without the dot. */
 const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore' };
-/** Folder of the new package for the agentd that it is tested with. */
+/** Folder in the new package. It holds the packed agentd that the package is tested with. */
 const VENDOR = 'vendor';
 
 /**
@@ -18,7 +20,7 @@ const VENDOR = 'vendor';
  *
  * @param name of the channel; must be valid
  * @returns the files, relative to the directory
- * @throws CliError (1) if the directory is not empty, or not a directory
+ * @throws CliError (1) if the directory is not empty, not a directory, or cannot be written to
  */
 export async function scaffold(name: string, directory: string): Promise<string[]> {
   const template = join(packageFolder(), 'plugins/template');
@@ -28,25 +30,25 @@ export async function scaffold(name: string, directory: string): Promise<string[
     .map((entry) => relative(template, join(entry.parentPath, entry.name)))
     .sort();
   await requireEmpty(directory);
-  await mkdir(directory, { recursive: true });
   const written: string[] = [];
   try {
+    makeDirectory(directory);
     for (const file of files) {
       const target = RENAMED[file] ?? file;
       const text = await readFile(join(template, file), 'utf8');
-      await mkdir(dirname(join(directory, target)), { recursive: true });
+      makeDirectory(dirname(join(directory, target)));
       // Never overwrites a file that another process has written in the meantime.
       await writeFile(join(directory, target), renamed(text, name), { flag: 'wx' });
       written.push(target);
     }
-    await mkdir(join(directory, VENDOR));
+    makeDirectory(join(directory, VENDOR));
     const packed = `${VENDOR}/${await packAgentd(join(directory, VENDOR))}`;
     written.push(packed);
     await requireAgentd(join(directory, 'package.json'), packed);
   } catch (error) {
     for (const file of written) await rm(join(directory, file), { force: true });
     await rm(join(directory, VENDOR), { recursive: true, force: true });
-    throw error;
+    throw asWriteFailure(error);
   }
   return written;
 }

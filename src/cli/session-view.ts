@@ -59,7 +59,9 @@ export const SESSION_DETAILS: readonly Column<SessionWithState & { stored: reado
     value: ({ credential_owner: owner }) =>
       owner && { user_id: owner.user_id, person: personView(owner.person) },
     text: ({ credential_owner: owner }) =>
-      owner ? `${personInWords(personView(owner.person))}, by ${owner.user_id}` : 'nobody',
+      owner
+        ? `${personInWords(personView(owner.person))}, with the token that ${owner.user_id} brought`
+        : 'nobody',
   },
   {
     title: 'token',

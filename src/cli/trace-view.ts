@@ -6,7 +6,7 @@ import type { Output } from './output.ts';
 import { isoTime } from './time-words.ts';
 import { wrapText } from './wrap-text.ts';
 
-/** Longest line of a trace, also if the output is not a terminal: it is pasted into tickets. */
+/** Longest line of a trace, even if the output is not a terminal, because traces are pasted into tickets. */
 const WIDTH_MAX = 120;
 const HAPPENED = '  what happened: ';
 const TODO = '  what to do:    ';
@@ -55,7 +55,7 @@ const LINE_COLUMNS: readonly Column<TraceLine>[] = [
 
 /**
  * One trace for people: who sent the message and how it ended, the time line, what happened and what to do.
- * @param waits what the message waits for; null: it has ended
+ * @param waits what the message waits for; null if it has ended
  */
 export function traceInWords(
   trace: TraceRecord,
@@ -77,7 +77,7 @@ export function traceInWords(
   return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
 }
 
-/** The `sub` of the person; null: nobody who is signed in; undefined: the message ended before this was known. */
+/** The `sub` of the person; null if nobody is signed in; undefined if the message ended before this was known. */
 function actedFor({ lines }: TraceRecord): string | null | undefined {
   const line = lines.find(({ step, detail }) => step === 'resolve-principal' && detail !== undefined);
   if (line === undefined) return undefined;
@@ -85,11 +85,11 @@ function actedFor({ lines }: TraceRecord): string | null | undefined {
   return sub === undefined ? null : String(sub);
 }
 
-/** A message can be answered without a mistake, and for the wrong person. */
+/** A message can be answered without an error, but for the wrong person. */
 function principalInWords(trace: TraceRecord): string {
   const sub = actedFor(trace);
   if (sub === undefined) return '';
-  if (sub === null) return 'The agent acted for nobody: the tools used the default credentials.\n';
+  if (sub === null) return 'Nobody was signed in: the tools used the default credentials.\n';
   return `The agent acted for the person ${wordOf(sub)}.\n`;
 }
 

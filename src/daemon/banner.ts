@@ -24,7 +24,7 @@ function partsOf(daemon: Daemon): string[] {
   ];
 }
 
-/** What `serve --dev` prints: first where to look, then lines to paste, then how it is set up. */
+/** What `serve --dev` prints: first the page to open, then commands to paste, then the setup. */
 export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
   const [person] = SAMPLE_PEOPLE;
   const token = person && (await dev.issueToken(person, daemon.services.settings));
@@ -39,7 +39,7 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
       ask(` -H 'Authorization: Bearer ${token}'`, person.id, 'Who am I?'),
     );
   }
-  if (daemon.messagePath) lines.push('', 'Ask as nobody:', ask('', 'visitor', 'Who am I?'));
+  if (daemon.messagePath) lines.push('', 'Ask without signing in:', ask('', 'visitor', 'Who am I?'));
   if (person && token) lines.push('', `A token of ${person.name}, good for 24 hours:`, `  ${token}`);
 
   const program = programWords(process.argv[1] ?? 'agentd', process.cwd());
@@ -54,7 +54,7 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
   }
   await dev.keepEnvFile(daemon.url);
   lines.push('', 'All other commands, in a second terminal in this directory:', `  ${program} sessions list`);
-  if (program !== 'npx agentd') lines.push('In a project that has agentd installed, it is `npx agentd`.');
+  if (program !== 'npx agentd') lines.push('In a project that has agentd installed, use `npx agentd`.');
 
   lines.push('', ...partsOf(daemon));
   if (dev.sampleApiUrl)
@@ -66,8 +66,8 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
 }
 
 /**
- * How this program is called in another terminal: by its name if it was found by that, `npx agentd` if the
- * directory or a package in it is agentd, else by its path. Never `npx agentd` where npm would fetch a package.
+ * How to call this program in another terminal: by its name if the shell found it by name, as `npx agentd` if the
+ * directory or a package in it is agentd, else by its path. Never `npx agentd` if npm would download a package for it.
  */
 function programWords(path: string, cwd: string): string {
   const isInstalled = existsSync(join(cwd, 'node_modules/.bin/agentd')) || packageName(cwd) === 'agentd';
@@ -80,7 +80,7 @@ function packageName(cwd: string): unknown {
   try {
     return (JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as { name?: unknown } | null)?.name;
   } catch {
-    // No package, or a broken one: npx would not run what is here.
+    // No package, or a broken one: npx would not run the program in this directory.
     return null;
   }
 }

@@ -4,13 +4,13 @@ import { randomBytes, randomUUID } from 'node:crypto';
 export interface Clock {
   /** ms since the epoch. */
   now(): number;
-  /** ms since some moment, by a clock that nobody sets. Absent: nobody sets `now` either. */
+  /** ms since some moment, by a clock that is never set back or forward. Absent if `now` is such a clock, too. */
   steady?(): number;
 }
 
-/** A clock that can also call back, so that tests can drive whatever waits. */
+/** A clock that can also call back, so that tests control every wait. */
 export interface AlarmClock extends Clock {
-  /** Calls `ring` once, after `ms`. Does not keep the process alive. @returns what cancels the call */
+  /** Calls `ring` once, after `ms`. Does not keep the process alive. @returns cancels the call */
   after(ms: number, ring: () => void): () => void;
 }
 
@@ -40,7 +40,7 @@ export function wait(clock: AlarmClock, ms: number, signal?: AbortSignal): Promi
 }
 
 /**
- * Does work again and again, `ms` after it has ended. It reports its own failures.
+ * Repeats work, each time `ms` after it has ended. The work must report its own failures.
  * @returns stops it; resolves when nothing is under way.
  */
 export function every(clock: AlarmClock, ms: number, work: () => Promise<void> | void): () => Promise<void> {
@@ -67,11 +67,21 @@ export function randomSuffix(): string {
 }
 
 /**
- * A UUID that sorts by the time of its making (RFC 9562 §5.7): rows with such keys are written side by
- * side, where random ones would touch a page each.
+ * A UUID that sorts by the time when it was made (RFC 9562 §5.7). Rows with such keys are written next to each other;
+ * with random keys, each row would touch a different page.
  */
 export function timeOrderedId(now: number): string {
-  // All but the time and the version are as in a random UUID, which Node makes from a stock of random bytes.
-  const time = now.toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+  // Everything except the time and the version is as in a random UUID, which Node makes from cached random bytes.
+  return `${beginningAt(now)}${randomUUID().slice(15)}`;
+}
+
+/** The beginning of the ids of the last millisecond, kept because a busy daemon makes many ids in each. */
+let beginning = { now: Number.NaN, text: '' };
+
+function beginningAt(now: number): string {
+  if (now !== beginning.now) {
+    const time = now.toString(16).padStart(12, '0');
+    beginning = { now, text: `${time.slice(0, 8)}-${time.slice(8)}-7` };
+  }
+  return beginning.text;
 }

@@ -7,7 +7,7 @@ import type { FieldError } from '../channel/index.ts';
 export const ERRORS = {
   malformed_json: {
     status: 400,
-    meaning: 'The body is not JSON, or its top level is no object.',
+    meaning: 'The body is not JSON, or its top level is not an object.',
     solve: 'Send one JSON object, encoded as UTF-8.',
   },
   invalid_request: {
@@ -24,16 +24,16 @@ export const ERRORS = {
   token_missing: {
     status: 401,
     meaning:
-      'A stream was opened without any token, and SSE_REQUIRE_TOKEN asks for one; or `/metrics` was asked for without ADMIN_TOKEN.',
+      'A stream was opened without any token, but SSE_REQUIRE_TOKEN requires one; or `/metrics` was requested without ADMIN_TOKEN.',
     solve:
-      'Send the token with the message or when the stream is opened; browsers send its cookie with credentials. For metrics, send ADMIN_TOKEN as the bearer.',
+      'Send the token with the message or when the stream is opened; a browser sends its cookie only with a request that includes credentials. For metrics, send ADMIN_TOKEN as the bearer token.',
   },
   forbidden: {
     status: 403,
     meaning:
-      'The sender may not have what they asked for: a stream that belongs to somebody else, or that a page of another site asked for; or the secret of a platform is wrong.',
+      'The request is not allowed: the stream belongs to somebody else, or a page of another site requested it. Or the secret of a platform is wrong.',
     solve:
-      'Read a stream with a script of an allowed page, and with a token of its person. For a platform, compare the secret in the settings with the one that the platform was told.',
+      'Read a stream with a script of an allowed page, and with a token of the person whom it belongs to. For a platform, compare the secret in the settings with the one that is set at the platform.',
   },
   session_forbidden: {
     status: 403,
@@ -63,17 +63,17 @@ export const ERRORS = {
   confirmation_gone: {
     status: 409,
     meaning:
-      'The action that `metadata.confirm` names does not wait for an answer of this sender: its id is unknown, it was answered before, it has expired or was withdrawn, or it is somebody else’s.',
+      'The action that `metadata.confirm` names does not wait for an answer from this sender: its id is unknown, or it was already answered, has expired, was withdrawn, or belongs to somebody else.',
     solve: 'Ask for the action again, and answer the new question within 15 minutes.',
   },
   body_too_large: {
     status: 413,
-    meaning: 'The body is larger than BODY_LIMIT_BYTES, or than 4 MiB for a signed webhook.',
+    meaning: 'The body is larger than BODY_LIMIT_BYTES or, for a signed webhook, than 4 MiB.',
     solve: 'Send less, or raise BODY_LIMIT_BYTES.',
   },
   unsupported_media_type: {
     status: 415,
-    meaning: "The content type or encoding is not the endpoint's.",
+    meaning: 'The endpoint does not accept the content type or encoding of the request.',
     solve: 'Send the content type that `detail` names, without a content encoding.',
   },
   idempotency_key_reused: {
@@ -89,16 +89,16 @@ export const ERRORS = {
   too_many_readers: {
     status: 429,
     meaning:
-      'A stream has 64 open readers without a valid token, or a client address SSE_MAX_READERS_PER_CLIENT of them.',
+      'A stream has 64 open readers without a valid token, or a client address has SSE_MAX_READERS_PER_CLIENT of them.',
     solve:
-      'Close streams that nobody reads; send a valid token, since its readers are not counted; behind a proxy, set TRUST_PROXY.',
+      'Close streams that nobody reads. Send a valid token, since readers with one are not counted. Behind a proxy, set TRUST_PROXY.',
   },
   loop_guard_blocked: {
     status: 429,
     meaning:
       'The loop guard blocks the message; `reason` says why: `rate_limit` (too many at once), `repetition` (the same text again and again) or `turn_limit` (the session is used up).',
     solve:
-      'Wait for as long as `Retry-After` says; if there is none, begin another session. Operators see `agentd guard list`.',
+      'Wait for as long as `Retry-After` says; if there is none, begin another session. Operators can run `agentd guard list`.',
   },
   internal_error: {
     status: 500,
@@ -109,17 +109,17 @@ export const ERRORS = {
     status: 502,
     meaning: 'The agent runtime failed.',
     solve:
-      'If there is a `Retry-After`, repeat the request after that time. Otherwise see `agentd explain` with the request id, and check the model and its key.',
+      'If there is a `Retry-After`, repeat the request after that time. Otherwise run `agentd explain` with the request id, and check the model and its key.',
   },
   unavailable: {
     status: 503,
-    meaning: 'The store is out of reach or almost full, or the daemon is stopping or overloaded.',
-    solve: 'Repeat the request after as long as `Retry-After` says.',
+    meaning: 'The store cannot be reached or is almost full, or the daemon is stopping or overloaded.',
+    solve: 'Wait for as long as `Retry-After` says, then repeat the request.',
   },
   agent_timeout: {
     status: 504,
     meaning: 'The agent took longer than AGENT_TIMEOUT_SECONDS.',
-    solve: 'Ask again; raise AGENT_TIMEOUT_SECONDS, or look why the model or a tool is slow.',
+    solve: 'Ask again; raise AGENT_TIMEOUT_SECONDS, or find out why the model or a tool is slow.',
   },
 } as const satisfies Record<string, { status: number; meaning: string; solve: string }>;
 
@@ -133,11 +133,11 @@ export interface ProblemOptions {
   members?: Readonly<Record<string, unknown>>;
   /** Further response headers. */
   headers?: Readonly<Record<string, string>>;
-  /** For the log alone. */
+  /** For the log only. */
   cause?: unknown;
 }
 
-/** A failure with a code. `message` is for the caller and holds no inner detail; `cause` is for the log. */
+/** A failure with a code. `message` is for the caller and contains no internal details; `cause` is for the log. */
 export class AgentdError extends Error {
   readonly code: ErrorCode;
   readonly status: number;

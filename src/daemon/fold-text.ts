@@ -1,9 +1,13 @@
+/** ASCII words with one space between them, as most messages are: nothing but the case can differ. */
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
+
 /**
  * The form that two spellings of a text share: trimmed, case-folded, white space collapsed.
  *
- * Lower case alone distinguishes `STRASSE` and `straße`, upper case alone `ẞ` and `ß`, and a sigma at the end of a word
- * has another form. Folding through both makes all spellings of a word equal.
+ * In lower case, `STRASSE` and `straße` still differ; in upper case, `ẞ` and `ß` do; and a sigma at the end of a word
+ * has another form. Converting to both cases makes all spellings of a word equal.
  */
 export function foldText(text: string): string {
+  if (PLAIN.test(text)) return text.toLowerCase();
   return text.trim().replace(/\s+/g, ' ').toLowerCase().toUpperCase().toLowerCase();
 }

@@ -1,12 +1,12 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makePrivateDirectory } from './private-directory.ts';
+import { makePrivateDirectory } from './make-directory.ts';
 import { ConfigurationError } from './settings/problem.ts';
 
 /**
- * The file of the log (LOG_FILE). Each line is written at once, so that nothing is lost at `kill -9`. A file
- * that cannot be written (the disk is full) never keeps the daemon from its work: its lines are dropped, which
- * is told once, and how many they were when it goes on.
+ * The file of the log (LOG_FILE). Each line is written at once, so that nothing is lost at `kill -9`. If the file
+ * cannot be written (for example, the disk is full), the daemon continues without it. The lines are dropped. This is
+ * reported once, and the number of lines when the file can be written again.
  */
 export class LogFile {
   readonly #path: string;
@@ -15,7 +15,7 @@ export class LogFile {
   #lost = 0;
 
   /**
-   * @param tell says on standard error what is wrong with the file.
+   * @param tell reports problems with the file on standard error.
    * @throws ConfigurationError if the file cannot be opened.
    */
   constructor(path: string, tell: (line: string) => void) {
@@ -26,7 +26,7 @@ export class LogFile {
       this.#fd = open(path);
     } catch (error) {
       const problem = `cannot be opened: ${whyNot(error)}`;
-      const right = 'the path of a file that this user may write; or unset, for standard error alone';
+      const right = 'the path of a file that this user may write; or unset, for standard error only';
       throw new ConfigurationError([{ setting: 'LOG_FILE', value: path, source: null, problem, right }]);
     }
   }
@@ -44,7 +44,10 @@ export class LogFile {
     this.#lost = 0;
   }
 
-  /** An operator has rotated it (logrotate, then SIGHUP). False if that fails: then it goes on in the old one. */
+  /**
+   * Opens the file again after an operator has rotated it (logrotate, then SIGHUP). False if that fails; the old file
+   * is then kept.
+   */
   reopen(): boolean {
     try {
       const fd = open(this.#path);
@@ -52,7 +55,7 @@ export class LogFile {
       this.#fd = fd;
       return true;
     } catch (error) {
-      this.#say('error', `the log file cannot be opened anew: ${whyNot(error)}`);
+      this.#say('error', `the log file cannot be reopened: ${whyNot(error)}`);
       return false;
     }
   }
@@ -62,7 +65,7 @@ export class LogFile {
   }
 }
 
-/** Without blocking: LOG_FILE may name a pipe, and nobody reads it now. A regular file never blocks. */
+/** Opens without blocking: LOG_FILE may name a pipe that nobody reads at the moment. A regular file never blocks. */
 function open(path: string): number {
   const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
   return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o640);

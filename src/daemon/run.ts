@@ -9,7 +9,7 @@ import { type ServiceManager, serviceManager } from './service-manager.ts';
 export interface RunOptions extends ConfigureOptions {
   /** `serve --dev` */
   dev: boolean;
-  /** Data for the person who started it, on stdout. */
+  /** Prints data for the person who started the daemon, on stdout. */
   print(text: string): void;
 }
 
@@ -17,8 +17,8 @@ export interface RunOptions extends ConfigureOptions {
 const DEBUG_PORT = 5678;
 
 /**
- * The daemon as a process: configuration, log, signals, exit code. Resolves when it has stopped: 0, or 1
- * when the grace passed with a request unanswered. Throws what keeps it from starting.
+ * The daemon as a process: configuration, log, signals, exit code. Resolves when it has stopped: to 0, or to 1 if the
+ * grace period ended with a request unanswered. Throws the error that prevents its start.
  */
 export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions): Promise<number> {
   outliveReaders();
@@ -43,7 +43,7 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
     const daemon = await startDaemon(configuration, log, added);
     dev?.useServices(daemon.services);
-    // Before anybody learns that it is ready: a signal sent then is a stop as well.
+    // Before the daemon says that it is ready, so that a signal that follows at once stops it as well.
     const stopped = untilStopped(daemon, log, manager);
     log.info(
       { address: daemon.url, channels: daemon.channels, store: daemon.store, agent: daemon.agent },
@@ -59,8 +59,8 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
 }
 
 /**
- * A command ends with the reader of its output (main.ts). A daemon does not, not even if standard error is a file
- * on a disk that is full: its work goes on without that log.
+ * A command ends when the reader of its output goes away (main.ts). A daemon does not, even if standard error is a file
+ * on a full disk: it continues without that log.
  */
 function outliveReaders(): void {
   for (const stream of [process.stdout, process.stderr]) {
@@ -73,14 +73,14 @@ function outliveReaders(): void {
 function openInspector(log: Log): void {
   const address = `127.0.0.1:${DEBUG_PORT}`;
   inspector.open(DEBUG_PORT, '127.0.0.1');
-  // It does not throw if it cannot listen: debugging is no reason to keep the daemon from its work.
+  // The inspector does not throw if it cannot listen, and the daemon starts without it.
   if (inspector.url() === undefined) {
-    log.warn({}, `ENABLE_DEBUGPY: there is no inspector, since ${address} is in use`);
+    log.warn({}, `ENABLE_DEBUGPY: the inspector was not started, since ${address} is in use`);
     return;
   }
   log.warn(
     {},
-    `ENABLE_DEBUGPY: the Node inspector listens on ${address}; whoever reaches it owns this process`,
+    `ENABLE_DEBUGPY: the Node inspector listens on ${address}; anybody who can reach it controls this process`,
   );
 }
 
@@ -88,10 +88,10 @@ function openInspector(log: Log): void {
 function dieLoudly(log: ProcessLog): void {
   process.on('uncaughtException', (error) => {
     log.beginLastLines();
-    log.fatal({ err: error }, 'unexpected error; the daemon ends');
+    log.fatal({ err: error }, 'unexpected error; the daemon exits');
     process.exit(1);
   });
-  // A write that meets the file-size limit must fail (503), and not end the process.
+  // A write that exceeds the file-size limit must fail (503) instead of ending the process.
   process.on('SIGXFSZ', () => log.error({}, 'a file has reached the size limit of this process'));
   process.on('SIGHUP', () => {
     if (log.reopen()) log.info({}, 'log file reopened');
@@ -104,18 +104,21 @@ function untilStopped(daemon: Daemon, log: ProcessLog, manager: ServiceManager):
     const stop = (signal: NodeJS.Signals) => {
       if (stopping) {
         log.beginLastLines();
-        log.warn({ signal }, 'second signal: ending at once');
+        log.warn({ signal }, 'second signal: exiting at once');
         process.exit(1);
       }
       stopping = true;
       manager.stopping();
       const delay_ms = daemon.stopDelay;
       if (delay_ms > 0)
-        log.info({ signal, delay_ms }, 'stopping: /ready answers 503, requests are still taken');
+        log.info({ signal, delay_ms }, 'stopping: /ready answers 503, requests are still accepted');
       else log.info({ signal }, 'stopping: running requests finish, new ones get 503');
       daemon.stop().then((drained) => {
         log.beginLastLines();
-        log.info({ drained }, drained ? 'stopped' : 'stopped; the grace passed with a request unanswered');
+        log.info(
+          { drained },
+          drained ? 'stopped' : 'stopped; the grace period ended with a request unanswered',
+        );
         resolve(drained ? 0 : 1);
       }, reject);
     };

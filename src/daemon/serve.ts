@@ -65,23 +65,23 @@ export interface Daemon {
   adminUrl: string | null;
   channels: readonly string[];
   store: string;
-  /** Where long-term memory is kept, in words. */
+  /** Where long-term memory is kept, in a form for people. */
   memory: string;
   agent: string;
-  /** Where a message can be posted and is answered in the response; null if no channel does so. */
+  /** The path to which a message can be posted to be answered in the response; null if no channel offers that. */
   messagePath: string | null;
   /** The page of the sample shop; null if there is none. */
   demoPath: string | null;
   services: StreamServices;
-  /** ms during which a stop still takes requests, while `/ready` sends new ones elsewhere. */
+  /** Time during which a stopping daemon still accepts requests, ms; `/ready` already sends new ones elsewhere. */
   stopDelay: number;
-  /** Drains, then stops everything in reverse. False if the grace passed with a request unanswered. */
+  /** Drains, then stops everything in reverse order. False if the grace period ended with a request unanswered. */
   stop(): Promise<boolean>;
 }
 
 /**
- * The composition root: every part is made here, in start order, and handed to those that use it.
- * A start that fails stops what had been started.
+ * The composition root: every part is made here, in start order, and handed to those that use it. A start that fails
+ * stops the parts that it has started.
  */
 export async function startDaemon(
   { settings, channels, environment, texts, tools: entries }: Configuration,
@@ -113,7 +113,7 @@ export async function startDaemon(
     if (sessionBackend(settings) === 'sqlite' && isInContainerLayer(settings.STATE_DIR))
       log.warn(
         { directory: settings.STATE_DIR },
-        'STATE_DIR is in the container itself and is deleted with it; mount a volume there',
+        'STATE_DIR is in the container itself and will be deleted with it; mount a volume there',
       );
     life.started('sweeper', startSweeper(store, log));
     life.started('reaper of streams', await startReaper(store.streams, clock, log));
@@ -223,7 +223,7 @@ export async function startDaemon(
       services,
       stopDelay,
       async stop() {
-        // Not by the clock: one that is set back would prolong the grace.
+        // A monotonic time: a clock that is set back would prolong the grace period.
         grace_ends_at = performance.now() + grace;
         readiness.stopping();
         if (stopDelay > 0) {
@@ -233,7 +233,7 @@ export async function startDaemon(
         }
         inbox.pause();
         const answered = await server.drain(Math.max(0, grace_ends_at - performance.now()));
-        // A run whose client went away is still somebody's turn: it has what is left of the grace.
+        // A run whose client went away is still somebody's turn: it has the rest of the grace period.
         await settledWithin(services.running, Math.max(0, grace_ends_at - performance.now()));
         stopping.abort(new Error('the daemon is stopping'));
         await Promise.allSettled(services.running);
@@ -247,7 +247,7 @@ export async function startDaemon(
   }
 }
 
-/** Memory that cannot be reached does not keep the daemon from its start. */
+/** Memory that cannot be reached does not prevent the daemon from starting. */
 async function openMemory(
   settings: Settings,
   store: Store,
@@ -261,7 +261,7 @@ async function openMemory(
   return memory;
 }
 
-/** The library of the metrics is loaded only if somebody can ask for them. */
+/** The metrics library is loaded only if somebody can ask for metrics. */
 async function createMetrics(): Promise<Metrics> {
   const { Metrics } = await import('./metrics/metrics.ts');
   return new Metrics(version());

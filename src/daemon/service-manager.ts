@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Log } from './log.ts';
 
-/** The program of systemd that sends a notification: Node.js has no datagram sockets of the Unix domain. */
+/** The program of systemd that sends a notification: Node.js has no Unix datagram sockets. */
 const PROGRAM = 'systemd-notify';
 
-/** How long the program may take. It waits until systemd has read the notification, at most 5 s by itself. */
+/** How long the program may take. By itself, it waits at most 5 s until systemd has read the notification. */
 const TIMEOUT_MS = 10_000;
 
 /** The protocol's variables, sd_notify(3) and sd_watchdog_enabled(3). */
@@ -26,7 +26,7 @@ export type SendNotification = (...assignments: string[]) => Promise<void>;
 export class ServiceManager {
   readonly #send: SendNotification | null;
   readonly #log: Log;
-  /** How often the manager must hear that the daemon is alive, ms; null if it does not ask for that. */
+  /** How often the manager requires a ping, ms; null if it requires none. */
   readonly #watchdog_ms: number | null;
   #timer: NodeJS.Timeout | undefined;
   #isPinging = false;
@@ -40,8 +40,8 @@ export class ServiceManager {
   }
 
   /**
-   * The daemon serves. From now on a timer of the event loop sends pings, so a loop that no longer turns sends none,
-   * and the manager restarts the daemon.
+   * The daemon serves. From now on a timer of the event loop sends pings. If the event loop is blocked, no pings are
+   * sent, and the manager restarts the daemon.
    */
   ready(status: string): void {
     void this.#notify('READY=1', `STATUS=${status}`);
@@ -50,7 +50,7 @@ export class ServiceManager {
     this.#timer.unref();
   }
 
-  /** The daemon stops. It is pinged for until the end, since a drain may take longer than the watchdog waits. */
+  /** The daemon stops. Pings are sent until the end, since a drain may take longer than the watchdog waits. */
   stopping(): void {
     void this.#notify('STOPPING=1', 'STATUS=Finishing the running requests');
   }
@@ -63,7 +63,7 @@ export class ServiceManager {
     try {
       await this.#send?.(...assignments);
     } catch (error) {
-      this.#log.error({ reason: reasonOf(error) }, `systemd was not told ${assignments[0]}`);
+      this.#log.error({ reason: reasonOf(error) }, `cannot notify systemd: ${assignments[0]}`);
     }
   }
 
@@ -74,7 +74,7 @@ export class ServiceManager {
       await this.#send?.('WATCHDOG=1');
       this.#isSilent = false;
     } catch (error) {
-      if (!this.#isSilent) this.#log.error({ reason: reasonOf(error) }, 'systemd was not told WATCHDOG=1');
+      if (!this.#isSilent) this.#log.error({ reason: reasonOf(error) }, 'cannot notify systemd: WATCHDOG=1');
       this.#isSilent = true;
     } finally {
       this.#isPinging = false;
@@ -84,7 +84,7 @@ export class ServiceManager {
 
 /**
  * The manager of this process. Removes its variables from the environment, so that a program that the daemon starts
- * does not speak for it.
+ * cannot notify the manager in its place.
  */
 export function serviceManager(log: Log, env: NodeJS.ProcessEnv = process.env): ServiceManager {
   const manager = new ServiceManager({ ...env }, log);
@@ -101,7 +101,7 @@ function programFor({ NOTIFY_SOCKET, PATH }: NotifyEnvironment): SendNotificatio
   };
 }
 
-/** WATCHDOG_PID names this process, or its launcher if bin/agentd.js handed over to the pinned Node.js. */
+/** WATCHDOG_PID names this process, or its launcher if bin/agentd.js started the pinned Node.js. */
 function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: NotifyEnvironment): number | null {
   if (WATCHDOG_PID && ![process.pid, process.ppid].includes(Number(WATCHDOG_PID))) return null;
   const usec = Number(WATCHDOG_USEC);

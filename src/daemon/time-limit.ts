@@ -5,15 +5,24 @@ import { onAbort } from './on-abort.ts';
 export class TimeLimit {
   /** When the time has passed, ms since the epoch. */
   readonly deadline: number;
-  /** Made when it is asked for: a signal and its listeners cost a good part of a request. */
+  /** Created on demand: a signal and its listeners are a large part of the cost of a request. */
   #controller: AbortController | null = null;
   readonly #release: readonly (() => void)[];
   readonly #listeners = new Set<(reason: unknown) => void>();
+  readonly #own: readonly AbortSignal[];
   #ended: { reason: unknown } | null = null;
   #passed = false;
 
-  /** @param others also end the work, with their own reason. */
-  constructor(clock: AlarmClock, ms: number, ...others: readonly AbortSignal[]) {
+  /**
+   * @param others also end the work, with their own reason.
+   * @param own the same, signals that only this work listens to, or almost so.
+   */
+  constructor(
+    clock: AlarmClock,
+    ms: number,
+    others: readonly AbortSignal[] = [],
+    own: readonly AbortSignal[] = [],
+  ) {
     this.deadline = clock.now() + ms;
     const cancel = clock.after(ms, () => {
       this.#passed = true;
@@ -21,7 +30,9 @@ export class TimeLimit {
     });
     const noMore = others.map((other) => onAbort(other, () => this.#end(other.reason)));
     this.#release = [cancel, ...noMore];
-    const aborted = others.find((other) => other.aborted);
+    this.#own = own;
+    for (const signal of own) signal.addEventListener('abort', this, { once: true });
+    const aborted = [...others, ...own].find((other) => other.aborted);
     if (aborted) this.#end(aborted.reason);
   }
 
@@ -40,8 +51,8 @@ export class TimeLimit {
   }
 
   /**
-   * Calls back when the limit ends the work, at once if it has ended it before. Costs less than a listener of `signal`.
-   * @returns takes the listener away.
+   * Calls back when the limit ends the work, or at once if it already has. Costs less than a listener of `signal`.
+   * @returns removes the listener.
    */
   onEnd(listener: (reason: unknown) => void): () => void {
     if (this.#ended) listener(this.#ended.reason);
@@ -49,17 +60,32 @@ export class TimeLimit {
     return () => this.#listeners.delete(listener);
   }
 
-  /** The work, or a rejection as soon as the limit ends it: work that ignores `signal` holds nobody up. */
+  /** The result of the work, or a rejection as soon as the limit ends it, even if the work ignores `signal`. */
   within<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const forget = this.onEnd(reject);
-      work.then(resolve, reject).finally(forget);
+      work.then(
+        (value) => {
+          forget();
+          resolve(value);
+        },
+        (error: unknown) => {
+          forget();
+          reject(error);
+        },
+      );
     });
   }
 
   /** To be called when the work is over. */
   lift(): void {
     for (const release of this.#release) release();
+    for (const signal of this.#own) signal.removeEventListener('abort', this);
+  }
+
+  /** As the listener of the signals that are its own. */
+  handleEvent({ target }: Event): void {
+    this.#end((target as AbortSignal).reason);
   }
 
   #end(reason: unknown): void {

@@ -26,7 +26,7 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
     [768, 1024],
     [1024, 768],
     [1440, 900],
-  ])('reads everything at %i px: nothing is broken up or covered', async (width, height) => {
+  ])('can read everything at %i px: nothing is cut off or covered', async (width, height) => {
     const page = await browser.context.newPage();
     await page.setViewportSize({ width, height });
     const visitor = follow(page);
@@ -41,7 +41,7 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
       await picture(page, `demo-${width}-${colorScheme}`);
     }
     expect((await tightness(page)).lines).toBeLessThanOrEqual(3);
-    // On a phone the chat covers the page; below 704 px it is below the end of it, else beside it.
+    // On a phone the chat covers the page. Below 704 px it is below the end of the page, else beside the page.
     if (width >= 704) expect(await coveredBy(page, visitor.chat)).toEqual([]);
     else if (width > 512) {
       const top = (await visitor.chat.boundingBox())?.y ?? 0;

@@ -27,7 +27,7 @@ afterAll(async () => {
   await chat?.stop();
 });
 
-/** Asks for a confirmation, and says what it got otherwise. */
+/** Asks for a confirmation, and repeats any other message. */
 const asks: FakeChat['script'] = (run) => {
   const { confirm } = run.body.metadata as { confirm?: { approve: boolean } };
   if (confirm) run.say(confirm.approve ? 'It is done.' : 'Not done.');
@@ -49,7 +49,7 @@ async function asked(): Promise<Visitor> {
 }
 
 describe.skipIf(withoutBrowser)('a question of the service', () => {
-  it('has two buttons, and a click sends the answer', async () => {
+  it('has two buttons, one of which confirms', async () => {
     const visitor = await asked();
     expect(await buttons(visitor).getByRole('button').allTextContents()).toEqual(['Confirm', 'Decline']);
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
@@ -64,14 +64,14 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('is declined by the other button', async () => {
+  it('can be declined with the other button', async () => {
     const visitor = await asked();
     await buttons(visitor).getByRole('button', { name: 'Decline' }).click();
     await shows(visitor, 'Not done.');
     expect(chat.received.at(-1)?.body).toMatchObject({ metadata: { confirm: { approve: false } } });
   });
 
-  it('is reached and answered with the keyboard, and the focus goes back to the field', async () => {
+  it('can be reached and answered with the keyboard, and the focus returns to the field', async () => {
     const visitor = await asked();
     await visitor.field.focus();
     await visitor.page.keyboard.press('Shift+Tab');
@@ -99,14 +99,14 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     expect(await buttons(visitor).count()).toBe(0);
   });
 
-  it('keeps its buttons over a page load', async () => {
+  it('keeps its buttons across a page load', async () => {
     const visitor = await asked();
     await visitor.page.reload();
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
     await shows(visitor, 'It is done.');
   });
 
-  it('that is no longer open is said to be over, and is not asked again', async () => {
+  it('is marked as over if it is no longer open, and is not asked again', async () => {
     const visitor = await asked();
     chat.refuse = (request) => (request.url === '/sse/chat' ? problem(409, 'confirmation_gone') : null);
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();

@@ -14,7 +14,7 @@ beforeAll(async () => {
   browser = await launch();
 });
 beforeEach(() => chat?.reset());
-// A page that lives on would go on talking to the next test's service.
+// A page that stays open would send requests to the service of the next test.
 afterEach(() => browser?.leave());
 afterAll(async () => {
   await browser?.close();
@@ -24,10 +24,10 @@ afterAll(async () => {
 const enter = () => visit(browser.context, chat.url);
 const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
 
-describe.skipIf(withoutBrowser)('who is signed in', () => {
+describe.skipIf(withoutBrowser)('the signed-in person', () => {
   const asked = { 'data-token-url': '/token' };
 
-  it('is asked of the site, and again when under five minutes remain', async () => {
+  it('is looked up at the site, and again when less than five minutes of the token remain', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada', 3600);
     const visitor = await enter();
@@ -49,7 +49,7 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
     expect(chat.received.at(-1)?.body.jwt_token).toBe(chat.token);
   });
 
-  it('may sign out: the token is null, and the conversation is nobody else’s to read', async () => {
+  it('can sign out: the token is null, and nobody else can read the conversation', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada');
     const visitor = await enter();
@@ -64,7 +64,7 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
     expect(chat.received.at(-1)?.body).toMatchObject({ jwt_token: null, session_id: null });
   });
 
-  it('may be somebody else after a page load: the earlier person’s words are not shown', async () => {
+  it('can change with a page load: the conversation of the previous person is not shown', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada');
     const visitor = await enter();
@@ -79,7 +79,7 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
     );
   });
 
-  it('is given by the site’s own function, whose failure leaves the token in use', async () => {
+  it('is determined by the site’s own function; if it fails, the current token stays in use', async () => {
     chat.page.script = `let calls = 0; window.agentdWebchat = { token: () => { if (calls++) throw new Error('down'); return '${tokenFor('ada', 200)}'; } };`;
     const visitor = await enter();
     await visitor.say('One');
@@ -90,7 +90,7 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
     expect(chat.received[1]?.body.jwt_token).not.toBeNull();
   });
 
-  it('may be somebody else when the page is shown again, who reads nothing of it and cannot bring it back', async () => {
+  it('can change before the page is shown again: the new person cannot read or restore the conversation', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada');
     const visitor = await enter();
@@ -99,7 +99,7 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
     await visitor.chat.getByRole('button', { name: 'New conversation' }).click();
     await visitor.chat.getByRole('button', { name: 'Undo' }).waitFor();
     chat.token = tokenFor('grace');
-    // As a browser tells a page that its tab is looked at again.
+    // The event that a browser sends when the tab becomes visible again.
     await visitor.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
     await visitor.chat.getByText('Somebody else has signed in').first().waitFor();
     expect(await visitor.chat.getByRole('button', { name: 'Undo' }).isVisible()).toBe(false);
@@ -108,7 +108,7 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
     );
   });
 
-  it('may be somebody else by the time of another try: the words of the first are not sent as theirs', async () => {
+  it('can change before a retry: a message of the first person is not sent for the second', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada', 200);
     const visitor = await enter();
@@ -125,7 +125,9 @@ describe.skipIf(withoutBrowser)('who is signed in', () => {
   });
 });
 
-/** Sign-in gives the session another id, as the service does; the earlier one is nobody's from then on. */
+/**
+ * Makes the fake give the session another id at sign-in, like the real service; the previous id then belongs to nobody.
+ */
 function renameAtSignIn(): { before: string[]; after: string[] } {
   const ids = { before: [] as string[], after: [] as string[] };
   chat.sessionOf = ({ session_id, jwt_token }) => {
@@ -139,7 +141,7 @@ function renameAtSignIn(): { before: string[]; after: string[] } {
 
 const sessions = () => chat.received.map(({ body }) => body.session_id);
 
-describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
+describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
   beforeEach(() => {
     chat.page.attributes = { 'data-token-url': '/token' };
     renameAtSignIn();
@@ -153,12 +155,12 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
   }
 
   it.each([
-    ['a stream', () => null],
+    ['as a stream', () => null],
     [
-      'one piece',
+      'in one piece',
       ({ url }: { url?: string | undefined }) => (url === '/sse/chat' ? problem(404, 'not_found') : null),
     ],
-  ])('is followed at once over %s, and after a page load', async (_way, refuse) => {
+  ])('is used at once if the answer arrives %s, and after a page load', async (_way, refuse) => {
     chat.refuse = refuse;
     const visitor = await enter();
     await signInAfterFirst(visitor);
@@ -172,11 +174,11 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
     await visitor.say('And again');
     await until(() => chat.received.length === 4);
     expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0', 'sse_after_0']);
-    // The visitor's own conversation goes on: nothing of it went away.
+    // The visitor's own conversation goes on: nothing was lost.
     await visitor.chat.getByText('As nobody').waitFor();
   });
 
-  it('is followed while the answer is still being written, and when it then fails', async () => {
+  it('is used while the answer is still being written, even if the answer then fails', async () => {
     const visitor = await enter();
     await signInAfterFirst(visitor);
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
@@ -194,7 +196,7 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
     expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0']);
   });
 
-  it('is followed by the first page of a tab when a second one went on with the conversation', async () => {
+  it('is used by the first page of a tab after a second page has continued the conversation', async () => {
     const visitor = await enter();
     await visitor.say('As nobody');
     await shows(visitor, 'Fine.');
@@ -204,7 +206,7 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
     await until(() => chat.received.length === 3);
     await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
     const second = await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }));
-    // The first page as the browser kept it, and the storage as the second page left it.
+    // Restores the first page as the browser kept it, then the storage as the second page left it.
     await visitor.page.evaluate((kept) => {
       for (const [name, value] of Object.entries(JSON.parse(kept)))
         sessionStorage.setItem(name, String(value));
@@ -225,8 +227,8 @@ describe.skipIf(withoutBrowser)('the session id that sign-in changes', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('a session that is another’s', () => {
-  it('is left, and the message goes out in a new one', async () => {
+describe.skipIf(withoutBrowser)('a session of somebody else', () => {
+  it('is left, and the message is sent in a new one', async () => {
     const visitor = await enter();
     await visitor.say('Hello');
     await shows(visitor, 'Fine.');
@@ -239,7 +241,7 @@ describe.skipIf(withoutBrowser)('a session that is another’s', () => {
     expect(chat.received.at(-1)?.body).toMatchObject({ message: 'Go on', session_id: null });
   });
 
-  it('is left once: a service that refuses new ones too is not asked again and again', async () => {
+  it('is left once: if the service refuses new ones, too, the widget does not keep trying', async () => {
     let asked = 0;
     chat.refuse = ({ url }) => {
       if (url !== '/sse/chat') return null;

@@ -19,7 +19,7 @@ afterAll(async () => {
   await chat?.stop();
 });
 
-/** With a clock that `later` moves. */
+/** Opens the page with a clock that `later` moves. */
 async function enter(): Promise<Visitor> {
   const visitor = await visit(browser.context, chat.url);
   await visitor.page.clock.install();
@@ -27,7 +27,7 @@ async function enter(): Promise<Visitor> {
   return visitor;
 }
 
-/** Shorter than a stream that is being opened waits for its first event, ms. */
+/** Less than the time for which a new stream waits for its first event, ms. */
 const STEP_MS = 5000;
 
 /** Lets time pass for the page, as many times as it takes. */
@@ -46,7 +46,7 @@ const runs = () => [...chat.runs.values()].map(({ starts }) => starts);
 const texts = (visitor: Visitor) => visitor.chat.locator('.entry .body').allTextContents();
 
 describe.skipIf(withoutBrowser)('when the service goes away', () => {
-  it('in the middle of an answer, the part that was written stays, and the rest is put after it', async () => {
+  it('in the middle of an answer, the written part stays, and the rest is appended', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.say('One, ');
@@ -62,11 +62,11 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await later(visitor, async () => (await status(visitor)).includes('Out of reach'));
     await expect.poll(() => texts(visitor)).toEqual(['Count', 'One,']);
     await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
-    // The message was delivered; only its answer was not, or not all of it.
+    // The message was delivered; its answer was not, or not completely.
     await expect.poll(() => undelivered(visitor).count()).toBe(0);
     chat.away = false;
     await later(visitor, async () => (await status(visitor)).includes('Answering'));
-    // The stream itself goes on: the answer was not asked for again.
+    // The stream itself continues: the answer was not requested again.
     expect(chat.received.map(({ path }) => path)).toEqual(['/sse/chat']);
     resolve();
     await shows(visitor, /^One, two\.$/);
@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('for good, the part that was written stays over a page load, and above the answer of another try', async () => {
+  it('permanently, the written part stays, even after a page load and above the answer of a retry', async () => {
     chat.script = async (run) => {
       run.tool('get_user', 'started');
       run.say('Half');
@@ -88,7 +88,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half']);
     await visitor.page.reload();
     await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
-    // The tool neither ended nor goes on.
+    // The tool has not ended, and is no longer running.
     expect(await visitor.chat.locator('.tool .spinner').count()).toBe(1);
     chat.script = (run) => {
       run.say('Whole.');
@@ -99,7 +99,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half', 'Whole.']);
   });
 
-  it('a message that was not delivered says so, and is sent when the service is back', async () => {
+  it('an undelivered message is marked, and is sent when the service is back', async () => {
     const visitor = await enter();
     await visitor.launcher.click();
     chat.goAway();
@@ -129,7 +129,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     expect(one?.body.session_id).toBe([...chat.runs.values()][0]?.session_id);
   });
 
-  it('a message that waits is still sent after a page load', async () => {
+  it('a waiting message is sent even after a page load', async () => {
     const visitor = await enter();
     chat.goAway();
     await visitor.say('Hello');
@@ -142,7 +142,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Fine.']);
   });
 
-  it('a message whose answer got lost on the way is asked for again, and run once', async () => {
+  it('a message whose answer was lost is sent again, and runs once', async () => {
     chat.losesAnswers = true;
     const visitor = await enter();
     await visitor.say('Order one engine');
@@ -154,7 +154,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     expect(new Set(chat.received.map(({ key }) => key)).size).toBe(1);
   });
 
-  it('a refused message is marked too, and can be sent again after the next one', async () => {
+  it('a refused message is marked, too, and can be sent again even after the next one', async () => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '1' }) : null;
     const visitor = await enter();
@@ -170,7 +170,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
 });
 
 describe.skipIf(withoutBrowser)('the header', () => {
-  it('says what goes on: connecting, answering, ready', async () => {
+  it('shows the state: connecting, answering, ready', async () => {
     const gate = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
     chat.gate = gate.promise;
@@ -193,7 +193,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
     await expect.poll(() => visitor.heard()).toEqual(['Fine.']);
   });
 
-  it('says that the service is out of reach before anything is asked, and that it is back', async () => {
+  it('shows that the service is unreachable before any message is sent, and that it is back', async () => {
     chat.away = true;
     const visitor = await enter();
     await visitor.launcher.click();
@@ -207,7 +207,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
       .toEqual(['Out of reach. Trying again…', 'Ready to help', 'Out of reach. Trying again…']);
   });
 
-  it('says so of a gateway that answers for a service that is away', async () => {
+  it('shows that the service is unreachable if a gateway answers for it', async () => {
     chat.refuse = ({ url, method }) =>
       url?.startsWith('/sse') || url === '/webchat/message' || method === 'HEAD' ? { status: 502 } : null;
     const visitor = await enter();
@@ -220,7 +220,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
 });
 
 describe.skipIf(withoutBrowser)('a new conversation', () => {
-  it('can be undone until something is said in it', async () => {
+  it('can be undone until something is written in it', async () => {
     const visitor = await enter();
     await visitor.say('Hello');
     await shows(visitor, 'Fine.');
@@ -237,7 +237,7 @@ describe.skipIf(withoutBrowser)('a new conversation', () => {
     await visitor.say('More');
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Fine.', 'More', 'Fine.']);
     expect(chat.received[1]?.body.session_id).toBe(session_id);
-    // What came back was told when it was new.
+    // The restored messages were announced when they were new.
     await expect.poll(() => visitor.heard()).toEqual(['Fine.', 'This is a new conversation.', 'Fine.']);
 
     await restart.click();
@@ -248,7 +248,7 @@ describe.skipIf(withoutBrowser)('a new conversation', () => {
     expect(chat.received[2]?.body.session_id).toBeNull();
   });
 
-  it('stops the answer that is being written; undone, what was written is there', async () => {
+  it('stops the answer that is being written; undoing it restores the written part', async () => {
     const stopped = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.say('So much');

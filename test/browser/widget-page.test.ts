@@ -43,7 +43,7 @@ const ANSWER = [
 ].join('\n');
 
 const enter = () => visit(browser.context, chat.url);
-/** What axe finds wrong, and what is hard to see (which axe cannot tell of mixed colours). */
+/** Problems that axe finds, and insufficient contrast, which axe cannot measure with mixed colors. */
 async function faults(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() =>
@@ -71,7 +71,7 @@ async function conversation(visitor: Visitor): Promise<void> {
   await visitor.answer.filter({ hasText: 'crates' }).waitFor();
 }
 
-describe.skipIf(withoutBrowser)('how it looks', () => {
+describe.skipIf(withoutBrowser)('the widget', () => {
   it.each([
     { name: 'light', attributes: {}, media: { colorScheme: 'light' as const }, html: {} },
     { name: 'dark', attributes: {}, media: { colorScheme: 'dark' as const }, html: {} },
@@ -87,7 +87,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
       media: {},
       html: { dir: 'rtl', lang: 'ar' },
     },
-  ])('is without fault in $name', async ({ name, attributes, media, html }) => {
+  ])('has no accessibility problems in $name', async ({ name, attributes, media, html }) => {
     Object.assign(chat.page, {
       attributes: { ...attributes, 'data-suggestions': 'Who am I?|Where are my orders?' },
       html,
@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('shows that it works, failed, is stopped, is offline and waits, without fault', async () => {
+  it('has no accessibility problems while working, failed, stopped, offline and waiting', async () => {
     const visitor = await enter();
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
@@ -179,7 +179,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     await visitor.page.context().setOffline(false);
   });
 
-  it('takes the whole of a phone, and keeps what lies below out of reach', async () => {
+  it('covers the whole screen of a phone, and makes the page below it unreachable', async () => {
     const visitor = await enter();
     await visitor.page.setViewportSize({ width: 360, height: 680 });
     await picture(visitor.page, 'phone-closed');
@@ -196,7 +196,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     expect(wide).toBe(0);
   });
 
-  it('can be used at 200 % zoom and beyond, down to 320 by 256', async () => {
+  it('is usable at 200 % zoom and beyond, down to 320 by 256 pixels', async () => {
     const visitor = await enter();
     for (const [width, height, name] of [
       [640, 360, 'zoom-200'],
@@ -216,7 +216,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     }
   });
 
-  it('keeps its looks on a page that styles everything, and takes the custom properties of the site', async () => {
+  it('keeps its appearance on a page that styles everything, and uses the custom properties of the site', async () => {
     chat.page.style = `* { color: red !important; font-size: 40px !important; display: block; text-align: right; letter-spacing: 3px } body { transform: rotate(3deg) }
       button { border: 10px solid lime } agentd-webchat { display: none; opacity: 0.1 }
       :root { --agentd-accent: rgb(1, 100, 50); font-size: 62.5% }`;
@@ -234,7 +234,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     expect(box && [box.x + box.width, box.y + box.height]).toEqual([1080, 740]);
   });
 
-  it('speaks the words of the site', async () => {
+  it('shows the texts of the site', async () => {
     chat.page.script = `window.agentdWebchat = { texts: { launch: 'Chat öffnen', title: 'Frag uns', failures: { other: 'Das ging schief.' }, retry: 'Noch einmal' }, suggestions: ['Wer bin ich?'] }`;
     chat.page.attributes = { 'data-lang': 'de' };
     chat.script = (run) => run.fail('agent_failed');
@@ -249,7 +249,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
     expect(await visitor.page.locator('agentd-webchat').getAttribute('lang')).toBe('de');
   });
 
-  it('does not move where less motion is asked for', async () => {
+  it('has no animations if the visitor prefers reduced motion', async () => {
     chat.script = () => undefined;
     const visitor = await enter();
     await visitor.page.emulateMedia({ reducedMotion: 'reduce' });
@@ -262,7 +262,7 @@ describe.skipIf(withoutBrowser)('how it looks', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('the words of the operator', () => {
+describe.skipIf(withoutBrowser)('the texts of the operator', () => {
   const german = { webchat_launch: 'Chat öffnen', webchat_send: 'Senden', webchat_failure_other: 'Schade' };
   const speaks = (language: string) =>
     `Object.defineProperty(navigator, 'language', { get: () => ${JSON.stringify(language)} });`;
@@ -289,7 +289,7 @@ describe.skipIf(withoutBrowser)('the words of the operator', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('an answer', () => {
+describe.skipIf(withoutBrowser)('an answer on the page', () => {
   it('has a caret while it is written, at its end', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
@@ -318,7 +318,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     expect(await carets()).toEqual([]);
   });
 
-  it('has code that scrolls and is copied as it was written, by keyboard too', async () => {
+  it('has code that scrolls and can be copied unchanged, even by keyboard', async () => {
     const code =
       "if (a < b) {\n\treturn 'a line that is longer than the chat is wide, so that it must scroll';\n}";
     chat.script = (run) => {
@@ -347,7 +347,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await picture(visitor.page, 'code-scrolled');
   });
 
-  it('covers one line of code with the button that copies it, and nothing else', async () => {
+  it('has a copy button that does not cover the code, even if it has only one line', async () => {
     chat.script = (run) => {
       run.say(`\`\`\`\n${'a line that is longer than the chat is wide '.repeat(3)}\n\`\`\``);
       run.end();
@@ -362,7 +362,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     expect(button?.height).toBeLessThanOrEqual(around?.height ?? 0);
   });
 
-  it('has tables with the columns aligned as they say', async () => {
+  it('has tables whose columns are aligned as their Markdown says', async () => {
     chat.script = (run) => {
       run.say('| a | b | c | d |\n|:--|:-:|--:|---|\n| 1 | 2 | 3 | 4 |');
       run.end();
@@ -379,7 +379,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('tells when it was written, and so does each message', async () => {
+  it('shows when it was written, like each message', async () => {
     const visitor = await enter();
     const before = Date.now() - 1000;
     await visitor.say('Hello');
@@ -393,8 +393,8 @@ describe.skipIf(withoutBrowser)('an answer', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('by keyboard alone', () => {
-  it('is opened, used and closed, and the focus goes back to where it was', async () => {
+describe.skipIf(withoutBrowser)('by keyboard only', () => {
+  it('the chat can be opened, used and closed, and the focus returns to its previous place', async () => {
     const visitor = await enter();
     const { page } = visitor;
     const focused = () =>
@@ -431,14 +431,14 @@ describe.skipIf(withoutBrowser)('by keyboard alone', () => {
     await page.evaluate(() => window.agentdWebchat?.close?.());
     expect(await focused()).toBe('own');
 
-    // Where it was open it is open on the next page, but takes the focus of nobody.
+    // If it was open, it is open on the next page, but does not take the focus.
     await page.evaluate(() => window.agentdWebchat?.open?.());
     await page.reload();
     await visitor.chat.waitFor();
     expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true);
   });
 
-  it('keeps the focus in place while an answer comes and is stopped', async () => {
+  it('the focus stays in place while an answer arrives and is stopped', async () => {
     chat.script = async (run) => {
       run.say('So much');
       await run.stopAsked;
@@ -456,8 +456,8 @@ describe.skipIf(withoutBrowser)('by keyboard alone', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('to people who hear the page', () => {
-  it('is told in whole sentences, each once', async () => {
+describe.skipIf(withoutBrowser)('a screen reader', () => {
+  it('announces answers in whole sentences, each once', async () => {
     const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
     chat.script = async (run) => {
       run.say('Your **engine** was ship');
@@ -480,13 +480,13 @@ describe.skipIf(withoutBrowser)('to people who hear the page', () => {
       'Your engine was shipped.',
       'It comes on Monday, at 10.30 or so.',
     ]);
-    // What was said before is not told again on the next page.
+    // Earlier messages are not announced again on the next page.
     await visitor.page.reload();
     await visitor.answer.waitFor();
     expect(await visitor.heard()).toEqual([]);
   });
 
-  it('tells of trouble, and of an answer that came while it was closed', async () => {
+  it('announces failures, and answers that arrived while the chat was closed', async () => {
     chat.script = (run) => run.fail('agent_timeout');
     const visitor = await enter();
     await visitor.say('Hello');
@@ -515,7 +515,7 @@ describe.skipIf(withoutBrowser)('hostile text', () => {
     `\`\`\`html\n<b onclick="window.hacked = 5">bold</b>\n\`\`\``,
   ].join('\n\n');
 
-  it('is shown as text, makes no element but the allowed ones, and follows only safe links', async () => {
+  it('is shown as text, creates only allowed elements, and has only safe links', async () => {
     const asked: string[] = [];
     chat.script = (run) => {
       run.say(HOSTILE);
@@ -556,7 +556,7 @@ describe.skipIf(withoutBrowser)('hostile text', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('of 100,000 characters without a blank stays in its place', async () => {
+  it('of 100,000 characters without a space does not overflow', async () => {
     chat.script = (run) => {
       for (let piece = 0; piece < 100; piece++) run.say('W'.repeat(1000));
       run.end();

@@ -14,7 +14,7 @@ beforeAll(async () => {
   browser = await launch();
 });
 beforeEach(() => chat?.reset());
-// A page that lives on would go on talking to the next test's service.
+// A page that stays open would send requests to the service of the next test.
 afterEach(() => browser?.leave());
 afterAll(async () => {
   await browser?.close();
@@ -26,7 +26,7 @@ const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter
 const runs = () => [...chat.runs.values()].map(({ starts }) => starts);
 
 describe.skipIf(withoutBrowser)('an answer', () => {
-  it('is shown as it is written, and the next message goes on in its session', async () => {
+  it('is shown while it is written, and the next message is in the same session', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.say('The **first** part');
@@ -58,7 +58,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('tells what tools do, in words', async () => {
+  it('says in words what tools do', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.tool('get_user', 'started');
@@ -83,7 +83,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     ]);
   });
 
-  it('is stopped where it stands', async () => {
+  it('can be stopped, and keeps the text up to then', async () => {
     chat.script = async (run) => {
       run.say('This much');
       await run.stopAsked;
@@ -98,7 +98,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     expect(await visitor.answer.textContent()).toBe('This much');
   });
 
-  it('goes on exactly where the connection broke', async () => {
+  it('continues exactly where the connection broke', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.say('One, ');
@@ -121,8 +121,8 @@ describe.skipIf(withoutBrowser)('an answer', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('where streams do not get through', () => {
-  it('asks in one piece under the same key when the path is not served, and keeps to it', async () => {
+describe.skipIf(withoutBrowser)('when streams do not get through', () => {
+  it('the widget requests the answer in one piece, under the same key, if the path is not served, and continues to do so', async () => {
     chat.refuse = ({ url }) => (url === '/sse/chat' ? problem(404, 'not_found') : null);
     const visitor = await enter();
     await visitor.say('Hello');
@@ -133,7 +133,7 @@ describe.skipIf(withoutBrowser)('where streams do not get through', () => {
     expect(chat.received.map(({ path }) => path)).toEqual(['/webchat/message', '/webchat/message']);
   });
 
-  it('asks in one piece when the stream is named and cannot be opened, and runs nothing twice', async () => {
+  it('the widget requests the answer in one piece if the stream cannot be opened, and nothing runs twice', async () => {
     chat.refuse = ({ url }) => (url?.startsWith('/sse/stream/') ? { status: 502 } : null);
     const visitor = await enter();
     await visitor.say('Hello');
@@ -142,7 +142,7 @@ describe.skipIf(withoutBrowser)('where streams do not get through', () => {
     expect(runs()).toEqual([1]);
   });
 
-  it('asks for the answer of the very run that it cannot read as a stream', async () => {
+  it('the widget requests the answer of the same run that it cannot read as a stream', async () => {
     let streams = 0;
     chat.refuse = ({ url }) => {
       if (!url?.startsWith('/sse/stream/')) return null;
@@ -175,7 +175,7 @@ describe.skipIf(withoutBrowser)('where streams do not get through', () => {
 });
 
 describe.skipIf(withoutBrowser)('a failure', () => {
-  it('is told in words, and another try is a new message', async () => {
+  it('is explained in words, and a retry is a new message', async () => {
     chat.script = (run) => run.fail('agent_failed');
     const visitor = await enter();
     await visitor.say('Hello');
@@ -194,7 +194,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     expect(await visitor.chat.locator('.visitor').count()).toBe(1);
   });
 
-  it('says how long to wait, and waits', async () => {
+  it('shows how long to wait, and waits', async () => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '60' }) : null;
     const visitor = await enter();
@@ -217,7 +217,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     ['repetition', 'the same message several times'],
     ['turn_limit', 'become very long'],
     ['rate_limit', 'many messages in a short time'],
-  ])('of the loop guard for its %s is told as what it is', async (reason, words) => {
+  ])('of the loop guard because of %s is explained', async (reason, words) => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'loop_guard_blocked', {}, { reason }) : null;
     const visitor = await enter();
@@ -227,7 +227,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     await visitor.trouble.getByRole('button', { name }).waitFor();
   });
 
-  it('of the network waits for the network, and the message is sent once', async () => {
+  it('of the network makes the message wait, and it is sent once', async () => {
     const visitor = await enter();
     await visitor.page.context().setOffline(true);
     await visitor.say('Hello');
@@ -241,7 +241,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
 });
 
 describe.skipIf(withoutBrowser)('page loads and tabs', () => {
-  it('a conversation goes on over page loads, also in the middle of an answer', async () => {
+  it('a conversation continues across page loads, even in the middle of an answer', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.say('Before, ');
@@ -274,7 +274,7 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     expect(stores).not.toContain(chat.token);
   });
 
-  it('another tab has a conversation of its own, and so has a duplicated one', async () => {
+  it('another tab has its own conversation, and so does a duplicated one', async () => {
     const visitor = await enter();
     await visitor.say('In the first');
     await shows(visitor, 'Fine.');
@@ -306,7 +306,7 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     expect(chat.received).toHaveLength(1);
   });
 
-  it('tabs take turns, so that no tab’s cookie is there when another one’s stream begins', async () => {
+  it('tabs take turns, so that a stream never begins with the cookie of another tab', async () => {
     const order: string[] = [];
     chat.refuse = (request) => {
       if (request.url === '/sse/chat') order.push('start');

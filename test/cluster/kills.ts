@@ -1,4 +1,4 @@
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { read } from '../support/event-stream.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { Fleet } from './fleet.ts';
@@ -8,13 +8,13 @@ export interface Kills {
   turns: number;
   streams: number;
   kills: number;
-  /** Pieces of work that were acknowledged or answered, and whose reply is not there. */
+  /** Work that was acknowledged or answered, but whose reply is missing. */
   lost: string[];
-  /** Sessions whose replies are in another order than their messages. */
+  /** Sessions whose replies are not in the order of their messages. */
   disordered: string[];
-  /** Replies that came more often than once. */
+  /** How many replies arrived again after the first time. */
   doubled: number;
-  /** Work that was under way at the kills: so many replies may come twice. */
+  /** Requests and runs that were in progress at the kills. At most this many replies may arrive twice. */
   underWay: number;
   seconds: number;
 }
@@ -24,7 +24,7 @@ const SETTLED_MS = 120_000;
 
 /**
  * Three replicas answer messages of a platform, webchat turns and streams, each kind in sessions of its own, while
- * replicas are killed and started again. Clients send again, under the same message id or key, what was not answered.
+ * replicas are killed and started again. Clients send unanswered messages again, under the same message id or key.
  */
 export async function kills(wanted: {
   messages: number;
@@ -37,17 +37,17 @@ export async function kills(wanted: {
   const redis = await startRedis(['--appendonly', 'yes']);
   const fleet = await Fleet.start({ url: redis.url, replicas: 3 });
   const { exchange } = fleet;
-  exchange.holdRun = () => passed(20);
+  exchange.holdRun = () => delay(20);
   let underWay = 0;
   let requests = 0;
   /** Sends to one replica after the other until one answers. */
   const insist = async <T>(attempt: (url: string) => Promise<T | null>): Promise<T> => {
-    for (let turn = Math.floor(Math.random() * 3); ; turn++) {
+    for (let next = Math.floor(Math.random() * 3); ; next++) {
       requests++;
-      const done = await attempt(fleet.url(turn)).catch(() => null);
+      const done = await attempt(fleet.url(next)).catch(() => null);
       requests--;
       if (done !== null) return done;
-      await passed(100);
+      await delay(100);
     }
   };
   const ofSession = (count: number, session: number) =>
@@ -70,11 +70,11 @@ export async function kills(wanted: {
   };
   const killing = async () => {
     for (let n = 0; n < wanted.kills; n++) {
-      await passed(500 + Math.random() * 1000);
-      const place = Math.floor(Math.random() * 3);
+      await delay(500 + Math.random() * 1000);
+      const victim = Math.floor(Math.random() * 3);
       underWay += requests + Math.max(0, exchange.runs.length - exchange.taken.length);
-      await fleet.kill(place);
-      await fleet.startReplica(place);
+      await fleet.kill(victim);
+      await fleet.startReplica(victim);
     }
   };
   try {
@@ -86,7 +86,7 @@ export async function kills(wanted: {
     const answered = () => sessions.map((n) => new Set(exchange.textsTo(`t${n}`)).size);
     const all = sessions.map((n) => ofSession(wanted.messages, n).length);
     const until = performance.now() + SETTLED_MS;
-    while (performance.now() < until && String(answered()) !== String(all)) await passed(100);
+    while (performance.now() < until && String(answered()) !== String(all)) await delay(100);
 
     const result: Kills = { ...wanted, lost: [], disordered: [], doubled: 0, underWay, seconds: 0 };
     const compare = (session: string, expected: readonly string[], found: readonly string[]) => {
@@ -139,15 +139,18 @@ async function say(
   return answer.status === 200 ? body : null;
 }
 
-/** Reads a stream at one replica after the other, from where it was cut. True once it is complete; null if it ended in an error. */
+/**
+ * Reads a stream at one replica after the other, from where the connection broke. True once it is complete; null if it
+ * ended in an error.
+ */
 async function follow(fleet: Fleet, stream_id: string): Promise<true | null> {
   let last = '';
-  for (let turn = Math.floor(Math.random() * 3); ; turn++) {
+  for (let next = Math.floor(Math.random() * 3); ; next++) {
     const headers: Record<string, string> = last === '' ? {} : { 'Last-Event-ID': last };
-    const { text } = await read(fleet.url(turn), stream_id, { headers }).ended;
+    const { text } = await read(fleet.url(next), stream_id, { headers }).ended;
     if (text.includes('event: stream_complete')) return true;
     if (text.includes('event: error')) return null;
     last = [...text.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1] ?? last;
-    await passed(100);
+    await delay(100);
   }
 }

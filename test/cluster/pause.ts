@@ -1,29 +1,29 @@
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { startRedis } from '../support/redis-server.ts';
 import { Fleet } from './fleet.ts';
 
 export interface Pause {
   sessions: number;
-  /** Messages that another replica did not answer meanwhile. */
+  /** Messages that no other replica answered in the meantime. */
   unanswered: number;
   /** Replies that were sent more than once. */
   doubled: number;
   /** Turns that were stored more than once. */
   stored_twice: number;
-  /** Claims that the replica found taken over when it went on. */
+  /** Claims that had been taken over when the replica continued. */
   lost_claims: number;
 }
 
-/** A replica sleeps in the middle of turns, another one takes them over, and the first goes on. */
+/** A replica is paused in the middle of turns, another one takes them over, and the first continues. */
 export async function pause({ sessions, ms }: { sessions: number; ms: number }): Promise<Pause> {
   const redis = await startRedis();
   const fleet = await Fleet.start({ url: redis.url, replicas: 2, env: { LOG_LEVEL: 'info' } });
-  // It begins once the other one sleeps.
+  // It starts when the other one is paused.
   await fleet.kill(1);
   const { exchange } = fleet;
   const held = Promise.withResolvers<void>();
   const threads = Array.from({ length: sessions }, (_, n) => `t${n}`);
-  // The runs of the one that will sleep.
+  // The runs of the replica that will be paused.
   exchange.holdRun = () => (exchange.runs.length <= sessions ? held.promise : Promise.resolve());
   try {
     const [sleeping] = fleet.replicas;
@@ -32,13 +32,13 @@ export async function pause({ sessions, ms }: { sessions: number; ms: number }):
     await exchange.until(() => exchange.runs.length === sessions);
     sleeping.signal('SIGSTOP');
     await fleet.startReplica(1);
-    await passed(ms);
+    await delay(ms);
     const unanswered = threads.filter((thread) => exchange.textsTo(thread).length === 0).length;
     sleeping.signal('SIGCONT');
     held.resolve();
     const lost = () => sleeping.log().filter(({ msg }) => String(msg).includes('claim was lost')).length;
     const until = performance.now() + 10_000;
-    while (lost() < 2 * sessions && performance.now() < until) await passed(100);
+    while (lost() < 2 * sessions && performance.now() < until) await delay(100);
     const stored = await Promise.all(threads.map((thread) => fleet.store.sessions.turns(`telex:${thread}`)));
     return {
       sessions,

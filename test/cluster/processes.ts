@@ -14,7 +14,7 @@ export interface Processes {
 
 const TICKS_PER_SECOND = 100;
 
-/** Turns of webchat over so many daemons on one Redis, as fast as these clients can. */
+/** Turns of webchat over this many daemons on one Redis, as fast as the clients can send them. */
 export async function processes(
   count: number,
   { ms, clients }: { ms: number; clients: number },
@@ -62,7 +62,7 @@ function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** Scripts that ran, as the server counts them. */
+/** Number of scripts that ran, as the server counts them. */
 export async function commandsOf({ client }: RedisServer): Promise<number> {
   const stats = await client.info('commandstats');
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(stats)?.[1] ?? 0);
@@ -75,7 +75,7 @@ function turnAt(agent: Agent, url: string, body: string): Promise<void> {
       response.resume();
       response.on('end', () => {
         if (response.statusCode === 200) resolve();
-        else reject(new Error(`a turn was answered ${response.statusCode}`));
+        else reject(new Error(`a turn got the status ${response.statusCode}`));
       });
     });
     asked.on('error', reject);

@@ -2,28 +2,28 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { execa } from 'execa';
 import { freePorts } from '../support/free-ports.ts';
 
 const SAMPLE = resolve(import.meta.dirname, '../../config/nginx-replicas.conf');
-/** Where root alone looks for programs. */
+/** Directories of programs that only root has in its PATH. */
 const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
 export interface Proxy {
   url: string;
-  /** What it has logged, but for connections that were refused, which it made up for. */
+  /** Its log, without refused connections: it sent those requests elsewhere. */
   errors(): string[];
   stop(): Promise<void>;
 }
 
-/** nginx with the sample configuration for replicas, its servers replaced by these. */
+/** nginx with the sample configuration for replicas, with these servers instead of its own. */
 export async function startProxy(urls: readonly string[]): Promise<Proxy> {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-proxy-'));
   const [port] = await freePorts(1);
   const sample = readFileSync(SAMPLE, 'utf8');
   const server = /server agentd-1:8080(.*);\n\s*server agentd-2:8080.*;/.exec(sample);
-  if (!server) throw new Error('the sample names other servers');
+  if (!server) throw new Error('the sample has different servers');
   const servers = urls.map((url) => `server ${new URL(url).host}${server[1]};`).join('\n');
   const site = sample
     .replace(server[0], servers)
@@ -41,7 +41,7 @@ export async function startProxy(urls: readonly string[]): Promise<Proxy> {
   const log = join(directory, 'error.log');
   const child = execa('nginx', ['-e', log, '-c', file], { env: { PATH }, stdio: 'ignore', reject: false });
   const url = `http://127.0.0.1:${port}`;
-  while ((await fetch(url).catch(() => null)) === null) await passed(20);
+  while ((await fetch(url).catch(() => null)) === null) await delay(20);
   return {
     url,
     errors: () =>

@@ -1,9 +1,9 @@
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type RedisServers, startCluster, startSentinel } from '../support/redis-cluster.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { Fleet } from './fleet.ts';
 
-/** What becomes of Redis. */
+/** What happens to Redis. */
 export type OutageKind = 'restart' | 'hang' | 'sentinel' | 'cluster';
 
 export interface RedisOutage {
@@ -11,22 +11,22 @@ export interface RedisOutage {
   durability: 'always' | 'everysec';
   /** Deliveries that were answered 200. */
   acknowledged: number;
-  /** Of these, those whose reply never came. */
+  /** Those of them whose reply never arrived. */
   lost: number;
   doubled: number;
-  /** Answers that were neither 200 nor 503 with `Retry-After`, by what they were. */
+  /** Answers other than 200 and 503 with `Retry-After`, counted by kind. */
   unexpected: Record<string, number>;
   refused: number;
-  /** From the failure to the first delivery that was answered 200 after it. */
+  /** Time from the failure to the first later delivery that was answered 200. */
   away_ms: number;
-  /** From when Redis itself was there again; null if its failover is a part of the outage. */
+  /** Time from when Redis itself was available again; null if the outage includes a failover. */
   recovered_ms: number | null;
 }
 
 /** A set of servers that can be broken. */
 interface Breakable {
   url: string;
-  /** Resolves when Redis is there again, or at once if it goes over to another server by itself. */
+  /** Resolves when Redis is there again, or at once if it fails over to another server by itself. */
   break(): Promise<void>;
   isFailover: boolean;
   stop(): Promise<void>;
@@ -34,7 +34,7 @@ interface Breakable {
 
 /** How long Redis hangs: longer than a command may take. */
 const HANG_MS = 7000;
-/** How long a server that is failed over is away: longer than the failover. */
+/** How long a server is down that is failed over: longer than the failover. */
 const LOST_MS = 5000;
 /** How long replies may take after the outage, ms. */
 const SETTLED_MS = 60_000;
@@ -67,20 +67,20 @@ export async function redisOutage(
         if (began > brokenAt) backAt ??= performance.now();
       } else if (status === 503) {
         result.refused++;
-        await passed(50);
+        await delay(50);
       } else result.unexpected[String(status)] = (result.unexpected[String(status)] ?? 0) + 1;
     }
   };
   try {
     const work = Promise.all(Array.from({ length: 4 }, (_, n) => sender(`t${n}`)));
-    await passed(before_ms);
+    await delay(before_ms);
     brokenAt = performance.now();
     await redis.break();
     const again = performance.now();
-    while (backAt === null) await passed(20);
+    while (backAt === null) await delay(20);
     result.away_ms = Math.round(backAt - brokenAt);
     if (!redis.isFailover) result.recovered_ms = Math.round(backAt - again);
-    await passed(after_ms);
+    await delay(after_ms);
     isOver = true;
     await work;
     const missing = () =>
@@ -89,7 +89,7 @@ export async function redisOutage(
         return [...texts].filter((text) => !came.has(text));
       });
     const until = performance.now() + SETTLED_MS;
-    while (missing().length > 0 && performance.now() < until) await passed(200);
+    while (missing().length > 0 && performance.now() < until) await delay(200);
     result.lost = missing().length;
     for (const [thread, texts] of acknowledged) {
       result.acknowledged += texts.size;
@@ -119,7 +119,7 @@ async function startBreakable(kind: OutageKind, durability: RedisOutage['durabil
       const server = await startRedis(log);
       const hang = async () => {
         process.kill(server.pid, 'SIGSTOP');
-        await passed(HANG_MS);
+        await delay(HANG_MS);
         process.kill(server.pid, 'SIGCONT');
       };
       return { url: server.url, break: hang, isFailover: false, stop: () => server.stop() };
@@ -141,7 +141,7 @@ async function startBreakable(kind: OutageKind, durability: RedisOutage['durabil
   }
 }
 
-/** Kills a master. It comes back as a replica: with REDIS_DURABILITY=always, the new master needs one. */
+/** Kills a master. It returns as a replica: with REDIS_DURABILITY=always, the new master needs one. */
 async function loseFor(servers: RedisServers, server: number): Promise<void> {
   await servers.kill(server);
   setTimeout(() => void servers.startAgain(server).catch(() => undefined), LOST_MS);

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { read } from '../support/event-stream.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { post } from '../support/webchat.ts';
@@ -24,8 +24,8 @@ export interface Soak {
 }
 
 /**
- * Mixed load of virtual users that come, talk and go, on two daemons whose sessions and streams live for a moment, so that
- * an hour takes minutes.
+ * Mixed load of virtual users that arrive, chat and leave, on two daemons whose sessions and streams expire quickly, so
+ * that minutes show what would otherwise take an hour.
  */
 export async function soak({
   ms,
@@ -63,7 +63,7 @@ export async function soak({
           if (status === 200) result.turns++;
           else result.failed++;
         }
-        await passed(100 + Math.random() * 400);
+        await delay(100 + Math.random() * 400);
       }
     }
   };
@@ -78,7 +78,7 @@ export async function soak({
   };
   const sampling = async () => {
     while (!isOver()) {
-      await passed(every_ms);
+      await delay(every_ms);
       const memory = await redis.client.info('memory');
       result.samples.push({
         at_seconds: Math.round((performance.now() - began) / 1000),

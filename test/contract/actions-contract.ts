@@ -58,7 +58,7 @@ export function describeActions(current: () => StoreUnderTest): void {
     const stateOf = async (action_id: string) => (await store.actions.find(action_id))?.state;
 
     describe('the journal', () => {
-      it('records a write before it is sent and its outcome after, also across a restart', async () => {
+      it('records a write before it is sent and its outcome after, even across a restart', async () => {
         const claims = await claimsOf();
         const action = anAction({ session_tag: session.session_id, session_id: session.session_id });
         expect(await store.actions.start(claims, action)).toEqual({ outcome: 'started' });
@@ -79,7 +79,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         });
       });
 
-      it('stores nothing for an id that is taken, and returns the known action', async () => {
+      it('stores nothing for an id that exists already, and returns the known action', async () => {
         const claims = await claimsOf();
         const action = await started({ turn_key: 'turn' });
         await store.actions.finish(action.action_id, 1, DONE);
@@ -115,7 +115,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.find(action_id)).toMatchObject(outcome);
       });
 
-      it('replaces an unknown outcome by what came of it, and never what is done', async () => {
+      it('replaces an unknown outcome when it becomes known, and never the outcome `done`', async () => {
         const { action_id } = await started();
         await store.actions.finish(action_id, 1, UNKNOWN);
         await store.actions.finish(action_id, 1, DONE);
@@ -125,12 +125,12 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.find(action_id)).toMatchObject(DONE);
       });
 
-      it('finishes nothing that is not there', async () => {
+      it('does not finish an unknown action', async () => {
         await store.actions.finish('unknown', 1, DONE);
         expect(await store.actions.find('unknown')).toBeNull();
       });
 
-      it('sends again what is not known, by the next attempt', async () => {
+      it('sends a write again whose outcome is unknown, in the next attempt', async () => {
         const claims = await claimsOf();
         const { action_id } = await started();
         test.advance(1000);
@@ -149,7 +149,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.restart(claims, 'unknown', 1)).toBe('gone');
       });
 
-      it('believes an earlier attempt only that it is done', async () => {
+      it('accepts from an earlier attempt only the outcome `done`', async () => {
         const claims = await claimsOf();
         const { action_id } = await started();
         await store.actions.restart(claims, action_id, 1);
@@ -169,7 +169,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.find(action_id)).toMatchObject({ attempt: 1 });
       });
 
-      it('lists what a turn has begun, oldest first', async () => {
+      it('lists the writes that a turn has begun, oldest first', async () => {
         const first = await started({ turn_key: 'turn' });
         await started({ turn_key: 'another' });
         const second = await started({ turn_key: 'turn' });
@@ -178,7 +178,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(listed.map(({ action_id }) => action_id)).toEqual([first.action_id, second.action_id]);
       });
 
-      it('is kept for ACTIONS_RETENTION_DAYS', async () => {
+      it('is kept for ACTIONS_RETENTION_DAYS, not longer', async () => {
         const old = await started();
         test.advance(DAY);
         const young = await started();
@@ -192,7 +192,7 @@ export function describeActions(current: () => StoreUnderTest): void {
     describe('the list', () => {
       const ids = (actions: readonly Action[]) => actions.map(({ action_id }) => action_id);
 
-      it('has the newest first, and no more than wanted', async () => {
+      it('has the newest first, and no more than the limit', async () => {
         const all = [await started(), await started(), await started()];
         expect(ids(await store.actions.list({ limit: 2 }))).toEqual(
           all
@@ -224,7 +224,7 @@ export function describeActions(current: () => StoreUnderTest): void {
           expect(ids(await store.actions.list({ session: of, limit: 10 }))).toEqual([action_id]);
       });
 
-      it('has what was sent since a time', async () => {
+      it('has the writes that were sent since a time', async () => {
         await started();
         test.advance(1000);
         const { action_id } = await started();
@@ -242,7 +242,7 @@ export function describeActions(current: () => StoreUnderTest): void {
     describe('that are pending', () => {
       const START = ['started', 'confirming'] as const;
 
-      it('are stored with their turn, also across a restart', async () => {
+      it('are stored with their turn, even across a restart', async () => {
         const { action } = await commitPending(store, session, { answer_ms: HOUR / 4 });
         const { asked_by: _, answer_ms, unasked_ms: __, ...stored } = action;
         const restarted = await test.restart();
@@ -410,7 +410,7 @@ export function describeActions(current: () => StoreUnderTest): void {
       });
     });
 
-    describe('that a reply of the inbox asks for', () => {
+    describe('that a reply of the inbox asks to confirm', () => {
       const ANSWER = 900_000;
 
       async function replied(): Promise<{ inbox: InboxClaim; action: NewPendingAction }> {
@@ -427,7 +427,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         return { inbox, action };
       }
 
-      it('are not asked by the commit', async () => {
+      it('are not asked yet when the reply is committed', async () => {
         const { action } = await replied();
         expect(await store.actions.find(action.action_id)).toMatchObject({
           state: 'pending',
@@ -436,7 +436,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         });
       });
 
-      it('are asked when the reply was sent: the time for the answer begins', async () => {
+      it('are asked when the reply has been sent: the time for the answer begins then', async () => {
         const { inbox, action } = await replied();
         test.advance(ANSWER);
         expect(await store.inbox.settle(inbox, { kind: 'sent' })).toBe(true);
@@ -446,7 +446,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('expired');
       });
 
-      it('are not asked by an attempt that failed or was given back', async () => {
+      it('are not asked by an attempt that failed or was returned', async () => {
         const { inbox, action } = await replied();
         await store.inbox.settle(inbox, { kind: 'again', wait_ms: 0, failure: 'x', counts: true });
         const [next] = (await store.inbox.claim('send', ['chat'], 1)) as [InboxClaim];
@@ -476,7 +476,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('withdrawn');
       });
 
-      it('stay asked if the message is discarded later', async () => {
+      it('stay pending if the message is discarded later', async () => {
         const { inbox, action } = await replied();
         await store.inbox.settle(inbox, { kind: 'sent' });
         await store.inbox.discard(inbox.message.id);
@@ -517,7 +517,7 @@ export function describeActions(current: () => StoreUnderTest): void {
   });
 }
 
-/** The promises of the journal between two daemons on one store. */
+/** The guarantees of the journal between two daemons on one store. */
 export function describeActionPeers(current: () => { test: StoreUnderTest; one: Store; two: Store }): void {
   describe('writing actions', () => {
     it('refuse each other a write under a stale claim', async () => {
@@ -576,7 +576,7 @@ export function describeActionPeers(current: () => { test: StoreUnderTest; one: 
       expect(await two.actions.settle(next, action.action_id, 'started', 't')).toBe('settled');
     });
 
-    it('see what the other has finished', async () => {
+    it('see what the other daemon has finished', async () => {
       const { one, two } = current();
       const action = anAction();
       await one.actions.start(null, action);

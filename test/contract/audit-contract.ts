@@ -16,7 +16,7 @@ export function describeAudit(current: () => StoreUnderTest): void {
       audit = test.store.audit;
     });
 
-    it('lists what was noted beside the daemon, newest first, with the time of the store', async () => {
+    it('lists lines that were added while the daemon runs, newest first, with the time of the store', async () => {
       const began = test.now();
       await audit.note(ENDED);
       test.advance(1000);
@@ -39,7 +39,7 @@ export function describeAudit(current: () => StoreUnderTest): void {
       expect(await audit.list({ limit: 10 })).toEqual([]);
     });
 
-    it('has one key of 256 bits, the same for everybody and after a restart', async () => {
+    it('has one key of 256 bits, the same for all instances and after a restart', async () => {
       const keys = await Promise.all([audit.key(), (await test.beside()).audit.key()]);
       expect(keys[0]).toHaveLength(32);
       expect(Buffer.from(keys[1] as Uint8Array)).toEqual(Buffer.from(keys[0] as Uint8Array));

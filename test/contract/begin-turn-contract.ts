@@ -51,7 +51,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(all.filter((begun) => begun)).toHaveLength(1);
     });
 
-    it('finds the session by the id that it has, and by the one before sign-in', async () => {
+    it('finds the session by its current id, and by the one before sign-in', async () => {
       const session = aSession(test.now(), { generated: true });
       const { session_id: tag } = session;
       await saveSession(store, session);
@@ -67,7 +67,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       }
     });
 
-    it('finds no session that has expired, and another one than the claimed if the id says so', async () => {
+    it('does not find an expired session, and finds the session of the id even if a different one is claimed', async () => {
       const session = aSession(test.now());
       await saveSession(store, session);
       const other = await begin('other', session.session_id);
@@ -99,7 +99,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(textsOf(begun)?.at(-1)).toBe(`text ${BEGUN_TURNS + 1}`);
     });
 
-    it('lists the actions that wait in the session, and no others', async () => {
+    it('lists the pending actions of the session, and no others', async () => {
       const session = aSession(test.now());
       const { session_id } = session;
       const pending = aPendingAction(session);
@@ -116,7 +116,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(await begin(session_id)).toMatchObject({ pending: [], found: null });
     });
 
-    it('tells what earlier runs of the message have done, if it is asked', async () => {
+    it('returns what earlier runs of the message have done, if requested', async () => {
       const session = aSession(test.now());
       const { session_id } = session;
       const pending = aPendingAction(session);

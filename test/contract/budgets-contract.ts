@@ -24,7 +24,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    it('reserves what there is room for, and nothing more', async () => {
+    it('reserves an amount only if there is room for it', async () => {
       expect(await store.budgets.reserve('k', aRequest(600))).toEqual({
         granted: true,
         left: 400,
@@ -38,7 +38,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await store.budgets.reserve('k', aRequest(400))).toMatchObject({ granted: true, left: 0 });
     });
 
-    it('counts what was used in place of what was reserved, for 24 hours', async () => {
+    it('counts the used amount instead of the reserved one, for 24 hours', async () => {
       await store.budgets.reserve('k', aRequest(900, 'r'));
       await store.budgets.settle('k', 'r', 300);
       expect(await store.budgets.reserve('k', aRequest(701))).toMatchObject({ granted: false, left: 700 });
@@ -51,7 +51,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await store.budgets.reserve('k', aRequest(1000))).toMatchObject({ granted: true });
     });
 
-    it('forgets a reservation that was never settled when it has expired', async () => {
+    it('drops an unsettled reservation when it has expired', async () => {
       await store.budgets.reserve('k', aRequest(1000));
       test.advance(MINUTE - 1);
       expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({
@@ -62,7 +62,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({ granted: true });
     });
 
-    it('counts what was used under a reservation that has expired meanwhile', async () => {
+    it('counts the used amount even if the reservation has expired meanwhile', async () => {
       await store.budgets.reserve('k', aRequest(1000, 'r'));
       test.advance(2 * MINUTE);
       await store.budgets.settle('k', 'r', 1000);
@@ -74,7 +74,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await store.budgets.reserve('K', aRequest(1000))).toMatchObject({ granted: true });
     });
 
-    it('says that what is more than the limit never has room', async () => {
+    it('reports that there is never room for an amount above the limit', async () => {
       expect(await store.budgets.reserve('k', aRequest(1001))).toEqual({
         granted: false,
         left: 1000,
@@ -90,14 +90,14 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect((await Promise.all(asked)).filter(({ granted }) => granted)).toHaveLength(11);
     });
 
-    it('keeps what was used when the daemon dies', async () => {
+    it('keeps the used amount when the daemon dies', async () => {
       await store.budgets.reserve('k', aRequest(800, 'r'));
       await store.budgets.settle('k', 'r', 800);
       const next = await test.restart();
       expect(await next.budgets.reserve('k', aRequest(201))).toMatchObject({ granted: false, left: 200 });
     });
 
-    it('counts nothing for longer after the clock was set back', async () => {
+    it('counts no amount for longer after the clock was set back', async () => {
       await store.budgets.settle('k', 'r', 1000);
       test.advance(-7 * TOKEN_WINDOW_MS);
       expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({
@@ -109,7 +109,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({ granted: true });
     });
 
-    it('deletes budgets of which nothing counts any more', async ({ skip }) => {
+    it('deletes budgets in which no amount counts any longer', async ({ skip }) => {
       skip(store.maintenance === null, 'this backend needs no sweep');
       await store.budgets.reserve('k', aRequest(800, 'r'));
       await store.budgets.settle('k', 'r', 800);

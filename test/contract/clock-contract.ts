@@ -13,7 +13,7 @@ const DAY = 24 * HOUR;
 
 const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
 
-/** No wait is longer than the longest of its kind, by the clock as it is now. */
+/** No wait exceeds the maximum of its kind, measured with the current clock. */
 export function describeClock(current: () => StoreUnderTest): void {
   describe.each([
     { how: 'is set back by a second', ahead: 0, back: SECOND },
@@ -73,7 +73,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await say(session_id, limits)).toMatchObject({ allowed: true });
     });
 
-    it('holds no message back for longer than it was put off', async () => {
+    it('delays no message for longer than it was postponed', async () => {
       const entry = (id: string, queue: string) => anInboxMessage({ id, queue, session_id: queue });
       await store.inbox.enqueue([entry('put off', 'one'), entry('fresh', 'two')]);
       const [claim] = await store.inbox.claim('run', ['chat'], 1);
@@ -90,7 +90,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(claims.map(({ message }) => message.id).sort()).toEqual(['fresh', 'later', 'put off']);
     });
 
-    it('makes no platform wait longer for its probe than was asked for', async () => {
+    it('delays no probe of a platform for longer than requested', async () => {
       await store.outages.note('chat', 'unreachable', 'status 503', 60 * SECOND);
       test.advance(-back);
       test.advance(61 * SECOND);

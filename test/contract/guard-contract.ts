@@ -25,7 +25,7 @@ const DEFAULTS: GuardLimits = {
 
 const sender = { platform: 'chat', user_id: 'u1', person: null, address: null };
 
-/** A message of u1 in a session of its own, with a text of its own. */
+/** A message of u1 in a session of its own, with a unique text. */
 function aMessage(members: Partial<GuardedMessage> = {}): GuardedMessage {
   return {
     user: guardUser(sender),
@@ -58,7 +58,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
     };
 
     describe('burst', () => {
-      it('passes 5 messages within 10 s; the 6th opens the circuit and is blocked', async () => {
+      it('allows 5 messages within 10 s; the 6th opens the circuit and is blocked', async () => {
         for (let messages = 1; messages <= 5; messages++) {
           expect(await check()).toEqual({
             allowed: true,
@@ -81,7 +81,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         });
       });
 
-      it('slides: a 6th message passes one window after the first', async () => {
+      it('slides: a 6th message is allowed one window after the first', async () => {
         await check();
         test.advance(9 * SECOND);
         expect(await checks(4)).toEqual([true, true, true, true]);
@@ -107,7 +107,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await checks(6)).toEqual([true, true, true, true, true, false]);
       });
 
-      it('starts again at 0 also if the cooldown is shorter than the window', async () => {
+      it('starts again at 0 even if the cooldown is shorter than the window', async () => {
         await checks(5);
         expect(await check({}, { cooldown_ms: SECOND })).toMatchObject({ opened: true });
         test.advance(SECOND);
@@ -128,7 +128,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         }
       });
 
-      it('passes exactly 5 of 100 messages that two daemons check at once, if there can be two', async () => {
+      it('allows exactly 5 of 100 messages that two daemons check at once, if there can be two', async () => {
         const other = (await test.peer()) ?? test.store;
         const verdicts = await Promise.all(
           Array.from({ length: 100 }, (_, n) => (n % 2 ? guard : other.guard).check(aMessage(), DEFAULTS)),
@@ -139,7 +139,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 95 }, (_, n) => n + 1));
       });
 
-      it('passes exactly 5 in whatever order checks and commits interleave', async () => {
+      it('allows exactly 5, in whatever order checks and commits interleave', async () => {
         await fc.assert(
           fc.asyncProperty(fc.scheduler(), fc.integer({ min: 6, max: 30 }), async (scheduler, count) => {
             const user = guardUser({ ...sender, user_id: randomUUID() });
@@ -154,7 +154,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
     });
 
     describe('repetition', () => {
-      it('passes 2 equal texts within 60 s; the 3rd opens the circuit and is blocked', async () => {
+      it('allows 2 equal texts within 60 s; the 3rd opens the circuit and is blocked', async () => {
         expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 1 });
         test.advance(20 * SECOND);
         expect(await check({ text: 'b' })).toMatchObject({ allowed: true, equal_texts: 1 });
@@ -166,7 +166,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ text: 'a' })).toMatchObject({ allowed: true, equal_texts: 1 });
       });
 
-      it('slides: a 3rd equal text passes one window after the first', async () => {
+      it('slides: a 3rd equal text is allowed one window after the first', async () => {
         await check({ text: 'a' });
         test.advance(59 * SECOND);
         await check({ text: 'a' });
@@ -181,7 +181,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
       const turn = (session_id: string, members: Partial<GuardedMessage> = {}) =>
         check({ session_id, ...members }, limits);
 
-      it('passes the allowed turns of a session, of all people in it together', async () => {
+      it('allows as many turns of a session as configured, for all people in it together', async () => {
         const bob = guardUser({ ...sender, user_id: 'bob' });
         expect(await turn('s')).toMatchObject({ allowed: true, turns: 1 });
         expect(await turn('s', { user: bob })).toMatchObject({ allowed: true, turns: 2 });
@@ -200,7 +200,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn('another')).toMatchObject({ allowed: true, turns: 1 });
       });
 
-      it('passes exactly the allowed turns, however many messages are checked at once', async () => {
+      it('allows exactly the configured number of turns, however many messages are checked at once', async () => {
         const verdicts = await Promise.all(
           Array.from({ length: 40 }, (_, n) =>
             turn('s', { user: guardUser({ ...sender, user_id: String(n) }) }),
@@ -232,7 +232,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session.session_id)).toMatchObject({ allowed: true, turns: 1 });
       });
 
-      it('ends the count with the session also if its time was shortened', async () => {
+      it('ends the count with the session even if its time was shortened', async () => {
         const session = await saved();
         await turn(session.session_id);
         await keepTurn(test.store, session, {}, HOUR / 4);
@@ -249,7 +249,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session_id)).toMatchObject({ turns: 2 });
       });
 
-      it('takes back a turn that did not run', async () => {
+      it('uncounts a turn that did not run', async () => {
         for (let n = 0; n < 3; n++) await turn('s');
         await guard.giveBackTurn('s');
         expect(await turn('s')).toMatchObject({ allowed: true, turns: 3 });
@@ -321,7 +321,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(verdicts.every(({ allowed }) => allowed)).toBe(true);
       });
 
-      it('are counted by when they were sent: a backlog is no burst, in whatever order it arrives', async () => {
+      it('are counted by the time when they were sent: a backlog is not a burst, in whatever order it arrives', async () => {
         const ages = [40, 0, 25, 10, 55, 5, 30, 50, 15, 20, 45, 35];
         for (const age of ages) {
           const sent_at = test.now() - HOUR - age * SECOND;
@@ -330,7 +330,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await checks(5)).toEqual([true, true, true, true, true]);
       });
 
-      it('are a burst if they were sent as one, however late they arrive; a cooldown that is over blocks nothing', async () => {
+      it('are a burst if they were sent as one, however late they arrive, but a cooldown that is over blocks nothing', async () => {
         const sent_at = test.now() - HOUR;
         const sent = (seconds: number) => check({ sent_at: sent_at + seconds * SECOND });
         for (const seconds of [0, 3, 1, 5, 2]) expect((await sent(seconds)).allowed).toBe(true);
@@ -349,7 +349,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect((await check({ sent_at })).allowed).toBe(true);
       });
 
-      it('never pass more than 5 in one window, in whatever order they arrive', async () => {
+      it('are never allowed more than 5 times in one window, in whatever order they arrive', async () => {
         await fc.assert(
           fc.asyncProperty(
             fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 30 }),
@@ -358,7 +358,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
               const through: number[] = [];
               for (const second of seconds) {
                 const sent_at = test.now() - HOUR + second * SECOND;
-                // So long a cooldown that the windows are never emptied behind it.
+                // The cooldown is so long that it never empties the windows.
                 const verdict = await check({ user, sent_at }, { cooldown_ms: DAY });
                 const one = most([...through, second]) <= 5;
                 if (verdict.allowed) through.push(second);
@@ -380,7 +380,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
     });
 
     describe('for operators', () => {
-      it('lists open circuits with their reasons, newest first, also for administrators', async () => {
+      it('lists open circuits with their reasons, newest first, even for administrators', async () => {
         const person = guardUser({ ...sender, person: ada });
         await checks(8);
         const opened_at = test.now();
@@ -412,7 +412,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect((await guard.list()).circuits).toEqual([]);
       });
 
-      it('lists sessions that messages were blocked in', async () => {
+      it('lists sessions in which messages were blocked', async () => {
         for (let n = 0; n < 3; n++) await check({ session_id: 's' }, { max_turns: 1 });
         await check({ session_id: 'other' }, { max_turns: 1 });
         expect((await guard.list()).sessions).toEqual([
@@ -436,7 +436,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(allowed).toEqual([true, true, false, false]);
       });
 
-      it('resets also the windows of a user without a circuit', async () => {
+      it('resets even the windows of a user without an open circuit', async () => {
         await checks(5);
         await check({ text: 'a' }, { max_messages: 100 });
         expect(await guard.resetUser('chat', 'u1')).toBe(true);
@@ -451,7 +451,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ session_id: 's' }, { max_turns: 1 })).toMatchObject({ first: true });
       });
 
-      it('resets everything, and leaves request limits alone', async () => {
+      it('resets everything, and does not change request limits', async () => {
         const limit = { max: 1, window_ms: HOUR };
         await test.store.limits.hit('http:address:192.0.2.1', limit);
         await checks(6);
@@ -464,7 +464,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
       });
     });
 
-    it('keeps nothing when all its times have passed', async () => {
+    it('stores nothing any longer when all its times have passed', async () => {
       await checks(8, { session_id: 's' });
       await check({ message_id: 'm', session_id: 's2', sent_at: test.now() - HOUR });
       test.advance(7 * DAY);

@@ -25,7 +25,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       return found.claim;
     };
 
-    it('gives a new key to the first caller, and the answer to all later ones', async () => {
+    it('lets the first caller claim a new key, and gives the stored answer to later callers', async () => {
       const claim = await claimed();
       expect(claim).toMatchObject({ key: 'k', fingerprint: 'body' });
       expect(await keys.claim('k', 'body')).toEqual({ outcome: 'running' });
@@ -33,7 +33,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('k', 'body')).toEqual({ outcome: 'done', answer });
     });
 
-    it('stores the answer of a turn together with it', async () => {
+    it('stores the answer of a turn in the same commit as the turn', async () => {
       const claim = await claimed();
       const changes = { trace: aTrace(null), answer: { claim, answer, ttl_ms: HOUR } };
       expect(await commitUnderClaim(test.store, 's', changes)).toBe('committed');
@@ -41,7 +41,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('k', 'another')).toEqual({ outcome: 'other_body' });
     });
 
-    it('shows what a claim would find, and claims nothing', async () => {
+    it('returns what a claim would find, without claiming', async () => {
       const look = () => keys.look('k', 'body');
       expect(await look()).toEqual({ outcome: 'new' });
       expect(await look()).toEqual({ outcome: 'new' });
@@ -59,7 +59,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(claims.filter(({ outcome }) => outcome === 'running')).toHaveLength(19);
     });
 
-    it('recognizes another body under a known key, running or done', async () => {
+    it('recognizes a different body under a known key, running or done', async () => {
       const claim = await claimed();
       expect(await keys.claim('k', 'another')).toEqual({ outcome: 'other_body' });
       await keys.finish(claim, answer, HOUR);
@@ -67,7 +67,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('other key', 'another')).toMatchObject({ outcome: 'new' });
     });
 
-    it('lets a request that was released be repeated, and keeps an answer that is stored', async () => {
+    it('lets a released request be repeated, but keeps an answer that is stored', async () => {
       await keys.release(await claimed());
       const claim = await claimed();
       await keys.finish(claim, answer, HOUR);
@@ -75,7 +75,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('k', 'body')).toEqual({ outcome: 'done', answer });
     });
 
-    it('recognizes another body after a request that was released, for KEY_MEMORY_MS', async () => {
+    it('recognizes a different body after a request that was released, for KEY_MEMORY_MS', async () => {
       await keys.release(await claimed());
       test.advance(KEY_MEMORY_MS - 1);
       expect(await keys.look('k', 'another')).toEqual({ outcome: 'other_body' });
@@ -85,7 +85,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('k', 'another')).toMatchObject({ outcome: 'new' });
     });
 
-    it('recognizes another body after a request whose process died, if it had begun to write', async () => {
+    it('recognizes a different body after a request whose process died, if it had begun to write', async () => {
       const key = await claimed();
       const session = await claimSession(test.store, 's');
       await test.store.actions.start({ session, key }, anAction({ session_tag: 's' }));
@@ -111,7 +111,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.renew(next)).toBe(true);
     });
 
-    it('lets the owner of an expired claim go on until somebody takes it over', async () => {
+    it('lets the owner of an expired claim continue until somebody takes it over', async () => {
       const claim = await claimed();
       test.advance(CLAIM_MS);
       expect(await keys.renew(claim)).toBe(true);

@@ -68,7 +68,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(many.flat().filter((outcome) => outcome === 'kept')).toHaveLength(1);
       });
 
-      it('recognizes a message id for 7 days, also after the message was done or discarded', async () => {
+      it('recognizes a message id for 7 days, even after the message was done or discarded', async () => {
         const discarded = anInboxMessage({ message_id: 'discarded' });
         await inbox.enqueue([anInboxMessage({ message_id: 'done' }), discarded]);
         await inbox.discard(discarded.id);
@@ -84,7 +84,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.enqueue(again())).toEqual(['kept', 'kept']);
       });
 
-      it('takes none of a delivery that does not fit, but recognizes repeated messages', async () => {
+      it('accepts no message of a delivery that does not fit, but recognizes repeated messages', async () => {
         await inbox.enqueue(Array.from({ length: 49 }, (_, n) => anInboxMessage({ message_id: `m${n}` })));
         const [first, second] = [anInboxMessage({ message_id: 'a' }), anInboxMessage({ message_id: 'b' })];
         expect(await inbox.enqueue([first, second])).toBeNull();
@@ -103,7 +103,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('counts', () => {
-      it('tells how many messages are in each state, and how old the oldest one is', async () => {
+      it('reports how many messages are in each state, and how old the oldest one is', async () => {
         expect(await inbox.counts()).toEqual([]);
         const received_at = test.now();
         await inbox.enqueue([anInboxMessage(), anInboxMessage(), anInboxMessage({ platform: 'mail' })]);
@@ -191,7 +191,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         ]);
       });
 
-      it('stores that notice once the inbox has room for it', async () => {
+      it('stores that notice as soon as the inbox has room for it', async () => {
         const few = { ...limits, max_messages: 10, max_turns: 1 };
         await screen('m1');
         await inbox.enqueue(Array.from({ length: 49 }, () => anInboxMessage({ reply: 'x' })));
@@ -203,7 +203,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await test.store.traces.find('m2')).toHaveLength(1);
       });
 
-      it('gives a repeated delivery the first verdicts, counts nothing and stores nothing twice', async () => {
+      it('gives a repeated delivery the first verdicts, and neither counts nor stores anything twice', async () => {
         const first = await screen('m1', 'm2', 'm3');
         const again = await screen('m1', 'm2', 'm3');
         expect(again.verdicts).toEqual(first.verdicts.map((verdict) => ({ ...verdict, repeated: true })));
@@ -212,7 +212,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await test.store.traces.find('m3')).toHaveLength(1);
       });
 
-      it('stores a message that was judged before, and lost before it was stored', async () => {
+      it('stores a message that was judged before, but lost before it was stored', async () => {
         const verdict = await test.store.guard.check(arrival('m1').guarded, limits);
         expect(await screen('m1')).toEqual({
           verdicts: [{ ...verdict, repeated: true }],
@@ -240,7 +240,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await screen('m1')).outcomes).toEqual(['kept']);
       });
 
-      it('takes none of a delivery if the inbox is full, but stores its verdicts and traces', async () => {
+      it('accepts no message of a delivery if the inbox is full, but stores its verdicts and traces', async () => {
         await inbox.enqueue(Array.from({ length: 50 }, () => anInboxMessage({ reply: 'x' })));
         const first = await screen('m1', 'm2', 'm3');
         expect(first.outcomes).toBeNull();
@@ -253,7 +253,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await stored()).toEqual(['m1', 'm2']);
       });
 
-      it('judges and stores a message once, however often its delivery comes at once', async () => {
+      it('judges and stores a message once, however often its delivery arrives at once', async () => {
         const all = await Promise.all(Array.from({ length: 20 }, () => screen('m1')));
         const outcomes = all.flatMap(({ outcomes }) => outcomes);
         expect(outcomes.filter((outcome) => outcome === 'kept')).toHaveLength(1);
@@ -294,7 +294,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
       });
 
-      it('gives the next message of a queue when the claim for the one before has ended', async () => {
+      it('gives out the next message of a queue when the claim to the previous one has ended', async () => {
         await inbox.enqueue(['a1', 'a2', 'a3'].map((text) => inQueue('a', { text })));
         const order: unknown[] = [];
         for (let n = 0; n < 3; n++) {
@@ -308,7 +308,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await nextDueAt('chat')).toBeNull();
       });
 
-      it('takes no more than the limit, the longest due first, of the wanted platforms and kind only', async () => {
+      it('claims no more than the limit, the longest due first, of the given platforms and kind only', async () => {
         const messages: NewInboxMessage[] = [];
         for (const queue of ['a', 'b', 'c']) {
           const message = inQueue(queue);
@@ -330,7 +330,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.claim('run', ['other', 'mail'], 10)).toHaveLength(1);
       });
 
-      it('returns when the first unclaimed message is due', async () => {
+      it('returns the time when the first unclaimed message is due', async () => {
         expect(await nextDueAt('chat')).toBeNull();
         await inbox.enqueue([anInboxMessage()]);
         expect(await nextDueAt('chat')).toBe(test.now());
@@ -345,7 +345,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('retryLater', () => {
-      it('puts off a message and the later ones of its queue, but no other queue', async () => {
+      it('postpones a message and the later ones of its queue, but no other queue', async () => {
         const [a1, a2, b1] = [inQueue('a'), inQueue('a'), inQueue('b')];
         await inbox.enqueue([a1, a2]);
         const claim = await claimed();
@@ -385,7 +385,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('settle', () => {
-      it('gives back an attempt that was not carried out', async () => {
+      it('returns an attempt that was not carried out', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const first = await claimed();
@@ -408,7 +408,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toMatchObject({ state: 'replied', sends: 0, attempts: 2 });
       });
 
-      it('counts runs that failed for a passing reason separately', async () => {
+      it('counts runs that failed for a temporary reason separately', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const began = test.now();
@@ -423,7 +423,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         });
       });
 
-      it('keeps why the run failed, and adds why the platform refused the notice', async () => {
+      it('keeps the reason why the run failed, and adds the reason why the platform refused the notice', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         await notify(await claimed(), 'sorry', 'agent_failed: model_refused');
@@ -460,7 +460,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toMatchObject({ state: 'done', failure: null });
       });
 
-      it('forgets why earlier runs failed once a reply is stored', async () => {
+      it('drops the reasons why earlier runs failed once a reply is stored', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         await retryLater(await claimed(), 0, 'agent_failed');
@@ -498,8 +498,8 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
     });
 
-    describe('messages that a process died on', () => {
-      it('are claimed in the order of how often that was, and are fresh again after an attempt has ended', async () => {
+    describe('messages during which a process died', () => {
+      it('are claimed in the order of how often that happened, and count as new again after an attempt has ended', async () => {
         const [a, b] = [inQueue('a'), inQueue('b')];
         await inbox.enqueue([a, b]);
         await inbox.claim('run', ['chat'], 10);
@@ -511,7 +511,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         };
         const due = test.now();
         let store = await died();
-        // The process dies on the first one again.
+        // The process dies during the first one again.
         const [first] = await store.inbox.claim('run', ['chat'], 1, 'interrupted');
         expect(first?.message).toMatchObject({ id: a.id, interrupted: 1 });
         store = await died();
@@ -537,7 +537,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
       const ROOM = { run: 10, send: 10 };
       const idsOf = ({ claims }: Taken) => claims.map(({ message }) => message.id).sort();
 
-      it('claims runs and texts that are due, as `claim` does, up to the room of each', async () => {
+      it('claims runs and texts that are due, as `claim` does, up to the free slots of each', async () => {
         const [run, text, later] = [inQueue('a'), inQueue('b', { reply: 'text' }), inQueue('c')];
         await inbox.enqueue([run, text]);
         test.advance(1);
@@ -557,7 +557,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(idsOf(await inbox.take(['chat'], ROOM))).toEqual([]);
       });
 
-      it('claims no texts of a platform that is out of reach, and says so', async () => {
+      it('claims no texts of an unreachable platform, and reports it', async () => {
         const [away, near] = [inQueue('a', { reply: 'x' }), inQueue('b', { reply: 'y', platform: 'mail' })];
         const run = inQueue('c');
         await inbox.enqueue([away, near, run]);
@@ -568,7 +568,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(taken.outages).toMatchObject([{ platform: 'chat', words: 'no answer' }]);
       });
 
-      it('claims nothing while a message waits that a process died on', async () => {
+      it('claims nothing while a message waits during which a process died', async () => {
         const died = inQueue('a');
         await inbox.enqueue([died]);
         await inbox.claim('run', ['chat'], 1);
@@ -583,7 +583,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await next.inbox.take(['mail'], ROOM)).toMatchObject({ interrupted: false, claims: [{}] });
       });
 
-      it('leaves an interrupted text out whose platform is out of reach', async () => {
+      it('skips an interrupted text whose platform is unreachable', async () => {
         await inbox.enqueue([inQueue('a', { reply: 'x' })]);
         await inbox.claim('send', ['chat'], 1);
         const next = await test.restart();
@@ -661,12 +661,12 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await sweepAll(test.store)).toBe(0);
         expect(await inbox.find(message.id)).not.toBeNull();
         test.advance(1);
-        // The message, and the trace of its turn.
+        // It deletes the message and the trace of its turn.
         if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(2);
         expect(await inbox.find(message.id)).toBeNull();
       });
 
-      it('has failed after its notice was sent, which precedes the next message of the queue', async () => {
+      it('has failed when its notice has been sent, which is before the next message of the queue', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         expect(await notify(await claimed(), 'sorry', 'agent_failed')).toBe(true);
@@ -679,7 +679,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await claimed()).message.id).toBe(a2.id);
       });
 
-      it('stays on the failed list for 30 days, and only the newest do', async () => {
+      it('stays in the list of failed messages for 30 days, unless there are too many newer ones', async () => {
         const failed = Array.from({ length: 7 }, () => anInboxMessage());
         for (const message of failed) {
           await inbox.enqueue([message]);
@@ -723,7 +723,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await finish(now)).toBe(true);
       });
 
-      it('gives the messages of a dead process to the next one, attempts counted, and none of a live one', async () => {
+      it('gives the messages of a dead process, with their attempts counted, to the next one, and none of a live process', async () => {
         const [run, replied, behind] = [inQueue('a'), inQueue('b'), inQueue('a')];
         await inbox.enqueue([run, replied, behind]);
         const claims = await inbox.claim('run', ['chat'], 10);
@@ -747,8 +747,8 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
     });
 
-    describe('beside a running daemon', () => {
-      it('lists the newest first, in the wanted states', async () => {
+    describe('while a daemon runs', () => {
+      it('lists the newest first, in the given states', async () => {
         const [done, failed, open] = [anInboxMessage(), anInboxMessage(), anInboxMessage()];
         await inbox.enqueue([done]);
         await finish(await claimed());
@@ -788,7 +788,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await beside.retry('unknown')).toBe(false);
       });
 
-      it('lets a retried message wait while its queue is claimed', async () => {
+      it('makes a retried message wait while its queue is claimed', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         await fail(await claimed(), 'agent_failed');

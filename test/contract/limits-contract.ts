@@ -72,7 +72,7 @@ export function describeLimits(current: () => StoreUnderTest): void {
       );
     });
 
-    it('obeys a limit that was lowered', async () => {
+    it('applies a limit that was lowered', async () => {
       for (let hit = 0; hit < 3; hit++) {
         await store.limits.hit('k', limit);
         test.advance(100);
@@ -93,7 +93,7 @@ export function describeLimits(current: () => StoreUnderTest): void {
       expect(states.filter(({ allowed }) => allowed)).toHaveLength(3);
     });
 
-    it('deletes hits that are over', async ({ skip }) => {
+    it('deletes hits that no longer count', async ({ skip }) => {
       skip(store.maintenance === null, 'this backend needs no sweep');
       for (let hit = 0; hit < 3; hit++) await store.limits.hit('k', limit);
       expect(await sweepAll(store)).toBe(0);

@@ -50,13 +50,13 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect((await links.get('k'))?.token).toBe('other');
     });
 
-    it('lets one of many callers win who all expect no link', async () => {
+    it('lets only one of many callers win who all expect no link', async () => {
       const won = await Promise.all(Array.from({ length: 20 }, (_, n) => put('k', `token ${n}`, null)));
       expect(won.filter(Boolean)).toHaveLength(1);
       expect((await links.get('k'))?.token).toBe(`token ${won.indexOf(true)}`);
     });
 
-    it('treats an expired link as absent when another is put', async () => {
+    it('treats an expired link as absent when another one is stored', async () => {
       await put('k', 'old', null, 1000);
       test.advance(1000);
       expect(await put('k', 'new', 'old')).toBe(false);
@@ -83,7 +83,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect(await keys({ limit: 10 })).toHaveLength(5);
     });
 
-    it('stores that the person was told of the expiry, until they link again', async () => {
+    it('stores that the person was notified of the expiry, until they link again', async () => {
       await put('k', 'old', null);
       await links.noteExpiryNotified('k', 'another');
       expect((await links.get('k'))?.expiry_notified).toBe(false);
@@ -96,7 +96,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
     describe('another id of the user', () => {
       const alias = { alias: 'chat:X', person: ada };
 
-      it('finds the link that it is bound to, and is deleted with it', async () => {
+      it('leads to the link that it is bound to, and is deleted with it', async () => {
         await put('k', 'token', null);
         expect(await links.findByAlias('chat:X')).toBeNull();
         expect(await links.bindAlias('k', 'token', alias)).toBe(true);
@@ -163,7 +163,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias(key)).toMatchObject({ key: 'k' });
       });
 
-      it('finds the link that it was bound to last, and never the one before again', async () => {
+      it('leads to the link that it was bound to last, and never to an earlier one', async () => {
         await put('k1', 'one', null);
         await put('k2', 'two', null);
         await links.bindAlias('k1', 'one', alias);

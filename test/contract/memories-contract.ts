@@ -13,7 +13,7 @@ export interface MemoriesUnderTest {
   dispose(): Promise<void>;
 }
 
-/** Memories of one owner at most, in these tests. */
+/** Maximum number of memories of one owner in these tests. */
 const MAX = 20;
 
 const ADA = ownerOfPerson(ada);
@@ -22,7 +22,7 @@ const NUMBER = (alias: string | null) => ownerOnPlatform('phone', '+4915112345',
 
 /**
  * The contract of the port `memories`: every backend passes it unchanged.
- * @param make new, empty memories each time, with a bound for each owner.
+ * @param make creates new, empty memories each time, with a bound for each owner
  */
 export function describeMemories(name: string, make: (max: number) => Promise<MemoriesUnderTest>): void {
   describe(`memory contract: ${name}`, () => {
@@ -35,7 +35,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
     });
     afterEach(() => test.dispose());
 
-    /** Stores it a second after the one before. */
+    /** Stores a memory one second after the previous one. */
     const add = (text: string, owner = ADA, { turn_id = 'turn-1', tainted = false } = {}) => {
       test.advance(1000);
       return memories.add(owner, { text, turn_id, tainted });
@@ -51,7 +51,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       expect(memories.description).not.toBe('');
     });
 
-    it('returns a memory as it was stored, newest first, also to an instance beside', async () => {
+    it('returns a memory as it was stored, newest first, even to another instance', async () => {
       const tea = await add('I like tea', ADA, { turn_id: 'turn-7' });
       const dog = await add('My dog is called Rex', ADA, { tainted: true });
       expect(tea).toMatchObject({ text: 'I like tea', turn_id: 'turn-7', tainted: false });
@@ -61,14 +61,14 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       expect(await (await test.beside()).list(ADA)).toEqual([dog, tea]);
     });
 
-    it('keeps a text to the letter, whatever it holds', async () => {
+    it('keeps a text exactly as it is, whatever it contains', async () => {
       const hostile = `a' OR "1"="1" -- :* NEAR(x) {y} ^z \\ %s \u{1f600} é é 日本\n\ttab`;
       await add(hostile);
       expect(await textsOf(ADA)).toEqual([hostile]);
       expect(await found('NEAR')).toEqual([hostile]);
     });
 
-    it('shows and changes nothing of another owner', async () => {
+    it('neither shows nor changes memories of another owner', async () => {
       const { memory_id, turn_id } = await add('I like tea');
       for (const other of [BOB, ownerOnPlatform('phone', ada), NUMBER(null)]) {
         await add('I like tea too', other, { turn_id });
@@ -111,13 +111,13 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await found('犬')).toEqual(['私は犬を飼っています']);
       });
 
-      it('does not look for a single letter, unless every word must be there', async () => {
+      it('does not search for a single letter, unless every word must match', async () => {
         await add('I like tea');
         expect(await found('Can I have a car?')).toEqual([]);
         expect(await foundWhole('I')).toEqual(['I like tea']);
       });
 
-      it('takes a number as it is', async () => {
+      it('searches for a number as it is', async () => {
         await add('My order is 1004');
         expect(await found('order 100')).toEqual(['My order is 1004']);
         expect(await found('100')).toEqual([]);
@@ -131,7 +131,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await foundWhole('dog')).toEqual([]);
       });
 
-      it('puts the memory with more of the rarer words first, and of equal ones the newest', async () => {
+      it('puts the memory with more of the rarer words first, and among equals the newest', async () => {
         for (const what of ['my cat is grey', 'my car is red', 'my dog is called Rex']) await add(what);
         expect(await found('what is my dog called')).toEqual([
           'my dog is called Rex',
@@ -141,7 +141,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect((await found('what is my dog called', ADA, { limit: 1 })).length).toBe(1);
       });
 
-      it('leaves out tainted memories where they are not wanted, before it counts', async () => {
+      it('leaves out tainted memories if they are not wanted, before it applies the limit', async () => {
         await add('the hotel is closed', ADA, { tainted: true });
         await add('the hotel in Rome was good');
         expect(await found('hotel closed', ADA, { untainted: true, limit: 1 })).toEqual([
@@ -159,7 +159,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await foundWhole('tea milk')).toEqual([]);
       });
 
-      it('finds nothing by a text without words', async () => {
+      it('finds nothing with a text without words', async () => {
         await add('I like tea');
         for (const nothing of ['', '  ', '"', '*', "' OR ''='", ':*', '\u0000', '🙂']) {
           expect(await foundWhole(nothing)).toEqual([]);
@@ -186,7 +186,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
     });
 
     describe('bounds', () => {
-      it('keeps a number of memories of an owner; past it, the one that was used longest ago is deleted', async () => {
+      it('keeps a limited number of memories of an owner; beyond it, the least recently used one is deleted', async () => {
         const first = await add('number 0');
         await add('number 1');
         await add('of Bob', BOB);
@@ -203,7 +203,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await textsOf(BOB)).toEqual(['of Bob']);
       });
 
-      it('holds them when many are stored at once', async () => {
+      it('are kept when many memories are stored at once', async () => {
         for (let n = 1; n < MAX; n++) await add(`number ${n}`);
         const beside = await test.beside();
         await Promise.all(
@@ -216,7 +216,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(left).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd']));
       });
 
-      it('stores an equal text once, with the later date', async () => {
+      it('stores equal texts once, with the later date', async () => {
         const first = await add('I like tea', ADA, { turn_id: 'turn-1' });
         await add('something else');
         const again = await add('I like tea', ADA, { turn_id: 'turn-2' });
@@ -239,7 +239,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         ]);
       });
 
-      it('is not put on a text that the owner had stored untainted, and goes if it is stored so', async () => {
+      it('is not added to a text that the owner had stored untainted, and is removed if the text is stored untainted', async () => {
         await add('I like tea');
         expect(await add('I like tea', ADA, { tainted: true })).toMatchObject({ tainted: false });
         await add('I like milk', ADA, { tainted: true });
@@ -248,7 +248,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       });
     });
 
-    it('forgets some memories, or all, with every word of them', async () => {
+    it('deletes some memories, or all, with every word of them', async () => {
       const tea = await add('I like tea');
       await add('I like milk');
       await add('I like water');
@@ -262,7 +262,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       expect(await found('tea')).toEqual(['I like tea']);
     });
 
-    describe('a user id that comes with another alias', () => {
+    describe('a user id that arrives with a different alias', () => {
       const ways: [string, (owner: MemoryOwner) => Promise<unknown>][] = [
         ['a list', (owner) => textsOf(owner)],
         ['a search', (owner) => found('tea', owner)],
@@ -294,7 +294,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await found('tea', NUMBER('DE.two'))).toEqual([]);
       });
 
-      it('begins with no memories also when it is seen for the first time by a search', async () => {
+      it('begins with no memories even when a search is the first to see it', async () => {
         await add('I like tea', NUMBER(null));
         await found('tea', NUMBER('DE.one'));
         await add('I like milk', NUMBER('DE.two'));

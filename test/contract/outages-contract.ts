@@ -33,7 +33,7 @@ export function describeOutages(current: () => StoreUnderTest): void {
       expect((await (await test.restart()).outages.list()).map(({ platform }) => platform)).toEqual(['chat']);
     });
 
-    it('are ended once', async () => {
+    it('are ended only once', async () => {
       expect(await outages.end('chat')).toBe(false);
       await outages.note('chat', 'unreachable', 'x', 0);
       expect(await outages.end('mail')).toBe(false);
@@ -42,7 +42,7 @@ export function describeOutages(current: () => StoreUnderTest): void {
       expect(await outages.list()).toEqual([]);
     });
 
-    it('give a due probe to one caller, and to another after its time', async () => {
+    it('give a due probe to one caller, and after its time to another one', async () => {
       expect(await outages.takeProbe('chat', 5000)).toBe(false);
       await outages.note('chat', 'unreachable', 'x', 1000);
       expect(await outages.takeProbe('chat', 5000)).toBe(false);

@@ -20,7 +20,7 @@ const ANSWER = { session_id: 's', response: 'hello' };
 
 const chunk = (id: number): StreamEvent => ({ id, event: 'text_chunk', data: `{"text":"${id}"}` });
 
-/** The promises between two daemons on one store. */
+/** The guarantees between two daemons on one store. */
 export function describePeers(current: () => StoreUnderTest): void {
   describe('two daemons', () => {
     let test: StoreUnderTest;
@@ -36,7 +36,7 @@ export function describePeers(current: () => StoreUnderTest): void {
     });
 
     describe('claiming a session', () => {
-      it('refuse each other a session that is claimed, and give it after the release', async () => {
+      it('refuse each other a session that is claimed, and get it after the release', async () => {
         const claim = await claimSession(one, 's');
         expect(await two.sessions.claim('s')).toBeNull();
         await one.sessions.release(claim);
@@ -45,7 +45,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await one.sessions.claim('s')).toBeNull();
       });
 
-      it('give it to one of them, however many ask at once', async () => {
+      it('grant it to one of them, however many requests are made at once', async () => {
         const claims = await Promise.all(
           Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).sessions.claim('s')),
         );
@@ -64,7 +64,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.sessions.claim('s')).not.toBeNull();
       });
 
-      it('take it over after it expired; its owner can neither renew nor release it then', async () => {
+      it('take it over after it has expired; its owner can then neither renew nor release it', async () => {
         const stale = await claimSession(one, 's');
         test.advance(CLAIM_MS);
         const next = await claimSession(two, 's');
@@ -74,14 +74,14 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.sessions.renew(next)).toBe(true);
       });
 
-      it('let an owner who comes back in time renew it, before another takes it over', async () => {
+      it('let an owner who returns in time renew it, before another takes it over', async () => {
         const claim = await claimSession(one, 's');
         test.advance(2 * CLAIM_MS);
         expect(await one.sessions.renew(claim)).toBe(true);
         expect(await two.sessions.claim('s')).toBeNull();
       });
 
-      it('free it by the death of its owner', async () => {
+      it('free it when its owner dies', async () => {
         await claimSession(one, 's');
         await one.close();
         expect(await two.sessions.claim('s')).toBeNull();
@@ -157,14 +157,14 @@ export function describePeers(current: () => StoreUnderTest): void {
         await expectNothingStored(turn);
       });
 
-      it('commit it under expired claims as long as nobody has taken them over', async () => {
+      it('commit it under expired claims unless somebody has taken them over', async () => {
         const { claim, changes } = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.commitTurn(claim, changes)).toBe('committed');
         expect(await two.sessions.turns(claim.session_tag)).toHaveLength(1);
       });
 
-      it('commit the turn of the owner alone if both commit at once', async () => {
+      it('commit only the turn of the owner if both commit at once', async () => {
         const session = aSession(test.now());
         await saveSession(one, session);
         const stale = await claimSession(one, session.session_id);
@@ -210,7 +210,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         return found.claim;
       };
 
-      it('run one request, however many come to both at once', async () => {
+      it('run one request, however many arrive at both at once', async () => {
         const found = await Promise.all(
           Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).idempotency.claim('k', 'body')),
         );
@@ -287,7 +287,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.streams.find(claim.stream_id)).toMatchObject({ state: 'running', last_event: 2 });
       });
 
-      it('stop a run that the other one makes', async () => {
+      it('stop a run of the other one', async () => {
         const { stream_id } = await running();
         const seen: string[] = [];
         one.streams.subscribe(stream_id, (change) => seen.push(change));
@@ -310,7 +310,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await one.streams.append(alive, [chunk(2)])).toBe(true);
       });
 
-      it('end a run that the other one gave up', async () => {
+      it('end a run that the other one has abandoned', async () => {
         const claim = await running();
         await one.streams.release(claim);
         expect(await one.streams.append(claim, [chunk(2)])).toBe(false);
@@ -357,7 +357,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect((await next(one)).text).toBe('b2');
       });
 
-      it('hold back a queue whose first message the other one works on or has put off', async () => {
+      it('hold back a queue whose first message the other one works on or has postponed', async () => {
         await one.inbox.enqueue([inQueue('a', 'a1'), inQueue('a', 'a2')]);
         const [claim] = (await one.inbox.claim('run', ['chat'], 10)) as [InboxClaim];
         expect(await two.inbox.claim('run', ['chat'], 10)).toEqual([]);
@@ -398,7 +398,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(again?.message).toMatchObject({ id: run.id, attempts: 2, interrupted: 1 });
       });
 
-      it('count the interruption also of a message that nobody reaped for long', async () => {
+      it('count the interruption even of a message that nobody reaped for a long time', async () => {
         const message = inQueue('a', 'a1');
         await one.inbox.enqueue([message]);
         await one.inbox.claim('run', ['chat'], 1);
@@ -434,7 +434,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         return store.guard.check({ ...message, sent_at: null, ...members }, limits);
       };
 
-      it('never let more pass together than one would, in whatever order they check', async () => {
+      it('together never allow more than one daemon would, in whatever order they check', async () => {
         await fc.assert(
           fc.asyncProperty(fc.scheduler(), fc.array(fc.boolean(), { maxLength: 30 }), async (s, turns) => {
             const someone = guardUser({ ...user, user_id: randomUUID() });
@@ -471,7 +471,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(verdicts.filter(({ repeated }) => !repeated)).toHaveLength(1);
       });
 
-      it('see at once that the other one reset a user', async () => {
+      it('see at once that the other one has reset a user', async () => {
         for (let n = 0; n < 6; n++) await check(one);
         expect((await check(two)).allowed).toBe(false);
         expect(await two.guard.resetUser('chat', 'u1')).toBe(true);
@@ -518,7 +518,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.links.findByAlias('chat:X')).toBeNull();
       });
 
-      it('probe a platform that is out of reach one at a time', async () => {
+      it('probe an unreachable platform one at a time', async () => {
         await one.outages.note('chat', 'unreachable', 'x', 1000);
         test.advance(1000);
         const taken = () =>

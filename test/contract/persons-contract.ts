@@ -40,7 +40,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    /** Both, as persons and as users; nothing to do for a backend without the port. */
+    /** Both, as persons and as users. Skipped for a backend without the port. */
     async function fill(): Promise<PersonStore | null> {
       if (store.persons === null) return null;
       for (const one of [ada, bob]) {
@@ -56,7 +56,7 @@ export function describePersons(current: () => StoreUnderTest): void {
     });
     const asUser = ({ user_id }: typeof ada): PersonSelector => ({ platform: PLATFORM, user_id });
 
-    it('shows what is stored of a person, of every kind', async () => {
+    it('shows what is stored about a person, of every kind', async () => {
       const persons = await fill();
       if (persons === null) return;
       const { sessions, links, actions, inbox, others } = await persons.show(asPerson(ada));
@@ -69,7 +69,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(others).toEqual(EVERY_OTHER);
     });
 
-    it("shows what is stored of a platform's user, of every kind", async () => {
+    it("shows what is stored about a platform's user, of every kind", async () => {
       const persons = await fill();
       if (persons === null) return;
       const { sessions, links, actions, inbox, others } = await persons.show(asUser(ada));
@@ -87,18 +87,21 @@ export function describePersons(current: () => StoreUnderTest): void {
     it.each([
       ['a person', asPerson],
       ["a platform's user", asUser],
-    ])('erases %s: nothing is found of them, and nobody else loses anything', async (_, selector) => {
-      const persons = await fill();
-      if (persons === null) return;
-      const before = await persons.show(selector(bob));
-      const found = await persons.show(selector(ada));
-      expect(await persons.erase(selector(ada))).toEqual(found);
-      expect(countRecords(await persons.show(selector(ada)))).toBe(0);
-      expect(withoutTies(await persons.show(selector(bob)))).toEqual(withoutTies(before));
-      expect((await store.sessions.find(`dm:${bob.user_id}`))?.user_id).toBe(bob.user_id);
-    });
+    ])(
+      'erases %s: nothing about them is found any longer, and nobody else loses anything',
+      async (_, selector) => {
+        const persons = await fill();
+        if (persons === null) return;
+        const before = await persons.show(selector(bob));
+        const found = await persons.show(selector(ada));
+        expect(await persons.erase(selector(ada))).toEqual(found);
+        expect(countRecords(await persons.show(selector(ada)))).toBe(0);
+        expect(withoutTies(await persons.show(selector(bob)))).toEqual(withoutTies(before));
+        expect((await store.sessions.find(`dm:${bob.user_id}`))?.user_id).toBe(bob.user_id);
+      },
+    );
 
-    it("keeps other people's turns of a shared thread in their order, and who opened it is not named", async () => {
+    it("keeps other people's turns of a shared thread in order, without the name of the erased person who opened it", async () => {
       const persons = await fill();
       if (persons === null) return;
       await speakInThread(store, test.now(), ada, ada.person);
@@ -110,7 +113,7 @@ export function describePersons(current: () => StoreUnderTest): void {
         `turn-${bob.canary}-person`,
       ]);
       expect(await store.sessions.find(THREAD)).toMatchObject({ user_id: 'erased', owner: null });
-      // The thread goes on.
+      // The thread continues.
       await speakInThread(store, test.now(), aResident('Cleo'), null);
       expect(await store.sessions.turns(THREAD)).toHaveLength(3);
     });
@@ -127,7 +130,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       ]);
     });
 
-    it('is noticed by a daemon that runs: counts begin anew, and a message under way is not answered', async () => {
+    it('is noticed by a running daemon: counts start again, and a message in progress is not answered', async () => {
       const persons = await fill();
       if (persons === null) return;
       const [claim] = (await store.inbox.claim('run', [PLATFORM], 5)).filter(
@@ -151,7 +154,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ allowed: true, messages: 1 });
     });
 
-    it('stores nothing of a message that is under way: neither turn nor trace nor the answer of its key', async () => {
+    it('stores nothing of a message in progress: neither turn nor trace nor the answer of its key', async () => {
       if (store.persons === null) return;
       const session = aSession(test.now(), { session_id: 'cleo-1', user_id: 'cleo', owner: cleo.person });
       await saveSession(store, session);
@@ -172,13 +175,13 @@ export function describePersons(current: () => StoreUnderTest): void {
       await store.traces.keep(trace);
       expect(await store.traces.find(session.session_id)).toEqual([]);
       expect(await store.idempotency.look(key, 'body')).not.toMatchObject({ outcome: 'done' });
-      // An hour later, whoever comes with the same id is somebody else.
+      // An hour later, a sender with the same id counts as somebody else.
       test.advance(HOUR);
       await store.traces.keep(trace);
       expect(await store.traces.find(session.session_id)).toHaveLength(1);
     });
 
-    it('ends the claim of a run that is under way: it records no write any more', async () => {
+    it('ends the claim of a run in progress, which then records no write any longer', async () => {
       if (store.persons === null) return;
       const session = aSession(test.now(), { session_id: 'cleo-2', user_id: 'cleo', owner: cleo.person });
       await saveSession(store, session);
@@ -191,7 +194,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.sessions.save(claim, session, 'new')).toBe('lost');
     });
 
-    it('ends it also if the session would be stored with the first turn', async () => {
+    it('ends it even if the session would only be stored with the first turn', async () => {
       if (store.persons === null) return;
       const session_id = `${PLATFORM}:dora`;
       const names = { platform: PLATFORM, user_id: 'dora', channel_id: 'dora', thread_id: session_id };
@@ -204,7 +207,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.sessions.renew(claim)).toBe(false);
       const action = anAction({ session_tag: session_id, platform: PLATFORM, user_id: 'dora' });
       expect(await store.actions.start({ session: claim, key: null }, action)).toEqual({ outcome: 'lost' });
-      // The next message begins anew.
+      // The next message starts a new session.
       await store.sessions.release(claim);
       test.advance(1);
       const next = await store.sessions.claim(session_id);
@@ -212,7 +215,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.actions.start({ session: next, key: null }, action)).toEqual({ outcome: 'started' });
     });
 
-    it('keeps no trace of a message of a platform that is under way', async () => {
+    it('keeps no trace of a platform message in progress', async () => {
       const persons = await fill();
       if (persons === null) return;
       const [waiting] = (await persons.show(asUser(ada))).inbox.filter(({ message }) => message !== null);
@@ -224,7 +227,7 @@ export function describePersons(current: () => StoreUnderTest): void {
   });
 }
 
-/** What the erasure of somebody else may change: who opened the shared thread. */
+/** The only thing that the erasure of somebody else may change: who opened the shared thread. */
 function withoutTies({ sessions, ...rest }: Awaited<ReturnType<PersonStore['show']>>) {
   const plain = sessions.map(({ session, ...one }) => ({ ...one, session_id: session.session_id }));
   return { ...rest, sessions: plain };

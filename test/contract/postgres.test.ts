@@ -76,7 +76,7 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
     );
   });
 
-  it('migrates at the first use, also after a use that failed', async () => {
+  it('migrates at the first use, even after a use that failed', async () => {
     const url = await server.createDatabase();
     const later = url.replace(/[^/]+$/, 'later');
     const memories = open(later);
@@ -115,7 +115,7 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
     expect(await count()).toBe('0');
   });
 
-  it('fails as out of reach within seconds if nobody answers, and works again when the server is back', async () => {
+  it('fails as unreachable within seconds if nothing answers, and works again when the server is back', async () => {
     const url = await server.createDatabase();
     const memories = open(url);
     await memories.add(owner, tea);

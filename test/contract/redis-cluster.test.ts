@@ -20,7 +20,7 @@ describe.skipIf(!hasRedis)('on a Cluster', () => {
 });
 
 describe.skipIf(!hasRedis)('a failover by Sentinel', () => {
-  it('is followed by itself; nothing acknowledged is lost with REDIS_DURABILITY=always', async () => {
+  it('is followed automatically; nothing acknowledged is lost with REDIS_DURABILITY=always', async () => {
     const servers = await startSentinel();
     const store = await openRedisStore({ url: servers.url, traceRetentionMs, isAlways: true });
     try {
@@ -28,7 +28,7 @@ describe.skipIf(!hasRedis)('a failover by Sentinel', () => {
       await saveSession(store, session);
       const message = anInboxMessage({ message_id: 'm' });
       expect(await store.inbox.enqueue([message])).toEqual(['kept']);
-      const claim = await claimSession(store, 'unknown to the new master, perhaps');
+      const claim = await claimSession(store, 'perhaps unknown to the new master');
       await servers.kill(0);
       await vi.waitFor(() => expect(store.condition().writable).toBe(false), { timeout: 60_000 });
       const began = performance.now();

@@ -23,17 +23,17 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     await server.stop();
   });
 
-  /** Until the store answers again, by itself. */
+  /** Waits until the store answers again without help. */
   const recovered = () => vi.waitFor(() => store.check(), { timeout: 60_000, interval: 50 });
 
-  it('is reported, refuses at once, and is used again when it is back, with what it had acknowledged', async () => {
+  it('is reported, makes commands fail at once, and is used again when it is back, with everything that it had acknowledged', async () => {
     const session = aSession(Date.now());
     await saveSession(store, session);
     await server.kill();
     await vi.waitFor(() => expect(store.condition().writable).toBe(false), { timeout: 60_000 });
     const began = performance.now();
     for (let n = 0; n < 20; n++) await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
-    // If they waited, each would take 5 seconds.
+    // If they waited, each of them would take 5 seconds.
     expect(performance.now() - began).toBeLessThan(50_000);
     expect(store.condition().detail).toMatch(/^Redis is out of reach/);
     await server.startAgain();
@@ -42,7 +42,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.find(session.session_id)).toEqual(session);
   });
 
-  it('fails what it does not answer in time, and nothing is sent twice', async () => {
+  it('makes commands fail that it does not answer in time, and nothing is sent twice', async () => {
     await store.inbox.enqueue([anInboxMessage()]);
     process.kill(server.pid, 'SIGSTOP');
     const message = anInboxMessage();
@@ -55,18 +55,18 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
       process.kill(server.pid, 'SIGCONT');
     }
     await recovered();
-    // It was carried out late, once.
+    // The command was carried out late, and only once.
     expect(await store.inbox.list({ states: ['waiting'], limit: 10 })).toHaveLength(2);
   });
 
-  it('is sent its scripts again after it forgot them', async () => {
+  it('gets its scripts again after it lost them', async () => {
     await store.sessions.claim('a');
     await server.client.script('FLUSH');
     expect(await store.sessions.claim('a')).toBeNull();
     expect(await store.sessions.claim('b')).not.toBeNull();
   });
 
-  it('refuses every write under claims that it forgot', async () => {
+  it('refuses every write under claims that it lost', async () => {
     const claim = await store.sessions.claim('s');
     if (!claim) throw new Error('the session is claimed');
     await server.flush();
@@ -93,7 +93,7 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
       const keys = await server.client.keys('*');
       const forever: string[] = [];
       for (const key of keys) if ((await server.client.pttl(key)) === -1) forever.push(key);
-      // The inbox is bounded by its messages.
+      // The inbox is bounded by its number of messages.
       expect(forever.filter((key) => !/^agentd:\{(inbox|session:chat:.*)\}:/.test(key))).toEqual([]);
       expect(await server.client.get('chat:jwt:u1')).toBe('a.b.c');
       expect(await server.client.pttl('chat:jwt:u1')).toBeGreaterThan(59_000);
@@ -107,7 +107,7 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
     }
   });
 
-  it('does not open where no server is', async () => {
+  it('does not open if there is no server', async () => {
     const url = 'unix:/nonexistent/redis.sock';
     await expect(openRedisStore({ url, traceRetentionMs })).rejects.toThrow(StoreUnavailable);
   });
@@ -123,7 +123,7 @@ describe('durability', () => {
     hasSnapshots: false,
     replicas: 0,
   };
-  /** A server that answers for commands that the one of the tests may lack. */
+  /** A server that answers commands that the real server of the tests may not have. */
   const serverWith = (answer: unknown) => {
     const calls: unknown[][] = [];
     const call = async (...args: unknown[]) => {
@@ -143,26 +143,26 @@ describe('durability', () => {
     ]);
   });
 
-  it('waits for a replica alone if the server cannot tell of its disk', async () => {
+  it('waits only for a replica if the server cannot report on its disk', async () => {
     const { client, calls } = serverWith(1);
     await durabilityOf(client, { ...facts, version: [7, 0], replicas: 1 })?.written();
     expect(calls).toEqual([['WAIT', 1, 2000]]);
     expect(durabilityOf(client, { ...facts, version: [7, 0] })).toBeNull();
   });
 
-  it('rejects a write that was not taken in time', async () => {
+  it('rejects a write that was not confirmed in time', async () => {
     const { client } = serverWith([0, 0]);
     await expect(durabilityOf(client, facts)?.written()).rejects.toThrow(/not durable within 2000 ms/);
   });
 
-  it('waits once for writes of one moment', async () => {
+  it('waits once for simultaneous writes', async () => {
     const { client, calls } = serverWith([1, 0]);
     const durability = durabilityOf(client, facts);
     await Promise.all(Array.from({ length: 50 }, () => durability?.written()));
     expect(calls.length).toBeLessThanOrEqual(2);
   });
 
-  it('warns of a server that can lose what it holds', () => {
+  it('warns about a server that can lose data', () => {
     expect(adviceOn(facts, false)).toEqual([]);
     expect(adviceOn({ ...facts, evictionPolicy: 'allkeys-lru' }, false)).toEqual([
       expect.stringMatching(/evicts keys .*set maxmemory-policy noeviction/),

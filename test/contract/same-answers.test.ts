@@ -36,9 +36,9 @@ import {
 } from './fixtures.ts';
 import { sweepAll } from './store-writes.ts';
 
-// Each backend gives the answers of the reference store, whatever is done to it in whatever order.
+// Each backend gives the answers of the reference store, for any commands in any order.
 
-/** Of each backend; SAME_ANSWERS_RUNS=334 makes 50,000 commands. */
+/** Number of runs for each backend; SAME_ANSWERS_RUNS=334 makes 50,000 commands. */
 const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? 12);
 const COMMANDS = 150;
 const TRACE_RETENTION_MS = 7 * 24 * 3600 * 1000;
@@ -203,7 +203,7 @@ class Choices {
     };
   }
 
-  /** Begun and kept at once, since the tokens of two stores differ. */
+  /** Begins a summary and stores it at once, since the tokens of two stores differ. */
   #summaries(): Record<string, () => Command> {
     const { pick, chance } = this.random;
     return {
@@ -241,7 +241,7 @@ class Choices {
   #actions(): Record<string, () => Command> {
     const { pick, below } = this.random;
     const id = () => {
-      // A hash is the same again; the id of a pending action is random.
+      // Hashes are equal in both stores; the id of a pending action is random.
       const action_id = pick([this.id('action'), ...this.action_ids.slice(-5)]);
       this.action_ids.push(action_id);
       return action_id;
@@ -335,7 +335,8 @@ class Choices {
       },
       claimStream: () => {
         const [id, claimant] = [stream_id(), { owner: pick([null, bob]), reader: pick([null, bob]) }];
-        return async (side) => keep(side.streams, await side.store.streams.claim(id, claimant));
+        const first = pick([[], [{ id: 1, event: 'stream_start' as const, data: '{}' }]]);
+        return async (side) => keep(side.streams, await side.store.streams.claim(id, claimant, first));
       },
       renewStream: () => under(claimOf(below(3)), ({ store }, claim) => store.streams.renew(claim)),
       appendEvents: () => {
@@ -571,7 +572,7 @@ function under<C>(
   };
 }
 
-/** What a command comes to: its result, or that it rejects. */
+/** The outcome of a command: its result, or that it rejects. */
 async function outcomeOf(command: Command, side: Side): Promise<unknown> {
   try {
     return { result: await command(side) };
@@ -580,9 +581,9 @@ async function outcomeOf(command: Command, side: Side): Promise<unknown> {
   }
 }
 
-/** Everything that can be read. */
+/** Reads everything that can be read. */
 async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices): Promise<unknown> {
-  // What is equally new is in no order.
+  // Items of the same time have no order.
   const byText = (a: unknown, b: unknown) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
   const listed = (await store.sessions.list({ limit: 100 })).sort(
     (a, b) => b.last_active_at - a.last_active_at || (a.session_id < b.session_id ? -1 : 1),
@@ -606,7 +607,7 @@ async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices):
   };
 }
 
-/** Makes an empty store; its clock is moved by the test. */
+/** Makes an empty store; the test moves its clock. */
 type MakeStore = (now: () => number) => Promise<Store>;
 
 async function compareAnswers(make: MakeStore): Promise<void> {

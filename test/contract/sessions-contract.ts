@@ -9,7 +9,7 @@ import type { StoreUnderTest } from './store-contract.ts';
 import { claimSession, commitUnderClaim, keepTurn, saveSession, sweepAll } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
-/** A reader of the turns of nobody. */
+/** A reader of the turns that have no signed-in person. */
 const EVERYONE_SEES = { person: null, nobodys: true };
 
 /** The contract of the port `sessions`. */
@@ -41,7 +41,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await store.sessions.find(session.session_id)).toEqual(session);
     });
 
-    it('stores any Unicode text as an id, and tells apart ids that look alike', async () => {
+    it('stores any Unicode text as an id, and distinguishes ids that look alike', async () => {
       const alike = ['é', 'e\u0301', 'É', 'a b', "a'b", 'a%', 'a_', 'a:b', 'a\u0000b', 'a', ' a'];
       const ids = [...alike, '日本語', '👩‍👩‍👧'];
       for (const id of ids) await saved({ session_id: id, user_id: id });
@@ -131,7 +131,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await store.sessions.history(session.session_id, EVERYONE_SEES, 10)).toEqual([]);
     });
 
-    it('shows a reader their own turns, turns of nobody if asked, never turns of another person', async () => {
+    it('shows a reader their own turns, anonymous turns on request, and never turns of another person', async () => {
       const session = await saved();
       await keepTurn(store, session, { text: 'by nobody', person: null });
       await keepTurn(store, session, { text: 'by ada', person: ada });
@@ -247,7 +247,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.sessions.find(session.session_id)).toEqual(session);
       });
 
-      it('of another session write nothing', async () => {
+      it('to another session write nothing', async () => {
         const session = await saved();
         const other = await claimSession(store, 'another');
         const theft = { ...other, session_tag: session.session_id };
@@ -256,7 +256,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.sessions.find(session.session_id)).toEqual(session);
       });
 
-      it('are needed by no administrator to end a session, and stay valid then', async () => {
+      it('are not needed by an administrator who ends a session, and stay valid when this happens', async () => {
         const session = await saved();
         const claim = await claimSession(store, session.session_id);
         expect(await (await test.beside()).sessions.end(session.session_id)).toBe(true);
@@ -273,8 +273,8 @@ export function describeSessions(current: () => StoreUnderTest): void {
       });
     });
 
-    describe('of anonymous clients', () => {
-      /** About 10,000 bytes: 20 of them are the bound. */
+    describe('sessions of anonymous clients', () => {
+      /** About 10,000 bytes; the bound has room for 20 of them. */
       const text = 'x'.repeat(8500);
 
       beforeEach(({ skip }) => {
@@ -299,11 +299,11 @@ export function describeSessions(current: () => StoreUnderTest): void {
         return sessions.filter((_, place) => found[place] !== null);
       };
 
-      it('the longest idle ones of the client that holds most are deleted, with turns and traces', async () => {
+      it('are deleted with turns and traces if there are too many: the longest idle ones of the client that stores most', async () => {
         const few = await beginMany(5, { client: 'few' });
         const many = await beginMany(10, { client: 'many' });
         const [first, second] = many as [Session, Session];
-        // It was begun first, but something was said in it since.
+        // It was created first, but has had a message since.
         await keepTurn(store, first);
         const more = await beginMany(5, { client: 'many' });
         const kept = await live([...few, ...many, ...more]);
@@ -316,7 +316,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.traces.find(first.session_id)).toHaveLength(2);
       });
 
-      it('all together stay within the bound, however many clients there are', async () => {
+      it('stay within the bound all together, however many clients there are', async () => {
         const sessions: Session[] = [];
         for (let n = 0; n < 60; n++) {
           sessions.push(await begin({ client: `client ${n}` }));
@@ -325,7 +325,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect((await live(sessions)).length).toBeGreaterThan(15);
       });
 
-      it('sessions that a turn creates count as well', async () => {
+      it('count even if a turn creates them', async () => {
         const sessions: Session[] = [];
         for (let n = 0; n < 30; n++) {
           const session = aSession(test.now(), { client: 'c' });
@@ -337,7 +337,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect((await live(sessions)).length).toBeLessThanOrEqual(20);
       });
 
-      it('push out no session of a person or platform, and these count for nothing', async () => {
+      it('displace no session of a person or platform, and such sessions are not counted', async () => {
         const others = await Promise.all(Array.from({ length: 30 }, () => begin({ owner: ada })));
         others.push(...(await beginMany(10, {})));
         const anonymous = await beginMany(15, { client: 'c' });
@@ -346,7 +346,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await live(others)).toHaveLength(40);
       });
 
-      it('free their space when they get an owner, end or expire', async () => {
+      it('free their space when they get an owner, are ended or expire', async () => {
         const first = await beginMany(18, { client: 'c' });
         for (const [place, session] of first.entries()) {
           const found = (await store.sessions.find(session.session_id)) ?? session;
@@ -359,7 +359,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await live(await beginMany(18, { client: 'c' }))).toHaveLength(18);
       });
 
-      it('stay within the bound after a restart, and beside administrators', async () => {
+      it('stay within the bound after a restart, and while administrators work', async () => {
         const before = await beginMany(15, { client: 'c' });
         const administrator = await test.beside();
         expect(await administrator.sessions.end(before[0]?.session_id ?? '')).toBe(true);
@@ -371,12 +371,12 @@ export function describeSessions(current: () => StoreUnderTest): void {
       });
     });
 
-    describe('that have expired', () => {
+    describe('sessions that have expired', () => {
       beforeEach(({ skip }) => {
         skip(store.maintenance === null, 'this backend needs no sweep');
       });
 
-      it('are deleted at the end of the time that they slid to, not before', async () => {
+      it('are deleted at the end of their extended time, not before', async () => {
         const session = await saved();
         test.advance(HOUR / 2);
         await keepTurn(store, session);
@@ -388,7 +388,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.maintenance?.sweep()).toBe(0);
       });
 
-      it('are deleted at the end of their time also if that was shortened', async () => {
+      it('are deleted at the end of their time even if it was shortened', async () => {
         const session = await saved();
         await keepTurn(store, session, {}, HOUR / 4);
         test.advance(HOUR / 4);
@@ -396,7 +396,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.maintenance?.sweep()).toBe(0);
       });
 
-      it('are deleted with their turns, in bites of at most 500 rows', async () => {
+      it('are deleted with their turns, in batches of at most 500 rows', async () => {
         const gone = await Promise.all(Array.from({ length: 30 }, () => saved()));
         await Promise.all(
           gone.map(async (session) => {

@@ -26,7 +26,7 @@ import { describeTurns } from './turns-contract.ts';
 /** A store of one backend, with a clock that the suite moves. */
 export interface StoreUnderTest {
   store: Store;
-  /** Opens a second daemon on the same data; null if the backend allows one at a time. */
+  /** Opens a second daemon on the same data; null if the backend allows only one at a time. */
   peer(): Promise<Store> | null;
   /** Opens another instance on the same data, as an administrator's command does. */
   beside(): Promise<Store>;
@@ -41,7 +41,7 @@ export interface StoreUnderTest {
   dispose(): Promise<void>;
 }
 
-/** How the suite wants a new store. */
+/** Limits that the suite sets for a new store. */
 export interface StoreWanted {
   traceRetentionMs: number;
   actionsRetentionMs: number;
@@ -66,7 +66,7 @@ export const WANTED: StoreWanted = {
 
 /**
  * The contract of the store's ports: every backend passes it unchanged.
- * @param make a new, empty store each time.
+ * @param make creates a new, empty store each time
  */
 export function describeStore(name: string, make: (wanted: StoreWanted) => Promise<StoreUnderTest>): void {
   describe(`store contract: ${name}`, () => {
@@ -101,7 +101,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describePeers(() => test);
 
     describe('as a whole', () => {
-      it('can be written, is sound and has a name', async () => {
+      it('can be written, is intact and has a name', async () => {
         await expect(store.check()).resolves.toBeUndefined();
         expect(store.condition()).toEqual({ writable: true, detail: null });
         expect((await store.maintenance?.examine()) ?? []).toEqual([]);
@@ -115,7 +115,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
         await expect(store.check()).rejects.toThrow();
       });
 
-      it('keeps nothing that its callers hold', async () => {
+      it('shares no objects with its callers', async () => {
         const session = aSession(test.now());
         const { session_id } = session;
         await saveSession(store, session);

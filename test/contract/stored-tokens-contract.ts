@@ -20,7 +20,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    it('are counted by how they begin, those of links, sessions and streams, while they live', async () => {
+    it('of links, sessions and streams are counted by their prefix until they expire', async () => {
       expect(await store.countTokens('')).toBe(0);
       await saveSession(store, aSession(test.now()));
       await saveSession(store, withToken('one.x'));
@@ -38,7 +38,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect(await store.countTokens('')).toBe(1);
     });
 
-    it('are listed with the record that holds each, while they live', async () => {
+    it('are listed with the record that holds each, until they expire', async () => {
       await saveSession(store, aSession(test.now()));
       const session = withToken('s1');
       const renamed = withToken('s2', { former_id: 'tag' });
@@ -60,7 +60,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect(await listed()).toEqual([link]);
     });
 
-    it('are listed completely if there are many', async () => {
+    it('are listed completely, even if there are many', async () => {
       const keys = Array.from({ length: 1100 }, (_, n) => `chat:jwt:${n}`);
       await Promise.all(
         keys.map((key) => store.links.put({ key, token: key, person: ada, ttl_ms: HOUR }, null)),
@@ -70,7 +70,17 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect(tokens).toEqual(keys.flatMap((key) => [`link ${key}`, `session ${key}`]).sort());
     });
 
-    it('are counted by the key that sealed them, with every text of an action; listed without those of one key', async () => {
+    it('are listed even after many rows without tokens', async () => {
+      const mark = `${SEALED}keykey_1.`;
+      await Promise.all(Array.from({ length: 1100 }, () => saveSession(store, aSession(test.now()))));
+      await saveSession(store, withToken(`${mark}s`));
+      await saveSession(store, withToken('plain'));
+      expect((await listed()).map(({ token }) => token)).toEqual(['plain']);
+      expect((await listed(mark)).map(({ token }) => token)).toEqual(['plain']);
+      expect((await listed('plain')).map(({ token }) => token)).toEqual([`${mark}s`]);
+    });
+
+    it('are counted by the key that sealed them, together with the texts of actions, and listed without those of one key', async () => {
       const one = (text: string) => `${SEALED}keykey_1.${text}`;
       const two = (text: string) => `${SEALED}keykey_2.${text}`;
       expect(await store.countSeals()).toEqual(new Map());
@@ -101,7 +111,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect(await store.countSeals()).toEqual(new Map([[`${SEALED}keykey_2.`, 3]]));
     });
 
-    it('are replaced if they are still as they were listed, and nothing else is changed', async () => {
+    it('are replaced only if they have not changed since they were listed, and nothing else changes', async () => {
       const session = withToken('s');
       await saveSession(store, session);
       await store.links.put({ key: 'chat:jwt:u1', token: 'l', person: ada, ttl_ms: HOUR }, null);
@@ -120,7 +130,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect((await listed()).map(({ token }) => token)).toEqual(['l-new', 's-new', 't-new']);
     });
 
-    it('are replaced in the session of the same channel user only', async () => {
+    it('are replaced only in the session of the same channel user', async () => {
       const session = withToken('s');
       await saveSession(store, session);
       const [token] = (await listed()) as [StoredToken];

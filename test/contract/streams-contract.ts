@@ -20,7 +20,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       streams = test.store.streams;
     });
 
-    it('returns a stream as it was created, until it has waited for its time', async () => {
+    it('returns a stream as it was created, until its waiting time has passed', async () => {
       const stream = aStream({ owner: ada, token: 'sealed.v1.x', idempotency_key: 'k' });
       const record = { ...stream, reader: null, state: 'waiting', stop_requested: false, last_event: 0 };
       expect(await streams.create(stream)).toEqual(record);
@@ -36,7 +36,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(1);
     });
 
-    it('has one stream for a key, however many are created at once, and another after it expired', async () => {
+    it('has one stream for a key, however many are created at once, and a new one after it has expired', async () => {
       const many = Array.from({ length: 10 }, () => aStream({ idempotency_key: 'k' }));
       const created = await Promise.all(many.map((stream) => streams.create(stream)));
       expect(new Set(created.map(({ stream_id }) => stream_id))).toEqual(new Set([many[0]?.stream_id]));
@@ -62,7 +62,23 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.read(stream.stream_id, 0)).toEqual([]);
     });
 
-    it('gives the stream to the person who begins it, or leaves it whose it was', async () => {
+    it('stores the first events together with the claim, only for the caller that gets it', async () => {
+      const { stream_id } = await streams.create(aStream());
+      const told: unknown[] = [];
+      const end = streams.subscribe(stream_id, (...change) => told.push(change));
+      const claims = await Promise.all(
+        Array.from({ length: 5 }, () => streams.claim(stream_id, NOBODY, [started()])),
+      );
+      const [claim] = claims.filter((one) => one !== null);
+      expect(claims.filter((one) => one !== null)).toHaveLength(1);
+      expect(told).toEqual([['events', [started()]]]);
+      expect(await streams.find(stream_id)).toMatchObject({ state: 'running', last_event: 1 });
+      expect(await streams.append(claim as StreamClaim, [chunk(2)])).toBe(true);
+      expect(await streams.read(stream_id, 0)).toEqual([started(), chunk(2)]);
+      end();
+    });
+
+    it('gives the stream to the person who begins it, or keeps its owner', async () => {
       const [mine, nobodys] = [aStream({ owner: ada }), aStream({ owner: null })];
       await Promise.all([streams.create(mine), streams.create(nobodys)]);
       await streams.claim(mine.stream_id, NOBODY);
@@ -85,7 +101,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.find(stream_id)).toMatchObject({ state: 'running', last_event: 4 });
     });
 
-    it('keeps a run for as long as it takes, and its events for their time after the end', async () => {
+    it('keeps a stream as long as its run takes, and its events for their time after the end', async () => {
       const { claim, stream_id } = await running();
       test.advance(10 * TTL);
       await sweepAll(test.store);
@@ -102,7 +118,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(4);
     });
 
-    it('keeps the key of an answer, and frees that of a failure', async () => {
+    it('keeps the key of an answer, and frees the key of a failure', async () => {
       const answered = await running({ idempotency_key: 'answered' });
       const failed = await running({ idempotency_key: 'failed' });
       await streams.append(answered.claim, ending(2));
@@ -147,7 +163,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       }
     });
 
-    it('ends the runs that were given up, and no others', async () => {
+    it('ends abandoned runs, and no others', async () => {
       const [alive, givenUp, ended] = [await running(), await running(), await running()];
       await streams.append(givenUp.claim, [chunk(2)]);
       await streams.append(ended.claim, ending(2));

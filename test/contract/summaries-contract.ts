@@ -35,7 +35,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       await saveSession(store, session);
     });
 
-    it('finds a summary exactly as it was kept, for its principal alone', async () => {
+    it('finds a summary exactly as it was stored, only for its principal', async () => {
       expect(await store.summaries.find(tag, ada)).toBeNull();
       expect(await kept(aSummary())).toBe(true);
       expect(await store.summaries.find(tag, ada)).toEqual(aSummary());
@@ -51,14 +51,14 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(await store.summaries.find(tag, bob)).toMatchObject({ text: "Bob's" });
     });
 
-    it('lets one be made at a time in a session', async () => {
+    it('lets only one be made at a time in a session', async () => {
       const token = await store.summaries.begin(tag, MINUTE);
       expect(await store.summaries.begin(tag, MINUTE)).toBeNull();
       expect(await store.summaries.keep(tag, token ?? '', aSummary())).toBe(true);
       expect(await store.summaries.begin(tag, MINUTE)).not.toBeNull();
     });
 
-    it('lets two daemons make one, if there can be two', async () => {
+    it('lets two daemons make only one, if there can be two daemons', async () => {
       const other = (await test.peer()) ?? store;
       const begun = await Promise.all(
         Array.from({ length: 20 }, (_, n) => (n % 2 ? store : other).summaries.begin(tag, MINUTE)),
@@ -66,7 +66,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(begun.filter((token) => token !== null)).toHaveLength(1);
     });
 
-    it('lets another one be made after its time, and refuses the late one', async () => {
+    it('lets a new one be made after the time of the first has passed, and refuses the late one', async () => {
       const late = await store.summaries.begin(tag, MINUTE);
       test.advance(MINUTE);
       const next = await store.summaries.begin(tag, MINUTE);
@@ -93,7 +93,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(await store.summaries.find(tag, ada)).toBeNull();
     });
 
-    it('keeps nothing if the session has ended meanwhile', async () => {
+    it('stores nothing if the session has ended meanwhile', async () => {
       const token = await store.summaries.begin(tag, MINUTE);
       await store.sessions.end(session.session_id);
       await saveSession(store, session);

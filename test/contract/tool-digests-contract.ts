@@ -38,7 +38,7 @@ export function describeToolDigests(current: () => StoreUnderTest): void {
       expect(await (await test.restart()).toolDigests.list()).toEqual([unchanged]);
     });
 
-    it('store a definition that differs until the trusted one is back', async () => {
+    it('store a different definition until the trusted one is back', async () => {
       await tools.observe('docs_search', 'docs', first);
       test.advance(1000);
       const changed = { changed: second, changed_at: since + 1000 };

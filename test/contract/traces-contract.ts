@@ -15,7 +15,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    it('finds a trace by turn, request, session and message, also with the channel before the message', async () => {
+    it('finds a trace by turn, request, session and message, even with the name of the channel before the message', async () => {
       const trace = aTrace(null, { session_id: 's:1', message_id: 'C1:17.5', platform: 'chat' });
       await store.traces.keep(trace);
       for (const id of [trace.turn_id, trace.request_id, 's:1', 'C1:17.5', 'chat:C1:17.5']) {
@@ -60,7 +60,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
     });
 
     describe('of refused requests', () => {
-      it('are found like and among the others, oldest first', async () => {
+      it('are found like the others and together with them, oldest first', async () => {
         const [kept, refused] = [aTrace(null, { message_id: 'm' }), aTrace(null, { message_id: 'm' })];
         await store.traces.keepRefused(refused);
         test.advance(1);
@@ -69,7 +69,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
         expect(await store.traces.find(refused.request_id)).toEqual([refused]);
       });
 
-      it('push out only each other, however many they are', async () => {
+      it('displace only each other, however many they are', async () => {
         const person = aTrace(null, { message_id: 'of a person' });
         await store.traces.keep(person);
         const many = Array.from({ length: WANTED.tracesMax + WANTED.refusedMax + 3 }, (_, index) =>

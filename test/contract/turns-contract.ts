@@ -24,13 +24,13 @@ const END: StreamEvent[] = [
 export interface FullTurn {
   claim: SessionClaim;
   changes: Required<Omit<TurnChanges, 'failed' | 'ends_claim'>>;
-  /** Everything that it would store, as it can be read. */
+  /** Reads everything that it would store. */
   read(): Promise<Record<string, unknown>>;
 }
 
 const FAILED = { kind: 'notify', notice: 'Sorry.', failure: 'agent_failed' } as const;
 
-/** Begins a turn on this store, in a session that nothing has stored yet. */
+/** Begins a turn on this store, in a session that is not stored yet. */
 export async function beginFullTurn(store: Store, now: number): Promise<FullTurn> {
   const session = aSession(now);
   const { session_id } = session;
@@ -93,7 +93,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       });
     });
 
-    it('stores everything that a turn changes, also after a restart', async () => {
+    it('stores everything that a turn changes, even after a restart', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       expect(await store.commitTurn(claim, changes)).toBe('committed');
       const { session, turn, trace, events } = changes;
@@ -113,7 +113,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await next.idempotency.look(session.session_id, 'body')).toMatchObject({ outcome: 'done' });
     });
 
-    it('leaves the claim of the session, for several commits of one turn', async () => {
+    it('keeps the claim of the session, for several commits of one turn', async () => {
       const session = aSession(test.now());
       const claim = await claimSession(store, session.session_id);
       const turn = () => ({ turn: { record: aTurn(), ttl_ms: HOUR }, trace: aTrace(session) });
@@ -123,7 +123,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect((await store.sessions.find(session.session_id))?.turns).toBe(2);
     });
 
-    it('creates a session where an expired one was, with none of its turns', async () => {
+    it('creates a session in place of an expired one, without its turns', async () => {
       const session = aSession(test.now());
       const turn = () => ({ record: aTurn(), ttl_ms: HOUR });
       const tag = session.session_id;
@@ -152,7 +152,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       });
     });
 
-    it('ends the claims of a key and of a stream that ended, and no others', async () => {
+    it('ends the claims of a key and of a finished stream, and no others', async () => {
       const { claim, changes } = await beginFullTurn(store, test.now());
       await store.commitTurn(claim, changes);
       expect(await store.idempotency.renew(changes.answer.claim)).toBe(false);
@@ -193,7 +193,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
         what: 'the stream',
         lose: ({ changes: { events } }: FullTurn) => store.streams.release(events.claim),
       },
-    ])('stores nothing if the claim of $what is gone', async ({ lose }) => {
+    ])('stores nothing if the claim of $what has ended', async ({ lose }) => {
       const turn = await beginFullTurn(store, test.now());
       await lose(turn);
       const before = await turn.read();
@@ -209,7 +209,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await read()).toEqual(before);
     });
 
-    it('settles a message of the inbox that failed for good', async () => {
+    it('settles a message of the inbox that failed permanently', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       const { turn, trace, session } = changes;
       const failed = { claim: changes.reply.claim, outcome: FAILED };
@@ -253,7 +253,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await read()).toEqual(before);
     });
 
-    it('ends the claim of the session with the turn, if the changes say so and it is not lost', async () => {
+    it('ends the claim of the session with the turn, if the changes ask for it and nothing is refused', async () => {
       const { claim, changes } = await beginFullTurn(store, test.now());
       expect(await store.commitTurn({ ...claim, owner: 'another' }, { ...changes, ends_claim: true })).toBe(
         'lost',
@@ -264,7 +264,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await store.sessions.claim(claim.session_tag)).not.toBeNull();
     });
 
-    it('leaves the claim of a session that another daemon has begun since', async () => {
+    it('keeps the claim to a session that another daemon has taken since', async () => {
       const peer = await test.peer();
       if (peer === null) return;
       const { claim, changes } = await beginFullTurn(store, test.now());

@@ -8,7 +8,7 @@ import { freePort } from '../support/free-ports.ts';
 import { Gate } from '../support/gate.ts';
 import { post } from '../support/webchat.ts';
 
-/** A runtime that loads when the gate says so, and holds the answer to "wait" as long as the gate does. */
+/** A runtime that loads when the gate allows it, and delays the answer to "wait" until the gate allows it. */
 const RUNTIME = `
 const pass = () => fetch(process.env.GATE_URL);
 await pass();
@@ -59,7 +59,7 @@ async function askUntil(url: string, status: number): Promise<Ready> {
   }
 }
 
-it('says that the daemon starts, serves, drains, and stops last', async () => {
+it('the admin listener reports that the daemon starts, serves and drains, and stops last', async () => {
   const port = await freePort();
   const admin = `http://127.0.0.1:${port}`;
   const starting = startAgentd({
@@ -97,7 +97,7 @@ it('says that the daemon starts, serves, drains, and stops last', async () => {
   const running = post(daemon.url, { user_id: 'ada', message: 'wait' });
   await gate.waiting(1);
   daemon.signal('SIGTERM');
-  await daemon.logged(({ msg }) => msg === 'stopping: /ready answers 503, requests are still taken');
+  await daemon.logged(({ msg }) => msg === 'stopping: /ready answers 503, requests are still accepted');
   expect(await ask(`${admin}/ready`)).toMatchObject({
     status: 503,
     body: { code: 'unavailable', detail: 'The daemon is stopping.' },
@@ -105,7 +105,7 @@ it('says that the daemon starts, serves, drains, and stops last', async () => {
   const late = await post(daemon.url, { user_id: 'bob', message: 'late' });
   expect([late.status, late.headers.get('connection')]).toEqual([200, 'keep-alive']);
 
-  // Then it drains, and the probes go on. A proxy whose connection is refused asks another daemon at once.
+  // Then it drains, and the probes go on. A proxy whose connection is refused tries another daemon at once.
   await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new connections are refused');
   await expect
     .poll(() => post(daemon?.url ?? '', { user_id: 'bob', message: 'too late' }).catch(({ cause }) => cause))
@@ -119,7 +119,7 @@ it('says that the daemon starts, serves, drains, and stops last', async () => {
   await expect(fetch(`${admin}/live`)).rejects.toThrow('fetch failed');
 });
 
-it('answers probes with the usual headers and errors, on its own port only, and watches the store', async () => {
+it('the admin listener answers probes with the usual headers and errors, only on its own port, and watches the store', async () => {
   daemon = await startAgentd({
     directory: mkdtempSync(join(folder, 'daemon-')),
     env: { ADMIN_LISTEN: '127.0.0.1:0' },
@@ -136,7 +136,7 @@ it('answers probes with the usual headers and errors, on its own port only, and 
   expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
   for (const path of ['/live', '/ready']) expect((await fetch(`${daemon.url}${path}`)).status).toBe(404);
 
-  // While the store cannot be written the daemon should get no requests; its own health page goes on.
+  // While the store cannot be written the daemon should get no requests, but its own health page still works.
   expect((await ask(`${admin}/ready`)).status).toBe(200);
   const other = new Database(join(daemon.directory, 'state/agentd.db'));
   other.exec('BEGIN IMMEDIATE');
@@ -151,7 +151,7 @@ it('answers probes with the usual headers and errors, on its own port only, and 
   other.close();
   await askUntil(`${admin}/ready`, 200);
 
-  // A second daemon does not get the address.
+  // A second daemon cannot use the address.
   const second = await agentd(['serve'], {
     cwd: mkdtempSync(join(folder, 'second-')),
     env: { ADMIN_LISTEN: new URL(admin).host },

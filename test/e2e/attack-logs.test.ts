@@ -7,10 +7,10 @@ import { FakeModel } from '../support/fake-model.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// What people send must not pass for lines of the log, nor move the terminal of who reads it.
+// Input must not look like lines of the log, nor control the terminal of its reader.
 
 const LINE_ENDS = /[\u0085\u2028\u2029\u202e\u009b]/;
-/** Line ends and a change of direction that are no control characters, so that an id may hold them. */
+/** Line ends and a change of direction that are not control characters, so that an id may contain them. */
 const NAME = 'eve\u2028{"level":"fatal"}\u202e message_id=other';
 
 let directory: string;
@@ -25,8 +25,8 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-describe('The log', () => {
-  test('takes nothing of an id for a line or a word of its own', async () => {
+describe('the log', () => {
+  test('shows no part of an id as a line or a word of its own', async () => {
     const repeat = { headers: { 'Idempotency-Key': 'key-1' } };
     await shop.say({ user_id: NAME, message: 'Hello' }, repeat);
     await shop.say({ user_id: NAME, message: 'Hello' }, repeat);
@@ -37,7 +37,7 @@ describe('The log', () => {
     for (const text of [file, shop.daemon.stderr()]) expect(text).not.toMatch(LINE_ENDS);
   });
 
-  test('says claims that hold control characters without obeying them', async () => {
+  test('shows claims with control characters harmlessly', async () => {
     const name = 'a\u009b31m\u2028b';
     await shop.say({ user_id: 'eve', message: 'Hello' }, { bearer: await token({ claims: { name } }) });
     const line = await shop.daemon.logged(({ claims }) => (claims as { name?: string })?.name === name);
@@ -45,7 +45,7 @@ describe('The log', () => {
     expect(shop.daemon.stderr()).not.toMatch(LINE_ENDS);
   });
 
-  test('and what the commands print holds none either', async () => {
+  test('and the output of commands contain no control characters of claims', async () => {
     const { body } = await shop.say({ user_id: NAME, message: 'a\u001b[2Jb\u009b31mc' });
     const views = [
       ['sessions', 'list'],
@@ -64,8 +64,8 @@ describe('The log', () => {
   });
 });
 
-describe('Every log line of a request', () => {
-  test('has its id, those of the agent run that it starts as well', async () => {
+describe('every log line of a request', () => {
+  test('has its id, even the lines of the agent run that it starts', async () => {
     const model = await FakeModel.start();
     model.script(() => ({ status: 400 }));
     const failing = await startShop({

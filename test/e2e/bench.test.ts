@@ -15,7 +15,7 @@ interface Row {
   ours: { name: string; counts: Record<string, number> };
 }
 
-it('measures everything against its bare limit, and stores what it acknowledged', () => {
+it('the benchmarks compare everything with its lower limit, and everything acknowledged is stored', () => {
   const { status, stdout, stderr } = bench('--quick', '--json');
   expect(stderr).toMatch(/^chat: round 1\/1: bare$/m);
   const report = JSON.parse(stdout) as { machine: object; effort: object; rows: Row[] };
@@ -64,7 +64,7 @@ it('measures everything against its bare limit, and stores what it acknowledged'
   expect(status).toBe(0);
 });
 
-it('prints a table', () => {
+it('the report is a table', () => {
   const { status, stdout } = bench('cli', '--quick');
   const rows = stdout.split('\n').filter((line) => /^cli .* %/.test(line));
   expect(rows).toHaveLength(2);
@@ -72,7 +72,7 @@ it('prints a table', () => {
   expect(status).toBe(0);
 });
 
-it('says how it is used where there is no such benchmark', () => {
+it('the program prints its usage if there is no such benchmark', () => {
   const { status, stderr } = bench('speed');
   expect(stderr).toContain(
     'usage: npm run bench [chat|webhook|guard|token|tools|markdown|sse|model|metrics|cli|start]',
@@ -80,7 +80,7 @@ it('says how it is used where there is no such benchmark', () => {
   expect(status).toBe(2);
 });
 
-it('takes medians and percentiles between neighbours', () => {
+it('medians and percentiles are interpolated', () => {
   expect(median([3, 1, 2])).toBe(2);
   expect(median([4, 1, 2, 3])).toBe(2.5);
   expect(percentile([1, 2, 3, 4, 5], 0.99)).toBe(4.5);

@@ -44,12 +44,12 @@ it('a build replaces the old one, and leaves nothing else', () => {
   expect(existsSync(join(copy, 'dist/man/agentd.1'))).toBe(true);
 });
 
-it('a build that fails leaves the old one as it is, for the daemon that runs from it', () => {
+it('a build that fails does not change the old one, which a daemon may be using', () => {
   const old = join(copy, 'dist/src/cli/main.js');
   mkdirSync(dirname(old), { recursive: true });
   writeFileSync(old, 'the old build');
   writeFileSync(join(copy, 'src/broken.ts'), 'export const broken: string = 1;\n');
-  // The other sources have no errors, and would take their time.
+  // The other sources have no errors, and would only take time.
   const config = join(copy, 'tsconfig.build.json');
   writeFileSync(
     config,

@@ -7,7 +7,7 @@ import { outputPattern, shownCommands } from '../support/console.ts';
 import { type Agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
 import { installChannel } from '../support/new-channel.ts';
 
-// The tutorial of agentd-channel(7), command by command, with what each prints there. `npm install` is done without a
+// The tutorial of agentd-channel(7), command by command, with the output that it shows. `npm install` is done without a
 // registry, `npx` finds the agentd of this project.
 
 const PAGE = readFileSync(resolve(import.meta.dirname, '../../man/agentd-channel.7.md'), 'utf8');
@@ -60,12 +60,12 @@ async function run(line: string, env: Record<string, string>): Promise<string> {
     return '';
   }
   return new Promise((resolved) => {
-    // A command that fails, as the tutorial has one, is told by what it prints.
+    // The tutorial has a command that fails; its output shows that.
     execFile('sh', ['-c', `exec 2>&1\n${line}`], { cwd, env }, (_error, stdout) => resolved(stdout));
   });
 }
 
-it('has a terminal for the daemon, and one for its commands', () => {
+it('the tutorial uses a terminal for the daemon, and one for its commands', () => {
   expect(terminals.map((commands) => commands.length > 3)).toEqual([true, true]);
 });
 

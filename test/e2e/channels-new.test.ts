@@ -20,7 +20,7 @@ afterEach(() => rm(directory, { recursive: true }));
 const begin = (...args: string[]) => command(['channels', 'new', ...args], { cwd: directory });
 
 async function npm(channel: string, ...args: string[]): Promise<string> {
-  // With the variables of this test runner, the other one would report to it.
+  // With the variables of this test runner, the inner test runner would report to it.
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
   return (await execute('npm', args, { cwd: channel, env })).stdout;
 }
@@ -42,7 +42,7 @@ describe('agentd channels new', () => {
     const ours = await manifestIn(ROOT);
     expect(await manifestIn(channel)).toMatchObject({
       name: 'agentd-channel-carrier-pigeon',
-      // Optional: npm would search a registry for it, which may have another agentd.
+      // Optional, since npm would look for it in a registry, which may have a different agentd.
       peerDependencies: { agentd: `^${ours.version}` },
       peerDependenciesMeta: { agentd: { optional: true } },
       devDependencies: { agentd: `file:vendor/agentd-${ours.version}.tgz`, node: expect.any(String) },
@@ -140,7 +140,7 @@ describe('agentd channels new', () => {
     const { code, stderr } = await begin(name);
     expect([code, stderr]).toEqual([
       2,
-      `agentd: '${name}' cannot be the name of a channel\nA name is lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters.\n`,
+      `agentd: '${name}' cannot be the name of a channel\nA name is at most 32 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen.\n`,
     ]);
   });
 });

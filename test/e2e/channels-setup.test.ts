@@ -82,7 +82,7 @@ describe('channels setup msgbot', () => {
     });
   });
 
-  it('takes the address of the webhook itself, and says in words what it did', async () => {
+  it('accepts the address of the webhook itself, and says in words what it did', async () => {
     const { code, stdout } = await setup('msgbot', 'https://bot.example.com/webhook/msgbot');
     expect([code, stdout]).toEqual([
       0,
@@ -90,7 +90,7 @@ describe('channels setup msgbot', () => {
     ]);
   });
 
-  it('says why the platform refuses, and does not trust an answer alone', async () => {
+  it('says why the platform refuses, and does not rely on the answer alone', async () => {
     platforms.msgbot.answer = ({ path }) =>
       path.includes('setWebhook')
         ? {
@@ -132,14 +132,18 @@ const info = (result: object) => ({
 
 it.each<[string, object, RegExp]>([
   ['no webhook', { url: '' }, /^no webhook is registered: nothing arrives$/],
-  ['the webhook of something else', { url: 'https://x.example.com/other' }, /not of this channel/],
+  [
+    'the webhook of something else',
+    { url: 'https://x.example.com/other' },
+    /does not belong to this channel/,
+  ],
   [
     'a webhook without presses of buttons',
     { url: 'https://x.example.com/webhook/msgbot', allowed_updates: ['message', 'edited_message'] },
     /without the updates callback_query$/,
   ],
   [
-    'deliveries that fail',
+    'failing deliveries',
     {
       url: 'https://x.example.com/webhook/msgbot',
       pending_update_count: 3,
@@ -199,7 +203,7 @@ describe('channels setup phonechat', () => {
       .map(({ path, body }: PlatformCall) => [path, JSON.parse(body)]);
 
   it('registers the address for each number, and subscribes the app to the account', async () => {
-    // The platform of this account knows it.
+    // The platform knows the number of this account.
     platforms.phonechat.answer = ({ path, method }) =>
       path.includes('subscribed_apps')
         ? { status: 200, body: method === 'POST' ? { success: true } : { data: [APP] } }
@@ -248,7 +252,11 @@ describe('channels setup phonechat', () => {
 
   it.each<[string, object, RegExp]>([
     ['no webhook', {}, /^no webhook is registered for the number/],
-    ['the webhook of something else', { application: 'https://x.example.com/other' }, /not of this channel$/],
+    [
+      'the webhook of something else',
+      { application: 'https://x.example.com/other' },
+      /does not belong to this channel$/,
+    ],
   ])('doctor warns of %s', async (_, webhook_configuration, words) => {
     platforms.phonechat.answer = ({ path }) =>
       path.includes('webhook_configuration')
@@ -280,7 +288,7 @@ const APP = {
 };
 
 describe('channels setup of other channels', () => {
-  it('has a clear word for a channel without it', async () => {
+  it('says clearly that a channel has no setup', async () => {
     const { code, stderr } = await setup('webchat');
     expect(code).toBe(1);
     expect(stderr).toContain('there is nothing to register');

@@ -211,7 +211,7 @@ describe('agentd chat in a pipe', () => {
     expect(piped.stderr).toContain('agentd: the daemon ended during the answer');
   });
 
-  it('stops the answer at SIGINT, also in the daemon, and exits with 1', async () => {
+  it('stops the answer at SIGINT, even in the daemon, and exits with 1', async () => {
     const { url, logged } = shared;
     const piped = new Piped(url, 'stopped\nme\n');
     dictation.say('stopped', 'One. ');
@@ -262,7 +262,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     expect(await terminal.exited).toBe(0);
   });
 
-  it('stops the answer at Ctrl-C, also in the daemon, and asks again', async () => {
+  it('stops the answer at Ctrl-C, even in the daemon, and asks again', async () => {
     const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('> ');
@@ -294,7 +294,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     await hung.close();
   });
 
-  it('says that the connection is lost, and continues when it is there again', async () => {
+  it('says that the connection is lost, and continues when it is back', async () => {
     const before = await daemonWith();
     const { type, shows } = bound(open(before.url));
     await shows('> ');

@@ -89,7 +89,7 @@ describe('a command within the process of a test', () => {
     [['token', 'verify', '-'], 'no token'],
     [['sessions', 'list', '--limit', 'many'], ''],
     [['config', 'show', '--json'], ''],
-  ])('says and ends as the program does: %s', async (args, input) => {
+  ])('prints the same and exits like the program: %s', async (args, input) => {
     const options = { cwd: daemon.directory, env: exchange.env(daemon.directory), input };
     expect(await command(args, options)).toEqual(await agentd(args, options));
   });

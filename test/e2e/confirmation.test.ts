@@ -14,8 +14,10 @@ import { FakePlatform } from '../support/fake-platform.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-/* agentd-agent(7), "Confirmation", on all channels: an API with one operation that writes, called by an agent that does
- * what it is told: "mine 1004" as the person, "ours 1004" without credentials. */
+/*
+ * agentd-agent(7), "Confirmation", on all channels: an API with one operation that writes, called by an agent that
+ * follows instructions: "mine 1004" as the person, "ours 1004" without credentials.
+ */
 
 const RUNTIME = `
 export default {
@@ -122,7 +124,7 @@ describe('webchat', () => {
     return post(daemon.url, body, { headers, ...(bearer ? { bearer } : {}) });
   };
 
-  it('asks in the response, and makes exactly the kept call as the person', async () => {
+  it('asks in the response, and makes exactly the stored call as the person', async () => {
     const asked = await say('mine 1004', { bearer: ada });
     const { confirmation } = asked.body.metadata;
     expect(confirmation).toEqual({
@@ -154,7 +156,7 @@ describe('webchat', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('takes words in the language of the token', async () => {
+  it('accepts words in the language of the token', async () => {
     const bearer = await token({ sub: 'ada', claims: { locale: 'de' } });
     await say('mine 1004', { bearer });
     expect((await say('Nein.', { bearer })).body.response).toBe(
@@ -173,11 +175,11 @@ describe('webchat', () => {
   });
 
   it.each([
-    ['no object', 'yes', 'metadata.confirm'],
+    ['not an object', 'yes', 'metadata.confirm'],
     ['no id', { approve: true }, 'metadata.confirm.id'],
     ['an empty id', { id: '', approve: true }, 'metadata.confirm.id'],
     ['no answer', { id: 'x' }, 'metadata.confirm.approve'],
-    ['an answer that is a word', { id: 'x', approve: 'true' }, 'metadata.confirm.approve'],
+    ['an answer that is not a boolean', { id: 'x', approve: 'true' }, 'metadata.confirm.approve'],
   ])('refuses an answer that is %s', async (_, confirm, field) => {
     const { status, body } = await say('', { metadata: { confirm } });
     expect([status, body.code]).toEqual([400, 'invalid_request']);
@@ -212,7 +214,7 @@ describe('sse', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('refuses an unknown id at the POST, and one that does not wait on the stream', async () => {
+  it('refuses an unknown id at the POST, and one that is not pending on the stream', async () => {
     const unknown = await start('', { bearer: ada, metadata: { confirm: { id: 'unknown', approve: true } } });
     expect([unknown.status, unknown.body.code]).toEqual([409, 'confirmation_gone']);
     const events = await ask('mine 1004', { bearer: ada });
@@ -250,7 +252,7 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     });
   const messages = () => platform().shown.filter(({ what }) => what === 'message');
 
-  it('shows two buttons below the question, and a press makes the call', async () => {
+  it('shows two buttons below the question, and a press of the first makes the call', async () => {
     const asked = await ask();
     expect(asked.buttons?.map(({ label }) => label)).toEqual(['Confirm', 'Decline']);
     expect(unescaped(asked.text)).toContain('Cancel order "1004"');
@@ -270,7 +272,7 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     expect(messages().length - before).toBeLessThanOrEqual(hasRooms ? 1 : 2);
   });
 
-  it('declines by the other button, and by any other words', async () => {
+  it('declines with the other button, and with any other words', async () => {
     await press(await ask(), 1);
     await platform().until(() => messages().some(({ text }) => text.startsWith('Not done: ')));
     platform().forget();
@@ -281,29 +283,26 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     expect(calls).toEqual([]);
   });
 
-  it('takes words after the question was delivered', async () => {
+  it('accepts words after the question was delivered', async () => {
     await ask();
     await platform().deliver(daemon, { text: 'Yes!', number: number + 1 });
     await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
     expect(calls).toHaveLength(1);
   });
 
-  it.runIf(hasRooms)(
-    'shows a person who presses the button of another one that it does nothing',
-    async () => {
-      const [asker, stranger] = people();
-      const asked = await ask({ place: 'group', ...(asker ? { user: asker } : {}) });
-      const pressed = { place: 'group', ...(stranger ? { user: stranger } : {}) } as const;
-      expect((await press(asked, 0, pressed)).status).toBe(200);
-      const alone = () => platform().shown.filter(({ what }) => what === 'private');
-      await platform().until(() => alone().length > 0);
-      expect(alone().map(({ text }) => text)).toEqual(['Only the person who was asked can answer this.']);
-      expect(calls).toEqual([]);
-      await press(asked, 0, { place: 'group', ...(asker ? { user: asker } : {}) });
-      await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
-      expect(calls).toHaveLength(1);
-    },
-  );
+  it.runIf(hasRooms)('shows a person who presses somebody else’s button that it does nothing', async () => {
+    const [asker, stranger] = people();
+    const asked = await ask({ place: 'group', ...(asker ? { user: asker } : {}) });
+    const pressed = { place: 'group', ...(stranger ? { user: stranger } : {}) } as const;
+    expect((await press(asked, 0, pressed)).status).toBe(200);
+    const alone = () => platform().shown.filter(({ what }) => what === 'private');
+    await platform().until(() => alone().length > 0);
+    expect(alone().map(({ text }) => text)).toEqual(['Only the person who was asked can answer this.']);
+    expect(calls).toEqual([]);
+    await press(asked, 0, { place: 'group', ...(asker ? { user: asker } : {}) });
+    await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
+    expect(calls).toHaveLength(1);
+  });
 
   it('refuses a press with a wrong signature', async () => {
     const asked = await ask();
@@ -313,7 +312,7 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
 });
 
 describe('the command line', () => {
-  it('`agentd chat` asks, and takes y and n', async () => {
+  it('`agentd chat` asks, and accepts y and n', async () => {
     const args = ['chat', '--url', daemon.url, '--token', ada];
     const { code, stdout, stderr } = await agentd(args, {
       cwd: folder,

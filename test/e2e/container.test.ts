@@ -17,12 +17,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { freePort } from '../support/free-ports.ts';
 
-// config/Containerfile without its engine: the files that it copies, run as its user with its variables.
+// config/Containerfile without a container engine: the files that it copies, run as its user with its variables.
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const USER = 10001;
 const isRoot = process.getuid?.() === 0;
-/** A user that no list of users has, as in the container; only root can become one. */
+/** A user id without an account, as in the container; only root can switch to one. */
 const AS_USER = isRoot ? ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'] : [];
 
 const containerfile = readFileSync(join(ROOT, 'config/Containerfile'), 'utf8').replaceAll(/\\\n\s*/g, ' ');
@@ -54,7 +54,7 @@ beforeAll(async () => {
     STATE_DIR: join(image, 'state'),
   };
   if (!isRoot) return;
-  // The directory of all tests is closed to other users.
+  // Other users cannot read the directory of the tests.
   if ((statSync(tmpdir()).mode & 0o001) === 0) chmodSync(tmpdir(), 0o711);
   chmodSync(image, 0o755);
   await chown(join(image, 'state'), USER, USER);
@@ -74,7 +74,7 @@ function run(words: readonly string[]) {
   });
 }
 
-/** Resolves when the daemon says so, rejects with its errors if it ends before. */
+/** Resolves when the daemon prints this, rejects with its errors if it ends before. */
 function ready(daemon: ReturnType<typeof run>): Promise<void> {
   return new Promise((done, fail) => {
     let printed = '';
@@ -95,7 +95,7 @@ function wordsOf(pattern: RegExp): string[] {
 }
 
 describe('the image', () => {
-  it('has all that the daemon needs, as a user without name and home, and tells its health without a shell', async () => {
+  it('has everything that the daemon needs, as a user without name and home, and reports its health without a shell', async () => {
     const [, list = '[]'] = /^CMD (.*)$/m.exec(containerfile) ?? [];
     const daemon = run([...wordsOf(/^ENTRYPOINT (.*)$/m), ...(JSON.parse(list) as string[])]);
     try {
@@ -112,7 +112,7 @@ describe('the image', () => {
 });
 
 describe('config/kubernetes/configmap.yaml', () => {
-  it('is a valid configuration, with the secrets that its first lines name', async () => {
+  it('is a valid configuration, with the secrets named in its first lines', async () => {
     const manifest = load(readFileSync(join(ROOT, 'config/kubernetes/configmap.yaml'), 'utf8')) as {
       data: Record<string, string>;
     };

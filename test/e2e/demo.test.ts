@@ -20,7 +20,7 @@ afterAll(async () => {
   await daemon?.stop();
 });
 
-/** With a `Host` of its own, which `fetch` does not let one choose. */
+/** Sends a given `Host`, which `fetch` does not allow. */
 function statusFor(path: string, host: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     request(`${daemon.url}${path}`, { headers: { Host: host } }, (response) => {
@@ -33,11 +33,11 @@ function statusFor(path: string, host: string): Promise<number | undefined> {
 }
 
 describe('the demo page', () => {
-  it('is named when agentd starts', () => {
+  it('is announced when agentd starts', () => {
     expect(daemon.stdout()).toContain(`  ${daemon.url}/demo\n`);
   });
 
-  it('is served with a policy that allows nothing inline and nothing foreign', async () => {
+  it('is served with a policy that allows nothing inline and nothing from other origins', async () => {
     const response = await fetch(`${daemon.url}/demo`);
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -48,7 +48,7 @@ describe('the demo page', () => {
     expect(response.headers.get('x-frame-options')).toBe('DENY');
   });
 
-  it('signs tokens for the sample people alone', async () => {
+  it('signs tokens only for the sample people', async () => {
     const { token } = (await (await fetch(`${daemon.url}/demo/token/grace`)).json()) as { token: string };
     const { body } = await post(daemon.url, { user_id: 'u', message: 'Who am I?' }, { bearer: token });
     expect(body.response).toContain('Grace Hopper');
@@ -58,7 +58,7 @@ describe('the demo page', () => {
   });
 
   it.each(['/demo', '/demo/token/ada', '/demo/requests'])(
-    'answers no foreign name that was pointed at this address: %s',
+    'does not answer under a foreign name that resolves to this address: %s',
     async (path) => {
       expect(await statusFor(path, 'evil.example')).toBe(404);
       expect(await statusFor(path, 'localhost:8080')).toBe(200);
@@ -67,7 +67,7 @@ describe('the demo page', () => {
     },
   );
 
-  it('is not there without --dev', async () => {
+  it('does not exist without --dev', async () => {
     const plain = await startAgentd();
     try {
       for (const path of ['/demo', '/demo/shop.js', '/demo/people', '/demo/token/ada', '/demo/requests']) {
@@ -82,14 +82,14 @@ describe('the demo page', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
-  it('is answered as who they are, and sees with whose credentials the API was asked', async () => {
+describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
+  it('is answered as the right person, and sees whose credentials the API got', async () => {
     const page = await browser.context.newPage();
     const visitor = follow(page);
     await page.goto(`${daemon.url}/demo`);
     await visitor.chat.waitFor();
     const rows = page.locator('.requests tbody tr');
-    // What the page itself says to do while nobody is signed in.
+    // What the page itself suggests while nobody is signed in.
     await page.getByText('Sign out and ask “Who is ada@example.com?”').waitFor();
     await visitor.chat.getByRole('button', { name: 'Who is ada@example.com?' }).click();
     await visitor.answer.filter({ hasText: 'only to those who are signed in' }).waitFor();
@@ -124,7 +124,7 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('confirms a change before it is made, and sees that it was done, and as whom', async () => {
+  it('confirms a change before it is made, and sees that it was made, and as whom', async () => {
     const page = await browser.context.newPage();
     const visitor = follow(page);
     await page.goto(`${daemon.url}/demo`);
@@ -148,7 +148,7 @@ describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
     await page.close();
   });
 
-  it('is nobody else, though people in other tabs of the same browser ask at the same moment', async () => {
+  it('stays the same person, even if people in other tabs of the same browser write at the same time', async () => {
     const names = ['Ada Lovelace', 'Grace Hopper', 'Alan Turing'];
     const visitors = await Promise.all(
       names.map(async (name) => {

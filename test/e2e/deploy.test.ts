@@ -87,7 +87,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
   });
   const outputs: { line: string; prints: string; printed: string }[] = [];
 
-  it('has commands to try', () => {
+  it('shows commands to run', () => {
     expect(commands.length).toBeGreaterThan(12);
     expect(typed).toHaveLength(commands.length);
   });
@@ -101,14 +101,14 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
     },
   );
 
-  it('types what agentd init says to type next', () => {
+  it('runs the commands that agentd init suggests next', () => {
     const said = outputs[0]?.printed.match(/^ {2}\S.*$/gm)?.map((line) => line.trim()) ?? [];
     const next = said.map((line) => line.replace(/ {2,}#.*$/, '')).filter((line) => !line.startsWith('man '));
     expect(next.length).toBeGreaterThan(5);
     expect(next.filter((line) => !typed.includes(line))).toEqual([]);
   });
 
-  it('leaves a service that runs on the restored store', () => {
+  it('ends with a service that runs on the restored store', () => {
     expect(existsSync(join(root, 'var/lib/agentd/agentd.db.before-restore'))).toBe(true);
   });
 });

@@ -42,7 +42,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Settings without a problem. */
+/** Settings without problems. */
 function env(): Record<string, string> {
   return {
     ...Object.assign({}, ...platforms.map((platform) => platform.env)),
@@ -86,7 +86,7 @@ describe('agentd doctor', () => {
       {
         check: 'channel webchat',
         outcome: 'skipped',
-        detail: expect.stringContaining('there is nothing to ask'),
+        detail: expect.stringContaining('nothing was checked'),
       },
     ]);
     expect(code).toBe(0);
@@ -143,7 +143,7 @@ describe('agentd doctor', () => {
     expect(platforms.flatMap((platform) => platform.calls)).toEqual([]);
   });
 
-  it('warns of weak secrets, and of unsealed tokens', async () => {
+  it('warns about weak secrets and unsealed tokens', async () => {
     const { code, of } = await doctor({
       JWT_SECRET_KEY: 'of 128 bits only',
       TOKEN_ENCRYPTION_KEY: 'off',
@@ -239,7 +239,7 @@ describe('agentd doctor', () => {
     ]);
   });
 
-  it('warns of a state directory that other users can access', async () => {
+  it('warns about a state directory that other users can access', async () => {
     const state = await startOnce();
     await chmod(state, 0o755);
     const { of } = await doctor();
@@ -278,7 +278,7 @@ describe('agentd doctor', () => {
     expect(later.of('store')).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('a later version') },
     ]);
-    await writeFile(path, 'nothing of the kind');
+    await writeFile(path, 'nothing of that kind');
     expect((await doctor()).of('store')).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('damaged') },
     ]);
@@ -303,7 +303,7 @@ describe('agentd doctor', () => {
     expect(of('channel telex')).toMatchObject([
       {
         outcome: 'failed',
-        detail: 'it could not be asked: not [secret]',
+        detail: 'it could not be queried: not [secret]',
         advice: expect.stringContaining('defect'),
       },
     ]);

@@ -267,7 +267,7 @@ describe('`agentd explain` finds', () => {
     for (const id of ['eve-reads', 'eve-stops']) {
       const screen = await explainRefused(shop, id);
       expect(screen).toContain('sse  forbidden in');
-      expectFinding(screen, 'forbidden', /a token of its person/);
+      expectFinding(screen, 'forbidden', /a token of the person/);
     }
   });
 

@@ -9,7 +9,7 @@ import { readAll, start } from '../support/event-stream.ts';
 import { token } from '../support/tokens.ts';
 
 // A signed-in visitor of the shop meets the page of somebody who knows the id of a stream. Whatever that page makes the
-// browser ask for, the run answers nobody, and the page reads nothing.
+// browser request, the run acts without sign-in, and the page reads nothing.
 
 /** Pages whose body is in their address. */
 const servePage = (request: IncomingMessage, response: ServerResponse) => {
@@ -59,7 +59,7 @@ async function listen(server: Server): Promise<number> {
 
 const chat = () => `${daemon.url}/sse/chat`;
 
-/** The visitor asks something in the shop, whose page hands over their token: the browser keeps it as a cookie. */
+/** The visitor asks something in the shop, whose page sends their token: the browser keeps it as a cookie. */
 async function askAsVisitor(): Promise<string> {
   const page = await browser.context.newPage();
   await page.goto(shop);
@@ -92,7 +92,7 @@ async function askAsVisitor(): Promise<string> {
   return answer;
 }
 
-/** What takes the visitor away from the page. */
+/** Ways to leave the page. */
 const NAVIGATIONS: Record<string, (url: string) => string> = {
   'a link': (url) => `<a id="go" href="${url}">A prize</a>`,
   'a link in a new tab': (url) => `<a id="go" target="_blank" href="${url}">A prize</a>`,
@@ -100,7 +100,7 @@ const NAVIGATIONS: Record<string, (url: string) => string> = {
   'a redirection': (url) => `<meta http-equiv="refresh" content="0;url=${url}">`,
 };
 
-/** What a page asks for by itself: an image, a frame, a style sheet, and scripts that ask or read. */
+/** Requests that a page makes by itself: an image, a frame, a style sheet, and scripts that send or read. */
 const REQUESTS: readonly ((url: string) => string)[] = [
   (url) => `<img src="${url}">`,
   (url) => `<iframe src="${url}"></iframe>`,
@@ -113,7 +113,7 @@ const REQUESTS: readonly ((url: string) => string)[] = [
 ];
 
 describe.skipIf(withoutBrowser)('to a browser that is signed in', () => {
-  it('the own page reads the own stream with its cookie', async () => {
+  it('the site’s own page reads its own stream with its cookie', async () => {
     expect(await askAsVisitor()).toBe('ada@example.com');
     const cookies = await browser.context.cookies(daemon.url);
     expect(cookies.find(({ name }) => name === 'jwt_token')).toMatchObject({
@@ -131,13 +131,13 @@ describe.skipIf(withoutBrowser)('to a browser that is signed in', () => {
       await attack(host, [bodyFor]);
     });
 
-    it('what a page asks for by itself does not act for the visitor', async () => {
+    it('requests that a page makes by itself do not act for the visitor', async () => {
       await attack(host, REQUESTS);
     });
   });
 });
 
-/** A page that makes the browser ask for a stream each, which the attacker then reads. */
+/** Pages, each of which makes the browser request a stream that the attacker then reads. */
 async function attack(host: string, bodies: readonly ((url: string) => string)[]): Promise<void> {
   const streams = await Promise.all(
     bodies.map(() => start(daemon.url, { user_id: 'visitor', message: 'me' })),
@@ -157,13 +157,13 @@ async function attack(host: string, bodies: readonly ((url: string) => string)[]
   await browser.leave();
 }
 
-/** Resolves when the browser has asked for that address and has its answer, whether a page gets to see it or not. */
+/** Resolves when the browser has requested that address and has the response, whether a page gets to see it or not. */
 function requestOf(address: string): Promise<unknown> {
   const isIt = (request: { url(): string }) => request.url().startsWith(address);
   return Promise.race(
     (['response', 'requestfailed'] as const).map((name) =>
       browser.context.waitForEvent(name as 'response', isIt).catch(() => {
-        throw new Error('the browser did not ask');
+        throw new Error('the browser sent no request');
       }),
     ),
   );

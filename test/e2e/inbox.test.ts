@@ -46,7 +46,7 @@ async function tell({ url }: Agentd, ...messages: { id: string; text: string }[]
   expect(status).toBe(200);
 }
 
-/** Each poll runs a command, and the machine may be busy. */
+/** Long enough for a busy machine: each poll runs a command. */
 const LOOKING = { interval: 200 };
 
 const failedWith = (to: Agentd, words: string) =>
@@ -66,7 +66,7 @@ describe('agentd inbox', () => {
     expect((await run('inbox', 'list', '--json')).stdout).toBe('[]\n');
   });
 
-  it('shows a permanently refused reply, and sends it again on request, without a run', async () => {
+  it('shows a permanently refused reply, and sends it again on request, without another run', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     const secret = await token();
@@ -112,7 +112,7 @@ describe('agentd inbox', () => {
     expect(again.stderr).toContain(`the message ${listed?.id} was answered`);
   });
 
-  it('tries a waiting message at once', async () => {
+  it('retries a waiting message at once', async () => {
     exchange.answer = () => ({ status: 429, retryAfter: 3000 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
@@ -251,7 +251,7 @@ interface Explained {
   }[];
 }
 
-describe('agentd explain of a message that is answered later', () => {
+describe('agentd explain for a message that is answered later', () => {
   it('shows when it was accepted, and that its reply was sent', async () => {
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' });
@@ -266,7 +266,7 @@ describe('agentd explain of a message that is answered later', () => {
     expect((await run('explain', 'm1')).stdout).toMatch(/\n\S+ +send-reply +ok +sent +runs=1 sends=1\n/);
   });
 
-  it('is one time line of all attempts', async () => {
+  it('shows all attempts in one time line', async () => {
     let calls = 0;
     exchange.answer = () => ({ status: ++calls === 1 ? 503 : 200 });
     const to = await start();
@@ -303,7 +303,7 @@ describe('agentd explain of a message that is answered later', () => {
     expect(stdout).toContain('waiting\n  what happened: The message waits for its turn');
   });
 
-  it('shows what the inbox says while its reply waits', async () => {
+  it('shows the state in the inbox while the reply waits', async () => {
     exchange.answer = () => ({ status: 503 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' });
@@ -313,7 +313,7 @@ describe('agentd explain of a message that is answered later', () => {
     expect((await printed<Explained>('explain', 'm1')).traces).toMatchObject([{ outcome: 'replied' }]);
   });
 
-  it('ends with the reason of the permanent failure', async () => {
+  it('ends with the reason for the permanent failure', async () => {
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { id: 'm1', text: 'fail 9' });
     await exchange.until(() => exchange.taken.length === 1);

@@ -34,7 +34,7 @@ describe('agentd init', () => {
     expect(shown.stdout).toContain('Shop & Co');
   });
 
-  it('asks for what only a platform can give, in comments', async () => {
+  it('lists values that only a platform can give in comments', async () => {
     expect(
       (await init('--yes', '--channels', 'teamchat,msgbot', '--api', 'https://api.example.com')).code,
     ).toBe(0);
@@ -45,14 +45,14 @@ describe('agentd init', () => {
     expect(secrets).not.toContain('PHONECHAT');
   });
 
-  it('says what to fill in, and what to type next', async () => {
+  it('says which values to fill in, and which commands to type next', async () => {
     const asked = ['--channels', 'teamchat', '--api', 'https://api.example.com', '--model', 'm'];
     const words = ['--yes', ...asked, '--directory', join(directory, 'sub')];
     const { stdout } = await init(...words);
     expect(stdout).toContain(
-      'Put what only the platforms can give you into .env: TEAMCHAT_BOT_TOKEN, TEAMCHAT_',
+      'Get these values from the platforms, and put them into .env: TEAMCHAT_BOT_TOKEN, TEAMCHAT_',
     );
-    expect(stdout).toContain('put into .env: API_EMAIL, API_PASSWORD, AGENT_API_KEY.');
+    expect(stdout).toContain('put them into .env: API_EMAIL, API_PASSWORD, AGENT_API_KEY.');
     const typed = [...stdout.matchAll(/^ {2}(\S.*?)(?: {2,}#.*)?$/gm)].map(([, line]) => line);
     expect(typed).toEqual([
       `cd ${join(directory, 'sub')}`,
@@ -66,7 +66,7 @@ describe('agentd init', () => {
   it('writes each secret to a file of its own with --secret-files, and the daemon finds them', async () => {
     const { stdout } = await init('--yes', '--secret-files', '--channels', 'webchat,msgbot');
     expect(stdout).toContain(
-      `each into a file of its name in ${join(directory, 'secrets')}: MSGBOT_BOT_TOKEN`,
+      `each into a file with its name in ${join(directory, 'secrets')}: MSGBOT_BOT_TOKEN`,
     );
     const folder = join(directory, 'secrets');
     expect(readdirSync(directory).sort()).toEqual(['agentd.yaml', 'secrets']);
@@ -109,7 +109,7 @@ describe('agentd init', () => {
       expect(stdout).toContain(`\n  ${line}`);
   });
 
-  it('changes no file that exists, and writes nothing then', async () => {
+  it('changes no existing file, and writes nothing if there is one', async () => {
     writeFileSync(join(directory, '.env'), 'JWT_SECRET_KEY=mine\n');
     const { code, stderr } = await init('--yes');
     expect(code).toBe(1);

@@ -14,7 +14,7 @@ import { type Answer, post } from '../support/webchat.ts';
 const NOTICE = 'Sorry, I could not answer your message. Please try again later.';
 
 let exchange: FakeExchange;
-/** The daemon of all tests that want it as it is. */
+/** The daemon of all tests that need no special settings. */
 let shared: Agentd;
 let tests = 0;
 
@@ -36,7 +36,7 @@ afterAll(async () => {
   await exchange.close();
 });
 
-/** A daemon of this test alone, or once more in the directory of the last. */
+/** A daemon for one test, either new or restarted in the directory of the last one. */
 async function start(env: Record<string, string> = {}, before?: Agentd): Promise<Agentd> {
   const directory = before?.directory ?? mkdtempSync(join(tmpdir(), 'agentd-later-'));
   const daemon = await startAgentd({ directory, env: { ...exchange.env(directory), ...env } });
@@ -47,12 +47,12 @@ async function start(env: Record<string, string> = {}, before?: Agentd): Promise
   return daemon;
 }
 
-/** A command beside a daemon. */
+/** Runs a command while a daemon runs. */
 function run({ directory }: Agentd, ...args: string[]): ReturnType<typeof command> {
   return command(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
 }
 
-/** The id of a person, a thread or a message, which is this test's alone. */
+/** The id of a person, a thread or a message, which only this test uses. */
 function own(name: string): string {
   return `${name}_${tests}`;
 }
@@ -87,7 +87,7 @@ function tell(to: Agentd, ...messages: Said[]): Promise<Answer> {
 }
 
 describe('a message of a channel that answers later', () => {
-  it('is answered through the platform, after its 200, with the sign of typing before', async () => {
+  it('is answered through the platform, after its 200 and a typing indicator', async () => {
     const to = shared;
     const answer = await post(
       to.url,
@@ -109,7 +109,7 @@ describe('a message of a channel that answers later', () => {
     });
   });
 
-  it('is answered once, however often the platform delivers it, and each repeat is told in the log', async () => {
+  it('is answered once, however often the platform delivers it, and each repeat is logged', async () => {
     const to = shared;
     for (let n = 0; n < 3; n++)
       expect((await tell(to, { id: 'm1', text: 'hello' }, { id: 'm1', text: 'hello' })).status).toBe(200);
@@ -124,7 +124,7 @@ describe('a message of a channel that answers later', () => {
     );
   });
 
-  it('keeps its order within a session, while other sessions go on', async () => {
+  it('keeps its order within a session, while other sessions continue', async () => {
     const to = shared;
     await tell(to, { text: 'wait 300 a1' }, { text: 'a2' }, { text: 'wait 50 a3' }, { text: 'a4' });
     await tell(to, { thread: 't2', text: 'b1' });
@@ -133,7 +133,7 @@ describe('a message of a channel that answers later', () => {
     expect(exchange.taken[0]?.text).toBe('re: b1');
   });
 
-  it('is refused whole where one of a delivery is not as it must be', async () => {
+  it('is refused with its whole delivery if one message of the delivery is invalid', async () => {
     const to = shared;
     const answer = await tell(to, { text: 'good' }, { text: '  ' }, { user: 'a\u0007b', text: 'x' });
     expect(answer.status).toBe(400);
@@ -157,7 +157,7 @@ describe('a message of a channel that answers later', () => {
     expect(textsTo('t1')).toEqual(['re: after']);
   });
 
-  it('is edited by its sender until its turn begins', async () => {
+  it('can be edited by its sender until its turn begins', async () => {
     const to = shared;
     await tell(to, { id: 'm1', text: 'wait 300 first' }, { id: 'm2', text: 'secnd' });
     await exchange.until(() => exchange.runs.length === 1);
@@ -169,7 +169,7 @@ describe('a message of a channel that answers later', () => {
     expect(textsTo('t1')).toEqual(['re: wait 300 first', 're: second']);
   });
 
-  it('leaves no token in inbox, history or log, wherever it stood', async () => {
+  it('leaves no token in inbox, history or log, wherever the token was', async () => {
     const to = await start();
     const secret = await token({ sub: 'eve' });
     await tell(to, {
@@ -186,8 +186,8 @@ describe('a message of a channel that answers later', () => {
   });
 });
 
-describe('what the channel says by itself', () => {
-  it('comes at once, in order, also while all runs are busy, without a run', async () => {
+describe('a text of the channel itself', () => {
+  it('is sent at once, in order and without a run, even while all runs are busy', async () => {
     const to = await start({ AGENT_CONCURRENCY: '1' });
     await tell(to, { text: 'wait 500 slow' });
     await exchange.until(() => exchange.runs.length === 1);
@@ -200,8 +200,8 @@ describe('what the channel says by itself', () => {
   });
 });
 
-describe('when the agent fails', () => {
-  it('is tried again, and answered once when it works', async () => {
+describe('a message whose run fails', () => {
+  it('is retried, and answered once when the run works', async () => {
     const to = shared;
     await tell(to, { text: 'fail 1 then good' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 2);
@@ -209,7 +209,7 @@ describe('when the agent fails', () => {
     expect(exchange.runs.map(({ text }) => text)).toEqual(['fail 1 then good', 'fail 1 then good', 'next']);
   });
 
-  it('sends one notice after the last run, before the next answer, and counts one turn', async () => {
+  it('gets one notice after the last run, before the next answer, and counts as one turn', async () => {
     const to = await start({ INBOX_MAX_ATTEMPTS: '2' });
     await tell(to, { id: 'm1', text: 'fail 9 always' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 2);
@@ -221,7 +221,7 @@ describe('when the agent fails', () => {
     });
   });
 
-  it('sends no second notice if the notice is refused', async () => {
+  it('gets no second notice if the notice is refused', async () => {
     exchange.answer = ({ text }) => ({ status: text === NOTICE ? 400 : 200 });
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { text: 'fail 9 always' }, { text: 'next' });
@@ -230,8 +230,8 @@ describe('when the agent fails', () => {
   });
 });
 
-describe('when the platform fails', () => {
-  it('is sent again, not run again, in order, though a third of the replies is not taken at first', async () => {
+describe('a reply that the platform does not accept', () => {
+  it('is sent again in order, without another run, even if a third of the replies fails at first', async () => {
     const seen = new Set<string>();
     exchange.answer = ({ id }) => {
       const isFirst = !seen.has(id);
@@ -248,7 +248,7 @@ describe('when the platform fails', () => {
     expect(new Set(exchange.calls.map(({ id }) => id)).size).toBe(18);
   });
 
-  it('waits for as long as the platform asks', async () => {
+  it('waits as long as the platform asks', async () => {
     exchange.answer = () => (exchange.calls.length === 1 ? { status: 429, retryAfter: 2 } : { status: 200 });
     await tell(shared, { text: 'hello' });
     await exchange.until(() => exchange.taken.length === 1);
@@ -257,7 +257,7 @@ describe('when the platform fails', () => {
     expect(exchange.calls).toHaveLength(2);
   });
 
-  it('takes a final refusal as the end: sent once, no notice, and the next one comes', async () => {
+  it('is not sent again after a final refusal: there is no notice, and the next reply is sent', async () => {
     exchange.answer = ({ text }) => ({ status: text === 're: no' ? 403 : 200 });
     const to = shared;
     await tell(to, { id: 'm1', text: 'no' }, { text: 'next' });
@@ -269,7 +269,7 @@ describe('when the platform fails', () => {
     });
   });
 
-  it('sends a reply again for as long as INBOX_SEND_SECONDS says, then keeps it, and never sends a notice', async () => {
+  it('is sent again for INBOX_SEND_SECONDS, then kept, and never replaced by a notice', async () => {
     exchange.answer = ({ text }) => ({ status: text.startsWith('re:') ? 500 : 200 });
     const to = await start({ INBOX_MAX_ATTEMPTS: '1', INBOX_SEND_SECONDS: '2' });
     await tell(to, { id: 'm1', text: 'hello' });
@@ -282,7 +282,7 @@ describe('when the platform fails', () => {
     expect(JSON.parse(shown.stdout)).toMatchObject({ state: 'failed', reply: 're: hello', notice: null });
   });
 
-  it('probes a platform that is out of reach with one reply, then sends all that wait', async () => {
+  it('serves as the probe of an unreachable platform, before all waiting replies are sent', async () => {
     exchange.answer = () => ({ status: 503 });
     const to = await start();
     const threads = Array.from({ length: 20 }, (_, index) => `t${index}`);
@@ -343,7 +343,7 @@ describe('links', () => {
 
   const alice = () => token({ sub: 'user-1', email: 'alice@example.com' });
 
-  it("use each member's own token in a shared thread, and nobody's for one who has none", async () => {
+  it("use each member's own token in a shared thread, and no token for a member without a link", async () => {
     const to = withApi;
     const linked = await deliver(to, { link: { user: own('A'), token: await alice() } });
     expect(linked.body).toMatchObject({ linked: true, user_id: 'user-1', email: 'alice@example.com' });
@@ -363,7 +363,7 @@ describe('links', () => {
     expect(texts[1]).toContain('Bob');
     expect(texts[2]).not.toMatch(/Alice|Bob/);
     expect(texts[4]).not.toMatch(/Alice|Bob/);
-    // The last one has no link: nobody's token stays with the thread.
+    // The last one has no link: no token stays with the thread.
     const shown = await run(to, 'sessions', 'show', `telex:${own('group')}`, '--json');
     const { state, metadata, turns } = JSON.parse(shown.stdout);
     expect([state, metadata.jwt_context ?? null]).toEqual(['NoJWT', null]);
@@ -376,7 +376,7 @@ describe('links', () => {
     ]);
   });
 
-  it('hold a private chat to the person, until they are removed', async () => {
+  it('tie a private chat to the person until the link is removed', async () => {
     const to = withApi;
     await deliver(to, { link: { user: own('A'), token: await alice() } });
     await tell(to, { user: 'A', text: 'Who am I?' });
@@ -391,7 +391,7 @@ describe('links', () => {
     expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['user-1']);
   });
 
-  it('begin a private chat anew when it changes to another person', async () => {
+  it('start a new session in a private chat when its person changes', async () => {
     const to = withApi;
     await deliver(to, { link: { user: own('A'), token: await alice() } });
     await tell(to, { user: 'A', text: 'Who am I?' });
@@ -406,7 +406,7 @@ describe('links', () => {
     expect(JSON.parse(shown.stdout).turns).toHaveLength(1);
   });
 
-  it('hold under each writing of an id, and lead to the person by another id that came with it', async () => {
+  it('work with every spelling of an id, and with a second id that came with it', async () => {
     const to = withApi;
     await deliver(to, { link: { user: own('tx-A'), token: await alice() } });
     const ask = (said: Omit<Said, 'text'>) => ({ text: 'Who am I?', ...said });
@@ -435,7 +435,7 @@ describe('links', () => {
     expect(explained.stdout).toMatch(/\nlink_of_other_sender\n {2}what happened: The user id is linked/);
   });
 
-  it('store nothing for a token that is no use, and say why', async () => {
+  it('store nothing for an invalid token, and the reply says why', async () => {
     const to = withApi;
     const answer = await deliver(to, { link: { user: own('A'), token: await token({ ttl: -1 }) } });
     expect(answer.body).toEqual({ linked: false, reason: 'Token Expired', held: false });
@@ -444,7 +444,7 @@ describe('links', () => {
     expect(api.seen('/users')).toEqual([]);
   });
 
-  it('tell the agent once that the token in them has expired', async () => {
+  it('inform the agent once that their token has expired', async () => {
     const to = shared;
     const short = await token({ ttl: 2 });
     await deliver(to, { link: { user: own('A'), token: short } });
@@ -465,7 +465,7 @@ describe('links', () => {
     expect(explained.stdout).toMatch(/what to do: (?:.|\n)*link\s+again/);
   });
 
-  it('are sealed on disk where a key is set', async () => {
+  it('are sealed on disk if a key is set', async () => {
     const to = await start({
       ...apiSettings(),
       TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
@@ -484,7 +484,7 @@ describe('links', () => {
 });
 
 describe('when the daemon stops', () => {
-  it('finishes what runs, parks the rest, exits 0, and answers the rest at the next start', async () => {
+  it('it finishes current runs, stores the other messages, exits with 0, and answers them after the next start', async () => {
     const to = await start({ AGENT_CONCURRENCY: '1' });
     await tell(to, { text: 'wait 300 first' }, { text: 'second' });
     await tell(to, { thread: 't2', text: 'third' });
@@ -496,7 +496,7 @@ describe('when the daemon stops', () => {
     expect(exchange.runs).toHaveLength(3);
   });
 
-  it('parks a run that outlasts the grace, and exits 0', async () => {
+  it('it stores the message of a run that takes longer than the grace period, and exits with 0', async () => {
     const to = await start({ SHUTDOWN_GRACE_SECONDS: '0' });
     await tell(to, { text: 'wait 30000 long' });
     await exchange.until(() => exchange.runs.length === 1);
@@ -506,7 +506,7 @@ describe('when the daemon stops', () => {
     await exchange.until(() => exchange.runs.length === 2);
   });
 
-  it('sends what was to be sent when it was killed, and does not run it again', async () => {
+  it('it sends the replies that were pending when it was killed, without another run', async () => {
     exchange.answer = () => 'hang';
     const to = await start();
     await tell(to, { text: 'hello' });
@@ -519,7 +519,7 @@ describe('when the daemon stops', () => {
     expect(exchange.calls[0]?.id).toBe(exchange.calls[1]?.id);
   });
 
-  it('answers each message that it has acknowledged, killed at any point, in order and as good as once', async () => {
+  it('it answers each acknowledged message in order, even if killed at any point, with almost no duplicates', async () => {
     const kills = effort(2, 6);
     const acknowledged = new Map<string, string[]>();
     let number = 0;
@@ -540,13 +540,13 @@ describe('when the daemon stops', () => {
           acknowledged.set(place, [...(acknowledged.get(place) ?? []), text]);
           if (++count >= killAt) killNow();
         } catch {
-          // Killed before it was acknowledged: the platform would come again; here it does not.
+          // Killed before the acknowledgement: a platform would deliver again; this test does not.
           await started;
         }
       }
     });
     for (let kill = 0; kill < kills; kill++) {
-      // After so many acknowledgements, not after so much time: a busy machine must not make it easier.
+      // After a number of acknowledgements, not after a time: a busy machine must not make the test easier.
       await new Promise<void>((resolve) => {
         killAt = count + 10 + Math.floor(Math.random() * 20);
         killNow = resolve;
@@ -569,7 +569,7 @@ describe('when the daemon stops', () => {
       const firsts = [...new Set(exchange.textsTo(place))].filter((text) => texts.includes(text.slice(4)));
       expect(firsts).toEqual(texts.map((text) => `re: ${text}`));
     }
-    // What was in flight at a kill may be seen twice: one message of each session.
+    // Messages in progress at a kill may be answered twice: one message per session.
     const twice = (texts: string[]) => texts.length - new Set(texts).size;
     expect(wanted.length).toBeGreaterThan(kills * 8);
     expect(twice(exchange.taken.map(({ text }) => text))).toBeLessThanOrEqual(kills * 8);

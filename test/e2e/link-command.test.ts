@@ -67,7 +67,7 @@ async function linkedOnceTo(sub: string, user: string): Promise<void> {
 }
 
 describe('agentd link', () => {
-  it('links with a token from standard input while a daemon runs, and says to whom and until when', async () => {
+  it('links with a token from standard input while a daemon runs, and says to whom the user is linked and until when', async () => {
     expect(await personOf('u1')).toBeNull();
     const { code, stdout, stderr } = await run(['link', 'printer', 'tx-u1', '-'], await tokenOf('bob'));
     expect([code, stderr]).toEqual([0, '']);
@@ -146,7 +146,7 @@ describe('agentd link', () => {
     expect(stderr).toMatch(told);
   });
 
-  it("keeps another person's link, says whose it is, and replaces it with --replace", async () => {
+  it("keeps another person's link and says whose it is, and replaces it only with --replace", async () => {
     await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'));
     const eves = await tokenOf('eve');
     const refused = await run(['link', 'printer', 'tx-u1', '-'], eves);
@@ -155,13 +155,13 @@ describe('agentd link', () => {
       /^agentd: u1 is linked to bob@example\.com \(sub bob\) until 20\S+Z\nPass --replace to replace that link\.\n$/,
     );
     expect(await personOf('u1')).toBe('bob@example.com');
-    // The link to the same person is renewed without a question.
+    // The link to the same person is renewed without a confirmation.
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('bob', 7200))).code).toBe(0);
     expect((await run(['link', 'printer', 'u1', '--replace', '-'], eves)).code).toBe(0);
     expect(await personOf('u1')).toBe('eve@example.com');
   });
 
-  it('replaces an expired link without a question', async () => {
+  it('replaces an expired link without a confirmation', async () => {
     await linkedOnceTo('bob', 'u1');
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'))).code).toBe(0);
   });
@@ -177,7 +177,7 @@ describe('agentd link', () => {
     await rm(join(directory, 'agentd.yaml'));
   });
 
-  it('says that nothing is stored yet, or that a required setting is wrong', async () => {
+  it('reports that nothing is stored yet, or that a required setting is wrong', async () => {
     const elsewhere = { STATE_DIR: join(directory, 'elsewhere') };
     const nowhere = await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), elsewhere);
     expect(nowhere.code).toBe(1);
@@ -224,7 +224,7 @@ describe('agentd link list', () => {
     expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
   });
 
-  it('says that no key decrypts a sealed token', async () => {
+  it('reports that no key decrypts a sealed token', async () => {
     const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
     const sealed = { TOKEN_ENCRYPTION_KEY: key(1) };
     await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), sealed);

@@ -33,7 +33,7 @@ async function start(env: Record<string, string> = {}): Promise<void> {
   });
 }
 
-/** One webhook for each message; every one of them is answered 200. */
+/** Sends one webhook per message; each of them is answered with 200. */
 async function tell(...messages: { id: string; text?: string; user?: string; sent_at?: number }[]) {
   for (const message of messages) {
     const body = { messages: [{ user: 'u1', thread: 't1', text: message.id, ...message }] };
@@ -51,7 +51,7 @@ function lines(): string[] {
     .filter((msg) => msg.startsWith('[LoopGuard]'));
 }
 
-test('what is blocked gets a 200 and no reply; it is found with its verdict, and stays blocked when it comes again', async () => {
+test('a blocked message gets a 200 and no reply; it can be found with its verdict, and stays blocked when it is repeated', async () => {
   await start();
   await tell(...ids(8), { id: 'm6' }, { id: 'm2' }, { id: 'other', user: 'u2' });
   await exchange.until(() => exchange.textsTo('t1').includes('re: other'));
@@ -74,17 +74,17 @@ test('what is blocked gets a 200 and no reply; it is found with its verdict, and
   ]);
 });
 
-test('a backlog that is delivered after an outage is no burst, in whatever order it comes', async () => {
+test('a backlog that is delivered after an outage is not a burst, in whatever order it arrives', async () => {
   await start({ LOOP_GUARD_WINDOW_SECONDS: '10' });
   const then = Date.now() - 3_600_000;
   const ages = [60, 0, 100, 20, 80, 40, 120, 140];
-  // As a platform that tells microseconds would.
+  // Like a platform whose times have microseconds.
   await tell(...ages.map((age) => ({ id: `a${age}`, sent_at: then - age * 1000 + 0.123 })));
   await exchange.until(() => exchange.textsTo('t1').length === ages.length);
   expect(lines()).toEqual([]);
 });
 
-test('a backlog that was sent as a burst is one, however late it comes', async () => {
+test('a backlog that was sent as a burst counts as one, however late it arrives', async () => {
   await start({ LOOP_GUARD_WINDOW_SECONDS: '10' });
   const then = Date.now() - 3_600_000;
   await tell(...ids(7).map(({ id }, n) => ({ id, sent_at: then + n * 1000 })), { id: 'now' });
@@ -93,12 +93,12 @@ test('a backlog that was sent as a burst is one, however late it comes', async (
   expect(lines()).toEqual(['[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=telex user=u1']);
 });
 
-test('the first message over the limit of turns gets one notice that says when it goes on', async () => {
+test('the first message over the limit of turns gets one notice that says when the session continues', async () => {
   await start({ LOOP_GUARD_MAX_TURNS_PER_SESSION: '2' });
   await tell(...ids(4), { id: 'm3' });
   await exchange.until(() => exchange.taken.length === 3);
   const notice =
-    /^This conversation has had all of its 2 messages\. It goes on after \d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)\.$/;
+    /^This conversation has reached its limit of 2 messages\. It can continue after \d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)\.$/;
   expect(exchange.textsTo('t1').filter((text) => notice.test(text))).toHaveLength(1);
   expect(exchange.textsTo('t1').filter((text) => text.startsWith('re: '))).toEqual(['re: m1', 're: m2']);
   expect(lines()).toEqual([

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, type StartOptions, startAgentd } from '../support/daemon.ts';
@@ -9,9 +9,9 @@ import { Gate } from '../support/gate.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
-// agentd-message(7), "Loop guard", as users and operators of webchat meet them.
+// agentd-message(7), "Loop guard", as users and operators of webchat see it.
 
-/** Far more than a slow machine needs between two messages of a test. */
+/** Far more time than a slow machine needs between two messages of a test. */
 const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
 
 let daemon: Agentd;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** A daemon whose loop guard is on, as it is where nothing is set. */
+/** A daemon whose loop guard is on, as it is by default. */
 function guarded({ env, ...options }: StartOptions = {}): Promise<Agentd> {
   return startAgentd({ ...options, env: { LOOP_GUARD_ENABLED: '', ...env } });
 }
@@ -33,7 +33,7 @@ async function guardedForThisTest(options: StartOptions = {}): Promise<Agentd> {
   return own;
 }
 
-/** Says something that nobody said before. */
+/** Sends a text that nobody has sent before. */
 function say(user_id: string, members: Record<string, unknown> = {}, options: Post & { on?: Agentd } = {}) {
   const { on = daemon, ...rest } = options;
   return post(on.url, { user_id, message: `Hello ${randomUUID()}`, ...members }, rest);
@@ -47,7 +47,7 @@ async function sayTimes(count: number, ...args: Parameters<typeof say>): Promise
 
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
 
-/** Lines of the guard, without those of other users. */
+/** Lines of the guard, without the lines of other users. */
 function lines(about: string, on: Agentd = daemon): string[] {
   return on
     .log()
@@ -65,7 +65,7 @@ async function json(on: Agentd, ...args: string[]): Promise<any> {
 }
 
 describe('A burst', () => {
-  test('is let through up to 5 messages; the 6th opens the circuit and is blocked with 429', async () => {
+  test('is allowed up to 5 messages; the 6th opens the circuit and is blocked with 429', async () => {
     expect(statuses(await sayTimes(5, 'burst'))).toEqual([200, 200, 200, 200, 200]);
     const { status, headers, body } = await say('burst');
     expect(status).toBe(429);
@@ -83,7 +83,7 @@ describe('A burst', () => {
     expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(30);
   });
 
-  test('is told in one line; what the open circuit blocks is counted, and told at debug', async () => {
+  test('is logged in one line; messages that the open circuit blocks are counted, and logged at debug level', async () => {
     await sayTimes(5, 'one-line');
     const blocked = await sayTimes(3, 'one-line');
     expect(blocked.map(({ body }) => body.reason)).toEqual(['rate_limit', 'rate_limit', 'rate_limit']);
@@ -104,7 +104,7 @@ describe('A burst', () => {
     ]);
   });
 
-  test('of 100 messages at once lets exactly 5 through, in sessions of their own and in one', async () => {
+  test('of 100 simultaneous messages gets exactly 5 answers, in separate sessions and in a single one', async () => {
     for (const members of [{}, { session_id: 'flooded' }]) {
       const user_id = randomUUID();
       const answers = await Promise.all(Array.from({ length: 100 }, () => say(user_id, members)));
@@ -115,7 +115,7 @@ describe('A burst', () => {
     expect(await json(daemon, 'sessions', 'show', 'flooded')).toHaveProperty('turns.length', 5);
   });
 
-  test('is one also while the answers are slow: what is blocked waits for nobody', async () => {
+  test('is detected even while the answers are slow: blocked messages do not wait for them', async () => {
     const gate = await Gate.open();
     onTestFinished(() => gate.close());
     const runtime = resolve(import.meta.dirname, 'runtimes/gated.mjs');
@@ -134,12 +134,12 @@ describe('A burst', () => {
     expect(statuses(await Promise.all(sent)).sort()).toEqual([200, 200, 200, 200, 200, 429]);
   });
 
-  test('is over with the cooldown, as Retry-After says', async () => {
+  test('ends with the cooldown, as Retry-After says', async () => {
     const on = await guardedForThisTest({ env: { ...PATIENT, LOOP_GUARD_COOLDOWN_SECONDS: '1' } });
     await sayTimes(5, 'patient', {}, { on });
     const { headers } = await say('patient', {}, { on });
     expect(headers.get('retry-after')).toBe('1');
-    await passed(1010);
+    await delay(1010);
     expect(statuses(await sayTimes(6, 'patient', {}, { on }))).toEqual([200, 200, 200, 200, 200, 429]);
     expect(lines('user=patient', on)).toHaveLength(2);
   });
@@ -159,7 +159,7 @@ describe('Repetition', () => {
     ]);
   });
 
-  test('is counted for each user alone', async () => {
+  test('is counted for each user separately', async () => {
     const message = 'The same for all';
     for (const user_id of ['a', 'b', 'c', 'd']) expect((await say(user_id, { message })).status).toBe(200);
   });
@@ -173,7 +173,7 @@ describe('The turns of a session', () => {
   });
   afterAll(() => on.stop());
 
-  test('are limited: the next one is blocked without Retry-After, and said once', async () => {
+  test('are limited: the next one is blocked without Retry-After, and the block is logged once', async () => {
     const first = await say('talker', {}, { on });
     const session_id: string = first.body.session_id;
     expect((await say('talker', { session_id }, { on })).status).toBe(200);
@@ -191,7 +191,7 @@ describe('The turns of a session', () => {
     expect((await say('talker', {}, { on })).status).toBe(200);
   });
 
-  test('begin again when the session is ended, or reset beside the daemon', async () => {
+  test('start again at 0 when the session is ended, or is reset while the daemon runs', async () => {
     const turn = async () => (await say('talker', { session_id: 's' }, { on })).status;
     expect([await turn(), await turn(), await turn()]).toEqual([200, 200, 429]);
     expect((await run(on, 'guard', 'reset', '--session', 's')).code).toBe(0);
@@ -210,8 +210,8 @@ describe('The turns of a session', () => {
   });
 });
 
-describe('Whose messages are counted together', () => {
-  test('without a token it is client address and user_id: nobody locks out another by claiming their id', async () => {
+describe('Messages are counted together', () => {
+  test('by client address and user_id without a token: nobody can lock out somebody else by claiming their id', async () => {
     const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
     await sayTimes(5, 'victim', {}, from('192.0.2.66'));
     expect((await say('victim', {}, from('192.0.2.66'))).status).toBe(429);
@@ -222,7 +222,7 @@ describe('Whose messages are counted together', () => {
     expect((await say('neighbour', {}, from('192.0.2.66'))).status).toBe(200);
   });
 
-  test('with a valid token it is the person, by whatever user_id and in whatever session', async () => {
+  test('by person with a valid token, under any user_id and in any session', async () => {
     const bearer = await token({ sub: 'flooder' });
     const answers: Answer[] = [];
     for (let n = 0; n < 6; n++) answers.push(await say(`name-${n}`, {}, { bearer }));
@@ -232,7 +232,7 @@ describe('Whose messages are counted together', () => {
     expect((await say('name-5', {}, { bearer: other })).status).toBe(200);
   });
 
-  test('with an invalid token it is client address and user_id, so that no made-up token is a way out', async () => {
+  test('by client address and user_id with an invalid token, so that an invented token does not avoid the block', async () => {
     const answers: Answer[] = [];
     for (let n = 0; n < 6; n++) {
       const bearer = await token({ sub: `made-up-${n}`, secret: 'another-secret-of-at-least-256-bits!!' });
@@ -242,8 +242,8 @@ describe('Whose messages are counted together', () => {
   });
 });
 
-describe('What counts for nothing', () => {
-  test('is a repeat under a known Idempotency-Key; it passes an open circuit', async () => {
+describe('The loop guard does not count', () => {
+  test('a repeat under a known Idempotency-Key, which is answered even while a circuit is open', async () => {
     const repeat = { message: 'once', session_id: 'repeated' };
     const options = { headers: { 'Idempotency-Key': 'k1' } };
     const first = await say('again', repeat, options);
@@ -262,7 +262,7 @@ describe('What counts for nothing', () => {
     ]);
   });
 
-  test('is a message that was refused with 403, neither for its sender nor for the session', async () => {
+  test('a message that was refused with 403, neither for its sender nor for the session', async () => {
     expect((await say('owner', { session_id: 'owned' })).status).toBe(200);
     expect(statuses(await sayTimes(10, 'stranger', { session_id: 'owned', message: 'let me in' }))).toEqual(
       Array(10).fill(403),
@@ -270,12 +270,12 @@ describe('What counts for nothing', () => {
     expect(statuses(await sayTimes(5, 'stranger'))).toEqual([200, 200, 200, 200, 200]);
   });
 
-  test('is a message that was refused for its body', async () => {
+  test('a message that was refused because of its body', async () => {
     expect(statuses(await sayTimes(10, 'careless', { message: '' }))).toEqual(Array(10).fill(400));
     expect(statuses(await sayTimes(5, 'careless'))).toEqual([200, 200, 200, 200, 200]);
   });
 
-  test('is a message that an open circuit blocks: it begins no session', async () => {
+  test('a message that an open circuit blocks, which creates no session', async () => {
     await sayTimes(6, 'nowhere');
     expect((await say('nowhere', { session_id: 'never-begun' })).status).toBe(429);
     expect((await run(daemon, 'sessions', 'show', 'never-begun')).code).toBe(1);
@@ -283,7 +283,7 @@ describe('What counts for nothing', () => {
 });
 
 describe('On event streams', () => {
-  test('the POST is what is checked: opening streams counts for nothing, and a blocked message has none', async () => {
+  test('the POST is checked: opening streams does not count, and a blocked message has no stream', async () => {
     const begin = (headers: Record<string, string> = {}) =>
       startRaw(
         daemon.url,
@@ -336,7 +336,7 @@ describe('Operators', () => {
     expect(stdout).toContain('agentd guard reset');
   });
 
-  test('see how full the windows were for a message that was let through', async () => {
+  test('see how full the windows were when a message was allowed', async () => {
     const { body } = await say('counted', { session_id: 'counted' });
     expect(body.session_id).toBe('counted');
     const { traces } = await json(daemon, 'explain', 'counted');
@@ -346,7 +346,7 @@ describe('Operators', () => {
     });
   });
 
-  test('list whom the guard blocks, and let them through, beside the running daemon', async () => {
+  test('list whom the guard blocks, and unblock them, while the daemon runs', async () => {
     const on = await guardedForThisTest({ env: { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '7' } });
     const nobody = await run(on, 'guard', 'list');
     expect([nobody.code, nobody.stdout, nobody.stderr]).toEqual([0, '', 'The loop guard blocks nobody.\n']);
@@ -422,7 +422,7 @@ describe('Operators', () => {
     );
   });
 
-  test('are told when there is nothing to reset, or too little was said', async () => {
+  test('get an error if there is nothing to reset, or if they name nothing', async () => {
     for (const named of [
       ['webchat', 'unknown'],
       ['--session', 'unknown'],
@@ -438,12 +438,12 @@ describe('Operators', () => {
     }
   });
 
-  test('may set every figure, and turn the guard off', async () => {
+  test('can set every limit, and turn the guard off', async () => {
     const own = await guardedForThisTest({
       env: { LOOP_GUARD_MAX_MESSAGES: '2', LOOP_GUARD_WINDOW_SECONDS: '1', LOOP_GUARD_REPEAT_THRESHOLD: '2' },
     });
     expect((await say('x', {}, { on: own })).status).toBe(200);
-    await passed(1010);
+    await delay(1010);
     expect(statuses(await sayTimes(3, 'x', {}, { on: own }))).toEqual([200, 200, 429]);
     expect(lines('user=x', own)).toEqual([
       '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 3/2 platform=webchat user=x',
@@ -458,7 +458,7 @@ describe('Operators', () => {
     expect(traces[0].lines.find(({ step }: { step: string }) => step === 'guard').reason).toBe('guard_off');
   });
 
-  test('are told of a figure that makes no sense', async () => {
+  test('get an error for an invalid limit', async () => {
     const { code, stderr } = await command(['config', 'check'], {
       env: { LOOP_GUARD_REPEAT_THRESHOLD: '1' },
     });

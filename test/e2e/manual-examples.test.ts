@@ -14,7 +14,7 @@ import { post } from '../support/webchat.ts';
 
 const text = (file: string) => readFileSync(resolve(import.meta.dirname, '../..', file), 'utf8');
 
-/** The displayed program of a manual page that begins so. */
+/** The program in a manual page that begins with this text. */
 function program(page: string, begin: string): string {
   const found = [...text(page).matchAll(/^```\w+\n(.*?)^```$/gms)].find(([, body]) =>
     body?.startsWith(begin),
@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-it('the channel of agentd-channel(7) runs as it stands there', async () => {
+it('the channel of agentd-channel(7) runs as printed', async () => {
   await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7.md', '// telex.ts'));
   const daemon = await startAgentd({
     directory,
@@ -49,19 +49,19 @@ it('the channel of agentd-channel(7) runs as it stands there', async () => {
   }
 });
 
-it('the channel of agentd-channel(7) passes the conformance suite, as it is run there', async () => {
+it('the channel of agentd-channel(7) passes the conformance suite, run as described', async () => {
   await mkdir(join(directory, 'node_modules'));
   await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
   await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7.md', '// telex.ts'));
   await writeFile(join(directory, 'telex.test.ts'), program('man/agentd-channel.7.md', '// telex.test.ts'));
-  // What this runner tells its own children would make the other one report to it.
+  // With the variables of this test runner, the inner test runner would report to it.
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
   const { stdout } = await promisify(execFile)(process.execPath, ['telex.test.ts'], { cwd: directory, env });
   expect(stdout).toContain('telex: passes on the problems of the daemon');
   expect(stdout).toMatch(/^(?:#|ℹ) fail 0$/m);
 });
 
-it('the channel of agentd-channel(7) that answers later runs as it stands there, and proves itself', async () => {
+it('the channel of agentd-channel(7) that answers later runs as printed, and answers messages', async () => {
   await mkdir(join(directory, 'node_modules'));
   await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
   for (const file of ['wire.ts', 'wire.test.ts'])
@@ -90,7 +90,7 @@ it('the channel of agentd-channel(7) that answers later runs as it stands there,
   }
 });
 
-it('the renderer of agentd-channel(7) runs as it stands there, from the installed package', async () => {
+it('the renderer of agentd-channel(7) runs as printed, from the installed package', async () => {
   await mkdir(join(directory, 'node_modules'));
   await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
   await writeFile(join(directory, 'pager.ts'), program('man/agentd-channel.7.md', '// pager.ts'));
@@ -103,7 +103,7 @@ it('the renderer of agentd-channel(7) runs as it stands there, from the installe
   );
 });
 
-it('the agent runtime of the README runs as it stands there', async () => {
+it('the agent runtime of the README runs as printed', async () => {
   const source = /^```ts\n(import type \{ AgentRuntime \}.*?)^```$/ms.exec(text('README.md'))?.[1];
   if (!source) throw new Error('the README shows no agent runtime');
   await writeFile(join(directory, 'runtime.ts'), source);
@@ -116,7 +116,7 @@ it('the agent runtime of the README runs as it stands there', async () => {
   }
 });
 
-it('the tool and the runtime of agentd-agent(7) run as they stand there', async () => {
+it('the tool and the runtime of agentd-agent(7) run as printed', async () => {
   await mkdir(join(directory, 'tools'));
   await writeFile(join(directory, 'tools/refund.ts'), program('man/agentd-agent.7.md', '// refund.ts'));
   await writeFile(join(directory, 'runtime.ts'), program('man/agentd-agent.7.md', '// runtime.ts'));
@@ -142,11 +142,11 @@ it('the tool and the runtime of agentd-agent(7) run as they stand there', async 
   }
 });
 
-it('the business API of agentd-api(7) serves agentd as it stands there', async () => {
+it('the business API of agentd-api(7) serves agentd as printed', async () => {
   const source = program('man/agentd-api.7.md', '// api.mjs');
   const listen = ".listen(9000, '127.0.0.1');";
   expect(source).toContain(listen);
-  // Any free port instead, told when it listens.
+  // Any free port instead, printed when it listens.
   const told = ".listen(0, '127.0.0.1', function () { console.log(this.address().port); });";
   await writeFile(join(directory, 'api.mjs'), source.replace(listen, told));
   const api = spawn(process.execPath, ['api.mjs'], { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] });

@@ -45,7 +45,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     command(args, { env: { ...env, STATE_DIR: join(daemon.directory, 'state') } });
   const outages = () => daemon.log().filter(({ msg }) => String(msg).startsWith('long-term memory'));
 
-  it('is shared by daemons, each with a store of its own, and by commands', async () => {
+  it('is shared by daemons, each with its own store, and by commands', async () => {
     const other = await startAgentd({ env });
     try {
       expect(await say('remember I like green tea')).toContain('I like green tea');
@@ -62,7 +62,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(daemon.stdout() + daemon.stderr() + doctor.stdout).not.toContain('the-password');
   });
 
-  it('that is down costs the memory, not the reply', async () => {
+  it('that is down makes memories unavailable, but does not prevent the reply', async () => {
     await server.pause();
     expect(await say('Which tea?')).toBe('Hello.');
     expect(lastPrompt(model)).not.toContain('green tea');
@@ -93,7 +93,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(outages().map(({ level }) => level)).toHaveLength(2);
   });
 
-  it('forgets at the command of an administrator', async () => {
+  it('deletes memories at the command of an administrator', async () => {
     expect(await run('memory', 'forget', '--sub', 'ada', '--yes')).toMatchObject({
       code: 0,
       stdout: 'deleted 1 memory of ada\n',

@@ -11,14 +11,14 @@ import { startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 
-// A reply that the platform refuses because the channel's own token is wrong waits until the token was replaced.
+// A reply that the platform refuses because the channel's own token is wrong waits until the token is replaced.
 
 it.each<[string, ChannelPlugin, setting: string, wrong: string, reason: string]>([
   ['teamchat', teamchat, 'TEAMCHAT_BOT_TOKEN', 'xoxb-revoked', 'invalid_auth'],
   ['phonechat', phonechat, 'PHONECHAT_ACCESS_TOKEN', 'revoked', 'status 401, code 190'],
   ['msgbot', msgbot, 'MSGBOT_BOT_TOKEN', '5550100:revoked', 'Unauthorized'],
 ])(
-  '%s: replies wait while the token is refused, and are sent once it was replaced',
+  '%s: replies wait while the token is refused, and are sent when it is replaced',
   async (_name, plugin, setting, wrong, reason) => {
     const platform = await FakePlatform.start(plugin);
     const dictation = await Dictation.start();

@@ -38,7 +38,7 @@ async function samples(): Promise<Map<string, number>> {
 }
 
 describe('/metrics', () => {
-  it('asks for ADMIN_TOKEN, and names neither it nor what was sent in its place', async () => {
+  it('requires ADMIN_TOKEN, and shows neither it nor the token that was sent instead', async () => {
     for (const bearer of ['', 'wrong', 'the-scraper-may-rea']) {
       const refused = await scrape(bearer);
       expect(refused.status).toBe(401);
@@ -56,7 +56,7 @@ describe('/metrics', () => {
     expect((await fetch(`${shop.daemon.url}/metrics`)).status).toBe(404);
   });
 
-  it('counts what happened to messages, tokens, tools and requests, and names nobody', async () => {
+  it('counts what happened to messages, tokens, tools and requests, without naming anybody', async () => {
     const session_id = `session-${CANARY}`;
     const say = (message: string, user_id: string, bearer?: string) =>
       shop.say(

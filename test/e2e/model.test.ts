@@ -7,7 +7,7 @@ import { token } from '../support/tokens.ts';
 
 const USAGE = { prompt_tokens: 200, completion_tokens: 100 };
 const DAILY = 2000;
-const USED_UP = 'I cannot answer now: what I may use for one person in a day is used up.';
+const USED_UP = 'I cannot answer now, because I have reached my limit for one person in a day.';
 
 let model: FakeModel;
 let shop: Shop;
@@ -40,7 +40,7 @@ afterAll(async () => {
 const explain = async (id: string) => (await shop.run('explain', id)).stdout;
 
 describe('the model', () => {
-  test('what each of its calls used is in `explain`, and what a turn used in `sessions show`', async () => {
+  test('`explain` shows the usage of each call, and `sessions show` that of each turn', async () => {
     const { body } = await shop.say(
       { user_id: 'reader', message: 'Hi' },
       { bearer: await token({ sub: 'r' }) },
@@ -53,7 +53,7 @@ describe('the model', () => {
     expect(turns[0].usage).toEqual({ input_tokens: 200, output_tokens: 100 });
   });
 
-  test('what the history has no room for is summed up after the reply, and given to the next run', async () => {
+  test('messages for which the history has no room are summarized after the reply, and the next run gets the summary', async () => {
     const bearer = await token({ sub: 'talker' });
     const say = (message: string) => shop.say({ user_id: 'talker', session_id: 'talk', message }, { bearer });
     await say('One');
@@ -66,7 +66,7 @@ describe('the model', () => {
     expect(asked?.messages[0]?.content).toContain('"They greeted."');
   });
 
-  test('the builtin agent answers while it is down, and the trace says why', async () => {
+  test('the builtin agent answers while the model is down, and the trace says why', async () => {
     isDown = true;
     try {
       const { body } = await shop.say(
@@ -80,7 +80,7 @@ describe('the model', () => {
     }
   });
 
-  test('AGENT_DAILY_TOKENS bounds a person on all channels together; past it the reply says so', async () => {
+  test('AGENT_DAILY_TOKENS bounds a person on all channels together; beyond it, the reply says so', async () => {
     const bearer = await token({ sub: 'spender' });
     const say = (path?: string) =>
       shop.say({ user_id: 'spender', message: 'Hi' }, { bearer, ...(path === undefined ? {} : { path }) });
@@ -97,11 +97,11 @@ describe('the model', () => {
     const started = await say('/sse/chat');
     const stream = await fetch(`${shop.daemon.url}/sse/stream/${started.body.stream_id}`);
     expect(await stream.text()).toContain(USED_UP);
-    // Nobody else pays for it.
+    // Nobody else is affected.
     expect((await shop.say({ user_id: 'spender', message: 'Hi' })).body.response).toMatch(/^Hello\./);
   });
 
-  test('an anonymous client is its address, whatever user it says it is', async () => {
+  test('an anonymous client is identified by its address, whatever user it claims to be', async () => {
     const say = async (user_id: string) =>
       (await shop.say({ user_id, message: 'Hi' })).body.response as string;
     let replies = 0;

@@ -17,11 +17,11 @@ const GROUP = '-1005550100';
 
 let platform: FakePlatform;
 let dictation: Dictation;
-/** Whom the tests write to, each as people of its own. */
+/** The bot that the tests write to; each test has its own users. */
 let agent: Agentd;
-/** The same in front of a shop. */
+/** The same bot, with the shop behind it. */
 let shop: Shop;
-/** Whom events are delivered to. */
+/** The daemon to which events are delivered. */
 let daemon: Agentd;
 let ada: string;
 let bob: string;
@@ -50,7 +50,7 @@ afterAll(async () => {
   await dictation.close();
 });
 
-/** A daemon of this test alone, with the agent that says what the test dictates. */
+/** A daemon for one test, with an agent whose replies the test dictates. */
 async function start(env: Record<string, string> = {}, options: StartOptions = {}): Promise<Agentd> {
   const started = await startAgentd({ ...options, env: { ...platform.env, ...dictation.env, ...env } });
   onTestFinished(() => started.stop('SIGKILL').then(() => {}));
@@ -62,7 +62,7 @@ function deliver(event: Partial<SimulatedEvent> = {}): Promise<DaemonAnswer> {
   return platform.deliver(daemon, { user: ada, ...event });
 }
 
-/** Posts an update as it is, signed. */
+/** Posts an update unchanged, with the secret. */
 function post(update: object, headers: Record<string, string> = {}): Promise<DaemonAnswer> {
   return platform.post(daemon, {
     method: 'POST',
@@ -93,7 +93,7 @@ const payloads = (method: string) =>
   callsOf(method).map(({ body }) => JSON.parse(body) as Record<string, unknown>);
 
 describe('a message to the bot', () => {
-  it('is answered in its chat, with the sign of typing before', async () => {
+  it('is answered in its chat, after a typing indicator', async () => {
     answersOf('hello', 'Good **day**', ' & welcome');
     expect((await deliver({ text: 'hello' })).status).toBe(200);
     await platform.until(() => platform.textsTo(ada).length === 1);
@@ -121,7 +121,7 @@ describe('a message to the bot', () => {
     ]);
   });
 
-  it('is answered in parts, in order, where the answer is long', async () => {
+  it('is answered in parts, in order, if the answer is long', async () => {
     const words = Array.from({ length: 2500 }, (_, n) => `word${n}`);
     answersOf('tell me all', words.join(' '));
     await deliver({ text: 'tell me all' });
@@ -131,7 +131,7 @@ describe('a message to the bot', () => {
     expect(platform.textsTo(ada).join(' ').split(/\s+/)).toEqual(words);
   });
 
-  it('is answered in the words of its edit, where that comes before its turn', async () => {
+  it('is answered with its edited text, if the edit arrives before its turn', async () => {
     await deliver({ text: 'wait', number: 1 });
     await dictation.begun('wait');
     await deliver({ text: 'secnd', number: 2 });
@@ -144,7 +144,7 @@ describe('a message to the bot', () => {
     expect(dictation.runs).toEqual(['wait', 'second']);
   });
 
-  it('notifies nobody by its answer', async () => {
+  it('notifies nobody with its answer', async () => {
     answersOf('call all', `@everyone @ada_l, [Bob](tg://user?id=${bob}) and @all`);
     await deliver({ text: 'call all' });
     await platform.until(() => platform.textsTo(ada).length === 1);
@@ -153,7 +153,7 @@ describe('a message to the bot', () => {
 });
 
 describe('in a group', () => {
-  it('the bot answers who mentions it, in the topic, to the message', async () => {
+  it('the bot answers people who mention it, in the topic, as a reply to the message', async () => {
     answersOf('hello', 'Hello all.');
     await deliver({ place: 'group', thread: '17', text: 'hello', number: 5 });
     await platform.until(() => platform.textsTo(GROUP).length === 1);
@@ -169,7 +169,7 @@ describe('in a group', () => {
     expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ session_id: `msgbot:${GROUP}:17` }));
   });
 
-  it('what is not for the bot is acknowledged, and left', async () => {
+  it('messages that are not for the bot are acknowledged, and ignored', async () => {
     answersOf('hello', 'Hello.');
     const chat = { id: Number(GROUP), type: 'supergroup', title: 'x' };
     const from = { id: Number(bob), is_bot: false, first_name: 'Bob' };
@@ -190,8 +190,8 @@ describe('in a group', () => {
   });
 });
 
-describe('a webhook that does not bring the secret', () => {
-  it('is refused, whatever it holds, and nothing of it is read', async () => {
+describe('a webhook without the secret', () => {
+  it('is refused, whatever it contains, and is not read', async () => {
     const secret = platform.env.MSGBOT_WEBHOOK_SECRET ?? '';
     const update = { update_id: 1, message: { message_id: 1, text: 'hello' } };
     for (const wrong of [
@@ -210,7 +210,7 @@ describe('a webhook that does not bring the secret', () => {
     expect(platform.textsTo(ada)).toEqual([]);
   });
 
-  it('is told apart from one that is broken', async () => {
+  it('is distinguished from a malformed one', async () => {
     const broken = await platform.post(daemon, {
       ...platform.simulator.delivery(platform.event(), platform.settings),
       body: '{"update_id":',
@@ -221,8 +221,8 @@ describe('a webhook that does not bring the secret', () => {
   });
 });
 
-describe('what is no words', () => {
-  it('is answered with one line in a private chat, with those of an album beside it, and not in a group', async () => {
+describe('a message without text', () => {
+  it('is answered with one line in a private chat, once for a whole album, and not in a group', async () => {
     await deliver({ kind: 'other', number: 1 });
     await deliver({ kind: 'other', number: 1 });
     const chat = { id: Number(ada), type: 'private' };
@@ -244,7 +244,7 @@ describe('what is no words', () => {
     expect(dictation.runs).toEqual(['hello']);
   });
 
-  it('does not answer a flood with a flood', async () => {
+  it('is not answered again and again if there are many', async () => {
     for (let number = 1; number <= 12; number++) await deliver({ kind: 'other', number });
     answersOf('hello', 'Hello.');
     await deliver({ text: 'hello', number: 13 });
@@ -254,7 +254,7 @@ describe('what is no words', () => {
 });
 
 describe('the greeting', () => {
-  it('comes without the agent, once', async () => {
+  it('is sent without the agent, once', async () => {
     await deliver({ kind: 'command', text: '/start', number: 1 });
     await deliver({ kind: 'command', text: '/start', number: 1 });
     await deliver({ kind: 'command', text: '/help', number: 2 });
@@ -266,10 +266,10 @@ describe('the greeting', () => {
   });
 });
 
-describe('when the platform fails', () => {
+describe('a reply that the platform refuses', () => {
   const sends = () => callsOf('sendMessage');
 
-  it('waits for as long as it asks, and does not run the agent again', async () => {
+  it('waits as long as the platform asks, without another run of the agent', async () => {
     platform.answer = (call) =>
       methodOf(call) === 'sendMessage' && sends().length === 1
         ? {
@@ -290,7 +290,7 @@ describe('when the platform fails', () => {
     expect(dictation.runs).toEqual(['hello']);
   });
 
-  it('goes on with the part that was not taken', async () => {
+  it('continues with the part that was not accepted', async () => {
     platform.answer = (call) =>
       methodOf(call) === 'sendMessage' && sends().length === 2 ? { status: 502, body: '<html>' } : null;
     answersOf('tell me', `${'one '.repeat(1000)}\n\n${'two '.repeat(1000)}`);
@@ -300,7 +300,7 @@ describe('when the platform fails', () => {
     expect(sends()).toHaveLength(3);
   });
 
-  it('takes a refusal for the end: sent once, and the next one comes', async () => {
+  it('is sent only once after a final refusal, and the next one follows', async () => {
     platform.answer = (call) =>
       methodOf(call) === 'sendMessage' && call.body.includes('No.')
         ? {
@@ -321,7 +321,7 @@ describe('when the platform fails', () => {
     });
   });
 
-  it('says so in `GET /` while it refuses the token, and starts without it', async () => {
+  it('is reported in `GET /` while the token is refused, and the daemon starts nevertheless', async () => {
     platform.answer = () => ({
       status: 401,
       body: { ok: false, error_code: 401, description: 'Unauthorized' },
@@ -339,7 +339,7 @@ describe('when the platform fails', () => {
     });
   });
 
-  it('has messages that may be for it brought again until it knows its name', async () => {
+  it('makes the platform repeat messages that may be for the bot until the bot knows its name', async () => {
     let isAway = true;
     platform.answer = (call) => (methodOf(call) === 'getMe' && isAway ? { status: 502 } : null);
     const { url } = await start();
@@ -406,7 +406,7 @@ describe('signing in', () => {
     expect(deletions()).toHaveLength(1);
   });
 
-  it('does nothing for a repeated delivery, whatever was asked for since, also after a restart', async () => {
+  it('does nothing for a repeated delivery, whatever commands followed it, even after a restart', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-msgbot-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const startHere = async () => {
@@ -436,7 +436,7 @@ describe('signing in', () => {
     expect(daemon.log().filter(({ msg }) => String(msg).includes('DUPLICATE'))).toHaveLength(3);
   });
 
-  it('says why a token is no use, and deletes it all the same', async () => {
+  it('says why a token is invalid, and deletes it nevertheless', async () => {
     await command(await adasToken(-60), { number: 1 });
     await command('not-a-token', { number: 2 });
     await command('', { number: 3 });
@@ -454,7 +454,7 @@ describe('signing in', () => {
     expect(shop.lookedUpAs()).toEqual([]);
   });
 
-  it('is refused in a group, without a word of the token, which is deleted where the bot may', async () => {
+  it('is refused in a group without quoting the token, which is deleted if the bot may delete it', async () => {
     platform.answer = (call) =>
       methodOf(call) === 'deleteMessage' && call.body.includes(':2}')
         ? { status: 200, body: { ok: true, result: true } }
@@ -475,7 +475,7 @@ describe('signing in', () => {
     expect(shop.lookedUpAs()).toEqual([]);
   });
 
-  it('in a group acts for each as themselves, and for nobody where they are nobody', async () => {
+  it('in a group acts for each member as themselves, and uses default credentials for members who are not linked', async () => {
     await command(await adasToken(), { user: ada, number: 11 });
     await texts(1);
     const ask = (user: string, number: number) => who({ user, place: 'group', thread: 'shop', number });
@@ -489,7 +489,7 @@ describe('signing in', () => {
     expect(shop.lookedUpAs()).toEqual(['user-ada', 'user-ada']);
   });
 
-  it('lapses with the token: the agent goes on under default credentials', async () => {
+  it('expires with the token: the agent continues with default credentials', async () => {
     const brief = await adasToken(2);
     await command(brief, { number: 1 });
     await texts(1);
@@ -502,7 +502,7 @@ describe('signing in', () => {
 });
 
 describe('secrets', () => {
-  it('are in no log, nor in what is kept: tokens of people, that of the bot, the webhook’s', async () => {
+  it('appear neither in logs nor in stored data: tokens of people, of the bot and of the webhook', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-msgbot-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const TOKEN_ENCRYPTION_KEY = randomBytes(32).toString('base64');
@@ -514,7 +514,7 @@ describe('secrets', () => {
     answersOf('my token is [token]', 'Do not send it here.');
     await deliver({ text: `my token is ${typed}`, number: 2 });
     await deliver({ kind: 'command', text: `/service_auth ${forwarded}`, place: 'group', number: 3 });
-    // The platform is away, repeats what it was asked, refuses.
+    // The platform is down, echoes the request, and refuses.
     platform.answer = ({ path }) => ({
       status: 400,
       body: { ok: false, error_code: 400, description: `Bad Request: ${path}` },
@@ -535,7 +535,7 @@ describe('secrets', () => {
 });
 
 describe('while the store cannot be written', () => {
-  it('answers 503 to messages and to signing in, and takes them when they are brought again', async () => {
+  it('messages and sign-in get 503, and are accepted when they are repeated', async () => {
     const to = await start();
     answersOf('hello', 'Hello.');
     const other = new Database(join(to.directory, 'state/agentd.db'));
@@ -559,7 +559,7 @@ describe('while the store cannot be written', () => {
 });
 
 describe('configuration', () => {
-  it('names the webhook secret where it is missing', async () => {
+  it('reports a missing webhook secret', async () => {
     const { MSGBOT_WEBHOOK_SECRET: _none, ...env } = platform.env;
     const { code, stderr } = await command(['config', 'check'], { env });
     expect(stderr).toContain(

@@ -11,7 +11,7 @@ import { post } from '../support/webchat.ts';
 
 // An API with an OpenAPI document, connected by a few lines of the configuration file.
 
-/** Calls the tool that the message names, and says the answer. */
+/** Calls the tool that the message names, and replies with the result. */
 const RUNTIME = `
 export default {
   apiVersion: 1,
@@ -136,7 +136,7 @@ test('without a sign-in only the public fields of a result are shown', async () 
   ]);
 });
 
-test('a source with a key of its own sends the key and no token', async () => {
+test('a source with its own key sends the key and no token', async () => {
   const jwt = await token({ sub: 'user-1' });
   expect(await say('keyed_GET__products__id_ {"id":"1"}', jwt)).toEqual({
     ok: true,

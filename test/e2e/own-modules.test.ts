@@ -69,7 +69,7 @@ test('a channel without node_modules imports renderMarkdown and PLAIN by value',
   });
 });
 
-test('a runtime that throws is found by file and line, in the log and in the trace alone', async () => {
+test('a runtime that throws is identified by file and line, only in the log and in the trace', async () => {
   const { status, body } = await say('fail');
   expect([status, body.code]).toEqual([502, 'agent_failed']);
   expect(JSON.stringify(body)).not.toMatch(/private|RangeError|runtime/);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => shared.stop());
 
-/** The one daemon of most tests, each of which has people of its own; or one with settings of its own. */
+/** The shared daemon of most tests, each with its own users; or a separate daemon with other settings. */
 let here: Phonechat;
 
 beforeEach(() => {
@@ -67,7 +67,7 @@ const bob = (claims: object = {}) =>
 const link = async (bearer: string, phone_number: unknown = `+${here.ada}`) =>
   ask({ bearer, body: { phone_number } });
 
-/** What somebody is told who asks who they are. */
+/** The answer to somebody who asks who they are. */
 async function whoIs(user: string, place = user): Promise<string> {
   const before = here.platform.textsTo(place).length;
   await here.deliver({ user, text: 'Who am I?' });
@@ -92,7 +92,7 @@ describe('POST /phonechat/link', () => {
     if (listed.code === 0) expect(listed.stdout).toContain(`+${here.ada}`);
   });
 
-  it('says until when by the token, which ends before the link', async () => {
+  it('returns the expiry of the token if it is earlier than that of the link', async () => {
     const { body } = await link(await alice({}, { ttl: 3600 }));
     const until = Date.parse(`${/until (.+) \(UTC\)/.exec(body.message)?.[1]?.replace(' ', 'T')}:00Z`);
     expect(Math.abs(until - (Date.now() + 3_600_000))).toBeLessThan(120_000);
@@ -104,13 +104,13 @@ describe('POST /phonechat/link', () => {
     ['+1-650-555-####'],
     ['001650555####'],
     [' +1650555#### '],
-  ])('takes the number however it is written: %s', async (written) => {
+  ])('accepts any notation of the number: %s', async (written) => {
     const number = written.replace('####', here.ada.slice(-4));
     expect((await link(await alice(), number)).status).toBe(200);
     expect(await whoIs(here.ada)).toContain('Alice');
   });
 
-  it('takes `phone` for `phone_number`, which comes first', async () => {
+  it('accepts `phone` instead of `phone_number`, which takes precedence', async () => {
     const bearer = await alice();
     expect((await ask({ bearer, body: { phone: `+${here.ada}` } })).status).toBe(200);
     const both = await ask({ bearer, body: { phone: `+${here.ada}`, phone_number: `+${here.bob}` } });
@@ -125,7 +125,7 @@ describe('POST /phonechat/link', () => {
     ['too few digits', '+1650555'],
     ['too many', '+1650555123456789012'],
     ['an extension', '+16505551234;ext=5'],
-    ['a country that is none', '+999123456789'],
+    ['an unknown country code', '+999123456789'],
     ['a list', ['+16505551234']],
     ['an empty text', ''],
   ])('answers 400 to %s', async (_title, phone_number) => {
@@ -139,7 +139,7 @@ describe('POST /phonechat/link', () => {
     ]);
   });
 
-  it('answers 401 with the reason where the token is no use', async () => {
+  it('answers 401 with the reason if the token is invalid', async () => {
     for (const [bearer, reason] of [
       [await alice({}, { ttl: -1 }), 'Token Expired'],
       [await alice({}, { secret: 'another-secret-of-at-least-256-bits-for-it' }), 'Invalid Signature'],
@@ -180,7 +180,7 @@ describe('POST /phonechat/link', () => {
       expect((await link(await alice({ phone }))).status).toBe(200);
   });
 
-  it('takes over what another person holds only with a phone claim that matches', async () => {
+  it('takes over the number of another person only with a phone claim that matches', async () => {
     await link(await alice());
     const refused = await link(await bob());
     expect([refused.status, refused.body]).toEqual([
@@ -189,14 +189,14 @@ describe('POST /phonechat/link', () => {
     ]);
     expect(refused.body.message).not.toContain('alice');
     expect(await whoIs(here.ada)).toContain('Alice');
-    // Without its country, the same number may be anybody's.
+    // Without its country, the same number may be somebody else's.
     expect((await link(await bob({ phone: here.ada.slice(1) }))).status).toBe(403);
     expect(await whoIs(here.ada)).toContain('Alice');
     expect((await link(await bob({ phone: `+${here.ada}` }))).status).toBe(200);
     expect(await whoIs(here.ada)).toContain('Bob');
   });
 
-  it('takes over what nobody holds any more, and lets its person renew it', async () => {
+  it('takes over a number that nobody has any longer, and lets its person renew the link', async () => {
     const short = await alice({}, { ttl: 1 });
     await link(short);
     expect((await link(await alice())).status).toBe(200);
@@ -209,15 +209,18 @@ describe('POST /phonechat/link', () => {
   it.each([
     ['Brazilian', '+55 11 98765-4321', '551187654321', '5511987654321'],
     ['Mexican', '+52 55 1234 5678', '5215512345678', '525512345678'],
-  ])('is found in both writings of the platform: %s', async (_title, linked, one, other) => {
-    await link(await alice(), linked);
-    expect(await whoIs(one)).toContain('Alice');
-    expect(await whoIs(other)).toContain('Alice');
-    const held = await link(await bob(), `+${one}`);
-    expect(held.status).toBe(403);
-  });
+  ])(
+    'creates a link that works with both spellings of the platform: %s',
+    async (_title, linked, one, other) => {
+      await link(await alice(), linked);
+      expect(await whoIs(one)).toContain('Alice');
+      expect(await whoIs(other)).toContain('Alice');
+      const held = await link(await bob(), `+${one}`);
+      expect(held.status).toBe(403);
+    },
+  );
 
-  it('is found by the id that came with the number, when it comes alone', async () => {
+  it('creates a link that works with the id that came with the number, even when the id comes alone', async () => {
     await link(await alice());
     await here.deliver({ user: here.ada, text: 'Who am I?' });
     expect((await here.texts(here.ada, 1))[0]).toContain('Alice');
@@ -228,13 +231,13 @@ describe('POST /phonechat/link', () => {
     expect(await whoIs(here.hidden)).not.toContain('Alice');
   });
 
-  it('is not found by a number that comes with another id than before; without an id it is', async () => {
+  it('creates a link that does not work for the number with a different id; without an id it works', async () => {
     await link(await alice());
     const comesWith = async (id: string | undefined) => {
       const before = here.platform.textsTo(here.ada).length;
       const event = here.event({ user: here.ada, text: 'Who am I?' });
       const { body } = here.platform.simulator.delivery(event, here.platform.settings);
-      // The contact names the sender as the message does.
+      // The contact names the same sender as the message.
       const ids = /,"(?:from_)?user_id":"(US\.\w+)"/g;
       expect(body.match(ids)).toHaveLength(2);
       const other = body.replace(ids, (found, old: string) =>
@@ -255,10 +258,10 @@ describe('POST /phonechat/link', () => {
 describe('DELETE /phonechat/link', () => {
   it.each<[string, () => Asked]>([
     ['body', () => ({ body: { phone_number: `+${here.ada}` } })],
-    ['body, by its other name', () => ({ body: { phone: here.ada } })],
+    ['body, under its other name', () => ({ body: { phone: here.ada } })],
     ['query', () => ({ query: `?phone_number=%2B${here.ada}` })],
-    ['query, with a plus that was not encoded', () => ({ query: `?phone_number=+${here.ada}` })],
-  ])("takes a person's own link away, the number being in the %s", async (_title, asked) => {
+    ['query, with an unencoded plus sign', () => ({ query: `?phone_number=+${here.ada}` })],
+  ])("removes a person's own link, with the number in the %s", async (_title, asked) => {
     const bearer = await alice();
     await link(bearer);
     const answer = await ask({ method: 'DELETE', bearer, ...asked() });
@@ -269,7 +272,7 @@ describe('DELETE /phonechat/link', () => {
     expect(await whoIs(here.ada)).not.toContain('Alice');
   });
 
-  it("does not touch another's, and tells nothing of it", async () => {
+  it("does not change somebody else's link, and reveals nothing about it", async () => {
     await link(await alice());
     const query = `?phone_number=%2B${here.ada}`;
     const [held, none] = [
@@ -281,7 +284,7 @@ describe('DELETE /phonechat/link', () => {
     expect(await whoIs(here.ada)).toContain('Alice');
   });
 
-  it('asks for a token and a number', async () => {
+  it('requires a token and a number', async () => {
     const noToken = await ask({ method: 'DELETE', query: `?phone_number=%2B${here.ada}` });
     expect([noToken.status, noToken.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer']);
     expect((await ask({ method: 'DELETE', bearer: 'a.b.c' })).status).toBe(401);
@@ -309,7 +312,7 @@ describe('every answer of /phonechat/link has its documented shape', () => {
     if (status === 405) expect(answer.headers.get('Allow')).toContain('POST');
   });
 
-  it('429: it counts in the rate limit, per person', async () => {
+  it('429: requests count in the rate limit, per person', async () => {
     await startAnother({ RATE_LIMIT_TOKEN_MAX: '2', RATE_LIMIT_ANONYMOUS_MAX: '1' });
     const bearer = await alice();
     expect((await link(bearer)).status).toBe(200);
@@ -324,7 +327,7 @@ describe('every answer of /phonechat/link has its documented shape', () => {
     for (let n = 0; n < 5; n++) expect((await here.deliver()).status).toBe(200);
   });
 
-  it('also to browsers of an allowed origin', async () => {
+  it('even to browsers of an allowed origin', async () => {
     await startAnother({ WEBCHAT_ALLOWED_ORIGINS: SITE });
     const preflight = await fetch(`${here.daemon.url}${PATH}`, {
       method: 'OPTIONS',
@@ -357,7 +360,7 @@ it('the token of a request is validated once, and logged once with the id of the
 });
 
 describe('a link whose token has expired', () => {
-  it('is no use, which the person is told once', async () => {
+  it('no longer works, and the person is informed once', async () => {
     const short = await alice({}, { ttl: 2 });
     await link(short);
     expect(await whoIs(here.ada)).toContain('Alice');

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => here.stop());
 
-/** Resolves when a message of somebody who wrote after all that was refused has been answered. */
+/** Resolves when a message that was sent after all refused ones has been answered. */
 async function nothingGotThrough(sentBefore: number): Promise<void> {
   await here.platform.deliver(here.daemon, { text: 'help' });
   await here.texts(ADA, sentBefore + 1);
@@ -26,9 +26,9 @@ describe('the signature of a webhook', () => {
   const hex = () => here.signature(BODY).slice('sha256='.length);
 
   it.each<[string, () => Record<string, string>]>([
-    ['of another secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, 'another') })],
-    ['of another body', () => ({ 'X-Hub-Signature-256': here.signature(`${BODY} `) })],
-    ['of the other algorithm', () => ({ 'X-Hub-Signature-256': `sha1=${hex().slice(0, 40)}` })],
+    ['made with another secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, 'another') })],
+    ['made of another body', () => ({ 'X-Hub-Signature-256': here.signature(`${BODY} `) })],
+    ['made with the other algorithm', () => ({ 'X-Hub-Signature-256': `sha1=${hex().slice(0, 40)}` })],
     ['without its algorithm', () => ({ 'X-Hub-Signature-256': hex() })],
     ['cut short', () => ({ 'X-Hub-Signature-256': `sha256=${hex().slice(0, 62)}` })],
     ['with something after it', () => ({ 'X-Hub-Signature-256': `sha256=${hex()}00` })],
@@ -38,8 +38,8 @@ describe('the signature of a webhook', () => {
       () => ({ 'X-Hub-Signature-256': `sha256=${Buffer.from(hex(), 'hex').toString('base64')}` }),
     ],
     ['that is empty', () => ({ 'X-Hub-Signature-256': '' })],
-    ['of the empty secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, '') })],
-  ])('is refused where it is one %s', async (_title, headers) => {
+    ['made with the empty secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, '') })],
+  ])('is refused if it is one %s', async (_title, headers) => {
     const before = here.platform.textsTo(ADA).length;
     const answer = await here.post(BODY, headers());
     expect(answer.status).toBe(401);
@@ -47,7 +47,7 @@ describe('the signature of a webhook', () => {
     await nothingGotThrough(before);
   });
 
-  it('is refused where it is missing, also with the older header alone', async () => {
+  it('is refused if it is missing, even with the older header', async () => {
     const post = (headers: Record<string, string>) =>
       here.platform.post(here.daemon, {
         method: 'POST',
@@ -59,7 +59,7 @@ describe('the signature of a webhook', () => {
     expect((await post({ 'X-Hub-Signature': `sha1=${hex().slice(0, 40)}` })).status).toBe(401);
   });
 
-  it('is over every byte: each one that is changed is found', async () => {
+  it('covers every byte: each change is detected', async () => {
     const bytes = Buffer.from(BODY);
     for (const at of [0, bytes.length >> 1, bytes.length - 1]) {
       const changed = Buffer.from(bytes);
@@ -71,7 +71,7 @@ describe('the signature of a webhook', () => {
     }
   });
 
-  it('covers the bytes, not their meaning: escapes and line breaks stay as they were signed', async () => {
+  it('covers the bytes, not their meaning: escapes and line breaks count as they were signed', async () => {
     const escaped = BODY.replace('Does it come', 'D\\u006fes it c\\u00f6me').replace(/\n/g, '\r\n');
     const fresh = escaped.replace(/wamid\.[^"]+/, 'wamid.escaped');
     const answer = await here.post(fresh, {
@@ -81,18 +81,18 @@ describe('the signature of a webhook', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('is looked at before the body: of one that is not signed nothing is told', async () => {
+  it('is checked before the body: nothing about an unsigned body is revealed', async () => {
     const answer = await here.post('{"entry": [', { 'X-Hub-Signature-256': 'sha256=00' });
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'invalid_signature' });
   });
 
-  it('is told in the log once, with what may be wrong', async () => {
+  it('is logged once if it is wrong, with the possible cause', async () => {
     const lines = here.daemon.log().filter(({ msg }) => String(msg).includes('PHONECHAT_APP_SECRET'));
     expect(lines).toHaveLength(1);
     expect(here.daemon.stderr()).not.toContain(here.env.PHONECHAT_APP_SECRET);
   });
 
-  it('does not make JSON of what is none', async () => {
+  it('does not make a body valid that is not JSON', async () => {
     const answer = await here.post('{"entry": [');
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'malformed_json' });
@@ -102,12 +102,12 @@ describe('the signature of a webhook', () => {
     '{}',
     '{"object":"whatsapp_business_account"}',
     '{"entry":7,"object":"whatsapp_business_account"}',
-  ])('has what holds nothing acknowledged: %s', async (body) => {
+  ])('makes deliveries without messages acknowledged: %s', async (body) => {
     expect((await here.post(body)).status).toBe(200);
   });
 });
 
-describe('a webhook of 4 MiB, more than the platform sends after an outage', () => {
+describe('a webhook of 4 MiB, larger than the platform sends after an outage', () => {
   const LARGEST = 4 * 1024 * 1024;
   /** One message and as many statuses as fit. */
   function large(): string {
@@ -125,7 +125,7 @@ describe('a webhook of 4 MiB, more than the platform sends after an outage', () 
     return body + ' '.repeat(LARGEST - body.length);
   }
 
-  it('is taken as a whole, but refused without a valid signature', async () => {
+  it('is accepted as a whole, but refused without a valid signature', async () => {
     const body = large();
     expect(Buffer.byteLength(body)).toBe(LARGEST);
     const before = here.platform.textsTo(ADA).length;
@@ -171,11 +171,11 @@ describe('the challenge', () => {
   });
 
   it.each([
-    ['another token', { 'hub.verify_token': 'wrong' }],
+    ['a different token', { 'hub.verify_token': 'wrong' }],
     ['an empty token', { 'hub.verify_token': '' }],
-    ['another mode', { 'hub.mode': 'unsubscribe' }],
+    ['a different mode', { 'hub.mode': 'unsubscribe' }],
     ['no challenge', { 'hub.challenge': '' }],
-    ['a challenge of any length', { 'hub.challenge': 'x'.repeat(5000) }],
+    ['an overlong challenge', { 'hub.challenge': 'x'.repeat(5000) }],
   ])('is refused with 403 for %s, and not sent back', async (_title, change) => {
     const answer = await ask({ ...right(), ...change });
     const text = await answer.text();
@@ -189,14 +189,14 @@ describe('the settings', () => {
   const check = (env: Record<string, string>) =>
     command(['config', 'check'], { env: { ...baseEnv(here.directory), ...env } });
 
-  it('are all named where the platform is listed without them', async () => {
+  it('are all named if the platform is listed without them', async () => {
     const { code, stderr } = await check({ MESSAGING_PLATFORMS: 'phonechat' });
     expect(code).toBe(78);
     for (const name of ['ACCESS_TOKEN', 'PHONE_NUMBER_ID', 'APP_SECRET', 'VERIFY_TOKEN'])
       expect(stderr).toContain(`PHONECHAT_${name}`);
   });
 
-  it('turn the channel on where all are set, and say what is missing where some are', async () => {
+  it('turn the channel on if all are set, and are reported as missing if only some are', async () => {
     expect((await check(here.platform.env)).stdout).toContain('phonechat');
     const { PHONECHAT_APP_SECRET: _, ...some } = here.platform.env;
     const { code, stdout, stderr } = await check(some);
@@ -204,7 +204,7 @@ describe('the settings', () => {
     expect(stderr).toContain('PHONECHAT_APP_SECRET');
   });
 
-  it('hide their secrets', async () => {
+  it('are shown without secrets', async () => {
     const { stdout } = await here.run('config', 'show');
     expect(stdout).toContain('PHONECHAT_ACCESS_TOKEN');
     for (const name of ['ACCESS_TOKEN', 'APP_SECRET', 'VERIFY_TOKEN'])

@@ -20,7 +20,7 @@ afterAll(async () => {
   await dictation.close();
 });
 
-/** The one daemon of most tests, each of which has people of its own; or one with settings of its own. */
+/** The shared daemon of most tests, each with its own users; or a separate daemon with other settings. */
 let here: Phonechat;
 
 beforeEach(() => {
@@ -41,7 +41,7 @@ function graphError(status: number, code: number, headers: Record<string, string
   return { status, headers, body: { error } };
 }
 
-/** The first sends are answered so, the others as the platform does. */
+/** The first sends get these answers, the others those of the platform. */
 function failSends(...answers: PlatformAnswer[]): void {
   const left = [...answers];
   here.platform.answer = ({ body }) =>
@@ -49,7 +49,7 @@ function failSends(...answers: PlatformAnswer[]): void {
 }
 
 describe('a message', () => {
-  it('is answered through the platform, after its 200, from the number that was written to', async () => {
+  it('is answered through the platform, after its 200, from the number to which it was sent', async () => {
     const answer = await here.deliver({ text: 'count 3' });
     expect([answer.status, answer.text]).toEqual([200, '']);
     const [text] = await here.texts(here.ada, 1);
@@ -70,7 +70,7 @@ describe('a message', () => {
     });
   });
 
-  it('is marked as read, with the sign of typing, while it is being answered', async () => {
+  it('is marked as read, with a typing indicator, while it is being answered', async () => {
     const event = here.event({ text: 'slow' });
     await here.deliver(event);
     await dictation.begun('slow');
@@ -85,11 +85,11 @@ describe('a message', () => {
     dictation.say('slow', 'Done.');
     dictation.end('slow');
     expect(await here.texts(here.ada, 1)).toEqual(['Done.']);
-    // Shown twice while it was worked on: the platform keeps the sign for 25 s.
+    // Shown twice during the run: the platform keeps the indicator for 25 s.
     expect(here.marks(event)).toHaveLength(1);
   });
 
-  it('is taken from each entry and change of a delivery, and given to its own sender in order', async () => {
+  it('is read from each entry and change of a delivery, and answered to its own sender in order', async () => {
     for (const word of ['one', 'two', 'three', 'four']) {
       dictation.say(word, `re: ${word}`);
       dictation.end(word);
@@ -107,7 +107,7 @@ describe('a message', () => {
     ['button', 'Unsubscribe'],
     ['interactive-button', 'Cancel'],
     ['interactive-list', 'Priority Mail Express'],
-  ])('may be a choice: %s', async (name, words) => {
+  ])('can be a choice: %s', async (name, words) => {
     await here.post(here.sample(name));
     await dictation.begun(words);
   });
@@ -141,7 +141,7 @@ describe('a message', () => {
     await to.logged(({ msg }) => msg === 'edit ignored: the turn of the message has begun');
   });
 
-  it('leaves no token in what is kept, however it was written', async () => {
+  it('leaves no token in stored data, however it was written', async () => {
     const to = here.daemon;
     const secret = await token();
     dictation.say('my token: [token]', 'Thank you.');
@@ -152,9 +152,9 @@ describe('a message', () => {
   });
 });
 
-describe('what cannot be read', () => {
+describe('a message that cannot be read', () => {
   it.each(['image', 'audio', 'sticker', 'location', 'contacts', 'order', 'interactive-form', 'video'])(
-    'gets one text saying so, also when it is delivered again: %s',
+    'gets one text that says so, even when it is delivered again: %s',
     async (name) => {
       for (let n = 0; n < 3; n++) expect((await here.post(here.sample(name))).status).toBe(200);
       await here.deliver({ text: 'count 1' });
@@ -173,7 +173,7 @@ describe('what cannot be read', () => {
     'revoke',
     'welcome-requested',
     'group-image',
-  ])('is acknowledged and left alone where nobody waits for an answer: %s', async (name) => {
+  ])('is acknowledged and ignored if nobody waits for an answer: %s', async (name) => {
     expect((await here.post(here.sample(name))).status).toBe(200);
     await here.deliver({ text: 'count 1' });
     expect(await here.texts(here.ada, 1)).toEqual(['word1']);
@@ -187,13 +187,13 @@ describe('what cannot be read', () => {
     await first.stop();
     const to = await here.start(dictation.env);
     expect((await here.post(here.sample('image'))).status).toBe(200);
-    await to.logged(({ msg }) => String(msg).startsWith('not said again'));
+    await to.logged(({ msg }) => String(msg).startsWith('not sent again'));
     await here.deliver({ text: 'count 1' });
     await here.texts(here.ada, 2);
     expect(here.platform.textsTo(here.ada)[1]).toBe('word1');
   });
 
-  it('has its caption answered, and is told of', async () => {
+  it('has its caption answered, and the agent knows about it', async () => {
     dictation.say('Taj Mahal', 'It is in Agra.');
     dictation.end('Taj Mahal');
     await here.post(here.sample('image-with-caption'));
@@ -203,14 +203,14 @@ describe('what cannot be read', () => {
     ]);
   });
 
-  it('is one text for an album, and some for everything else', async () => {
+  it('gets one text for an album, and one for each other message', async () => {
     for (let n = 0; n < 5; n++) await here.deliver({ kind: 'other', text: '' });
     await here.deliver({ text: 'count 1' });
     await here.platform.until(() => here.platform.textsTo(here.ada).includes('word1'));
     expect(here.sends()).toHaveLength(2);
   });
 
-  it('also a text that is too long: one text says so, and the platform does not come again', async () => {
+  it('gets one text that says so if it is too long, and the platform does not repeat it', async () => {
     const answer = await here.deliver({ text: 'x'.repeat(16_001) });
     expect(answer.status).toBe(200);
     expect(await here.texts(here.ada, 1)).toEqual([
@@ -219,15 +219,15 @@ describe('what cannot be read', () => {
   });
 });
 
-describe('whom a reply goes to', () => {
-  it('is the person by `recipient` where the number is hidden', async () => {
+describe('the recipient of a reply', () => {
+  it('is the person by `recipient`, if the number is hidden', async () => {
     await here.deliver({ user: here.hidden, text: 'count 2' });
     expect(await here.texts(here.hidden, 1)).toEqual(['word1 word2']);
     expect(here.sends()[0]?.body).toMatchObject({ recipient_type: 'individual', recipient: here.hidden });
     expect(here.sends()[0]?.body).not.toHaveProperty('to');
   });
 
-  it('is the group where it was written in one, without a sign of typing', async () => {
+  it('is the group if the message was written in one, without a sign of typing', async () => {
     const events = [
       here.event({ place: 'group', text: 'count 1' }),
       here.event({ user: here.bob, place: 'group', text: 'count 2' }),
@@ -238,7 +238,7 @@ describe('whom a reply goes to', () => {
     for (const mark of here.marks(...events)) expect(mark).not.toHaveProperty('typing_indicator');
   });
 
-  it('is nobody where the message was for a business number that is not ours', async () => {
+  it('is nobody if the message was for a business number that is not ours', async () => {
     const to = here.daemon;
     for (let n = 0; n < 2; n++) expect((await here.post(here.sample('another-number'))).status).toBe(200);
     await here.deliver({ text: 'count 1' });
@@ -248,7 +248,7 @@ describe('whom a reply goes to', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('gets it from the number that was written to, where there are several', async () => {
+  it('gets it from the number to which the message was sent, if there are several', async () => {
     await startAnother({ PHONECHAT_PHONE_NUMBER_ID: `${NUMBER_ID}, 209876543210987` });
     dictation.say('Hello', 'Hello from the other one.');
     dictation.end('Hello');
@@ -259,7 +259,7 @@ describe('whom a reply goes to', () => {
 });
 
 describe('a long reply', () => {
-  it('is several messages within the limit, in order', async () => {
+  it('is sent as several messages within the limit, in order', async () => {
     await here.deliver({ text: 'count 2000' });
     const isWhole = () => here.platform.textsTo(here.ada).at(-1)?.endsWith('word2000');
     await here.platform.until(() => isWhole() === true);
@@ -270,7 +270,7 @@ describe('a long reply', () => {
     expect(words).toEqual(Array.from({ length: 2000 }, (_, index) => `word${index + 1}`));
   });
 
-  it('goes on behind the part that failed: none is doubled', async () => {
+  it('continues after the last accepted part: no part is sent twice', async () => {
     let sent = 0;
     here.platform.answer = ({ body }) => {
       if (!body.includes('"type":"text","text"')) return null;
@@ -292,11 +292,11 @@ describe('a long reply', () => {
   });
 });
 
-describe('when the platform refuses a reply', () => {
+describe('a reply that the platform refuses', () => {
   it.each([
     ['429', graphError(429, 130429, { 'Retry-After': '2' })],
     ['400 with a code of rate', graphError(400, 130429, { 'Retry-After': '2' })],
-  ])('waits for as long as it asks: %s', async (_title, answer) => {
+  ])('waits as long as the platform asks: %s', async (_title, answer) => {
     failSends(answer);
     await here.deliver({ text: 'count 1' });
     expect(await here.texts(here.ada, 1)).toEqual(['word1']);
@@ -304,7 +304,7 @@ describe('when the platform refuses a reply', () => {
     expect((second?.call.at ?? 0) - (first?.call.at ?? 0)).toBeGreaterThanOrEqual(2000);
   });
 
-  it('sends again after trouble of its own, and does not run again', async () => {
+  it('is sent again after a failure of the platform, without another run', async () => {
     failSends({ status: 503, body: 'no JSON' }, graphError(500, 131000));
     dictation.say('hello', 'Hello.');
     dictation.end('hello');
@@ -316,10 +316,10 @@ describe('when the platform refuses a reply', () => {
 
   it.each([
     ['the 24 hours have passed', 131047],
-    ['nobody is there', 131026],
-    ['the request is no good', 100],
-    ['a code that nobody knows', 999_999],
-  ])('takes it for final, with no notice: %s', async (_title, code) => {
+    ['the recipient does not exist', 131026],
+    ['the request is invalid', 100],
+    ['an unknown code', 999_999],
+  ])('is not sent again after a final refusal, without a notice: %s', async (_title, code) => {
     const to = here.daemon;
     failSends(graphError(400, code));
     await here.deliver({ text: 'count 1' });
@@ -330,7 +330,7 @@ describe('when the platform refuses a reply', () => {
     expect(here.sends()).toHaveLength(2);
   });
 
-  it('says in its health that the credentials are refused, keeps the reply, and tells no secret', async () => {
+  it('is kept if the credentials are refused, which the health reports without secrets', async () => {
     const to = here.daemon;
     const access_token = here.env.PHONECHAT_ACCESS_TOKEN ?? '';
     failSends({
@@ -357,7 +357,7 @@ describe('when the platform refuses a reply', () => {
 });
 
 describe('statuses', () => {
-  it('are acknowledged and counted; those of failures are told with their reason', async () => {
+  it('are acknowledged and counted; failures are logged with their reason', async () => {
     const to = here.daemon;
     expect((await here.post(here.sample('many'))).status).toBe(200);
     expect((await here.post(here.sample('status-failed'))).status).toBe(200);
@@ -368,7 +368,7 @@ describe('statuses', () => {
   });
 
   it.each(['account-error', 'echo-of-the-business-app', 'template-status', 'page'])(
-    'and what else comes is acknowledged: %s',
+    'and other events are acknowledged: %s',
     async (name) => {
       expect((await here.post(here.sample(name))).status).toBe(200);
     },

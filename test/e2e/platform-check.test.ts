@@ -26,7 +26,7 @@ it.each<[string, ChannelPlugin, setting: string, wrong: string]>([
   ['teamchat', teamchat, 'TEAMCHAT_BOT_TOKEN', 'xoxb-revoked'],
   ['phonechat', phonechat, 'PHONECHAT_ACCESS_TOKEN', 'of-somebody-else'],
   ['msgbot', msgbot, 'MSGBOT_BOT_TOKEN', '5550100:revoked'],
-])('%s: a token that the platform refuses is found at the start', async (name, plugin, setting, wrong) => {
+])('%s: a token that the platform refuses is reported at the start', async (name, plugin, setting, wrong) => {
   const { daemon } = await start(plugin, { [setting]: wrong });
   await daemon.logged(isDegraded);
   expect((await adapters(daemon))[name]).toEqual({
@@ -43,7 +43,7 @@ it.each<[string, ChannelPlugin, setting: string, wrong: string]>([
   expect(daemon.stdout() + daemon.stderr()).not.toContain(wrong);
 });
 
-it('is asked while the daemon serves already, and forgotten once the platform takes a reply', async () => {
+it('the check runs while the daemon already serves, and its result is dropped when the platform accepts a reply', async () => {
   const { platform, daemon } = await start(teamchat);
   expect((await command(['status', '--url', daemon.url])).code).toBe(0);
   expect(daemon.log().filter(isDegraded)).toEqual([]);
@@ -59,7 +59,7 @@ it('is asked while the daemon serves already, and forgotten once the platform ta
   expect((await adapters(again)).teamchat).toEqual({ status: 'ok' });
 });
 
-it('holds up no start where the platform does not answer', async () => {
+it('the check does not delay the start if the platform does not answer', async () => {
   const platform = await FakePlatform.start(teamchat);
   onTestFinished(() => platform.close());
   platform.answer = () => 'hang';

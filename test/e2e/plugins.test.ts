@@ -93,7 +93,7 @@ export default {
 };
 `;
 
-describe('a channel of a third party', () => {
+describe('a third-party channel', () => {
   let daemon: Agentd;
   beforeAll(async () => {
     write('telex.ts', TELEX);
@@ -113,7 +113,7 @@ describe('a channel of a third party', () => {
   });
   afterAll(() => daemon.stop());
 
-  test('in one TypeScript file outside of the project answers in its own way', async () => {
+  test('in one TypeScript file outside the project answers in its own format', async () => {
     const response = await fetch(`${daemon.url}/telex/7/say`, {
       method: 'POST',
       headers: { 'X-Line': '0815' },
@@ -124,45 +124,42 @@ describe('a channel of a third party', () => {
     expect(await response.text()).toMatch(/^HELLO! I AM THE ASSISTANT\..* 4711 ACME D 7$/s);
   });
 
-  test.each(['converse', 'streams'])(
-    'hands over by %s what the contract says, else it is refused',
-    async (door) => {
-      const handOver = async (members: object) => {
-        const response = await fetch(`${daemon.url}/telex/hand-over/${door}`, {
-          method: 'POST',
-          body: JSON.stringify(members),
-        });
-        return { status: response.status, body: (await response.json()) as Record<string, unknown> };
-      };
-      const wrong: [field: string, value: unknown, message: string][] = [
-        ['platform', 'webchat', 'must be telex'],
-        ['user_id', 'x'.repeat(257), 'must have at most 256 characters'],
-        ['user_id', 42, 'must be a string'],
-        ['channel_id', 'a\u0000', 'must not contain control characters'],
-        ['thread_id', '', 'must not be empty'],
-        ['message_id', '\ud800', 'must be well-formed Unicode'],
-        ['text', ' \n', 'must not be empty'],
-        ['text', 'x'.repeat(16_001), 'must have at most 16000 characters'],
-        ['metadata', { note: 'x'.repeat(70_000) }, 'must have at most 65536 characters as JSON'],
-        ['metadata', { jwt_token: 42 }, 'jwt_token must be a string or null'],
-        ['sent_at', 'now', 'must be a number, ms since the epoch'],
-      ];
-      for (const [field, value, message] of wrong) {
-        expect(await handOver({ [field]: value })).toMatchObject({
-          status: 400,
-          body: { code: 'invalid_request', errors: [{ field: `message.${field}`, message }] },
-        });
-      }
-      const right = [
-        {},
-        { thread_id: 'chosen-by-the-client' },
-        { text: ' hello \n' },
-        // However long it is, a token is no reason to refuse what was said.
-        { metadata: { jwt_token: 'x'.repeat(100_000) } },
-      ];
-      for (const members of right) expect((await handOver(members)).status).toBe(200);
-    },
-  );
+  test.each(['converse', 'streams'])('must pass what the contract requires: %s', async (door) => {
+    const handOver = async (members: object) => {
+      const response = await fetch(`${daemon.url}/telex/hand-over/${door}`, {
+        method: 'POST',
+        body: JSON.stringify(members),
+      });
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+    };
+    const wrong: [field: string, value: unknown, message: string][] = [
+      ['platform', 'webchat', 'must be telex'],
+      ['user_id', 'x'.repeat(257), 'must have at most 256 characters'],
+      ['user_id', 42, 'must be a string'],
+      ['channel_id', 'a\u0000', 'must not contain control characters'],
+      ['thread_id', '', 'must not be empty'],
+      ['message_id', '\ud800', 'must be well-formed Unicode'],
+      ['text', ' \n', 'must not be empty'],
+      ['text', 'x'.repeat(16_001), 'must have at most 16000 characters'],
+      ['metadata', { note: 'x'.repeat(70_000) }, 'must have at most 65536 characters as JSON'],
+      ['metadata', { jwt_token: 42 }, 'jwt_token must be a string or null'],
+      ['sent_at', 'now', 'must be a number, ms since the epoch'],
+    ];
+    for (const [field, value, message] of wrong) {
+      expect(await handOver({ [field]: value })).toMatchObject({
+        status: 400,
+        body: { code: 'invalid_request', errors: [{ field: `message.${field}`, message }] },
+      });
+    }
+    const right = [
+      {},
+      { thread_id: 'chosen-by-the-client' },
+      { text: ' hello \n' },
+      // A token is no reason to refuse a message, however long the token is.
+      { metadata: { jwt_token: 'x'.repeat(100_000) } },
+    ];
+    for (const members of right) expect((await handOver(members)).status).toBe(200);
+  });
 
   test('is listed by the health check beside the bundled ones, with its own health', async () => {
     const health = (await (await fetch(daemon.url)).json()) as Record<string, unknown>;
@@ -177,12 +174,12 @@ describe('a channel of a third party', () => {
     });
   });
 
-  test('as an installed package agentd-channel-NAME is found by its name', async () => {
+  test('is found by its name if it is an installed package agentd-channel-NAME', async () => {
     const response = await fetch(`${daemon.url}/xyz`);
     expect(await response.json()).toEqual({ from: 'package' });
   });
 
-  test('gets sessions of its own that no web client reaches', async () => {
+  test('has its own sessions, which no web client can reach', async () => {
     const say = await fetch(`${daemon.url}/telex/7/say`, {
       method: 'POST',
       headers: { 'X-Line': '0816' },
@@ -214,7 +211,7 @@ describe('a channel of a third party', () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  test('throws problems that are answered as problem documents', async () => {
+  test('can throw problems, which are answered as problem documents', async () => {
     const refused = await post(daemon.url, '{}', { path: '/telex/refuse' });
     expect(refused.status).toBe(400);
     expect(refused.headers.get('content-type')).toBe('application/problem+json');
@@ -225,7 +222,7 @@ describe('a channel of a third party', () => {
     });
   });
 
-  test('that breaks is answered 500 without inner detail, and the daemon goes on', async () => {
+  test('that fails gets 500 without internal details, and the daemon continues', async () => {
     const broken = await post(daemon.url, '{}', { path: '/telex/break' });
     expect([broken.status, broken.body.code]).toEqual([500, 'internal_error']);
     expect(JSON.stringify(broken.body)).not.toContain('paper jam');
@@ -236,7 +233,7 @@ describe('a channel of a third party', () => {
     expect((await post(daemon.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
   });
 
-  test('learns whose token it is, and of a bad one the reason', async () => {
+  test('gets the person of a token, or the reason why the token is invalid', async () => {
     const ask = (text: string) => post(daemon.url, text, { path: '/telex/who' });
     expect((await ask(await token({ sub: 'ada' }))).body).toMatchObject({
       valid: true,
@@ -260,8 +257,8 @@ describe('a channel of a third party', () => {
   });
 });
 
-describe('a plugin that does not fit stops the start with 78', () => {
-  /** The daemon's last words. */
+describe('an invalid plugin stops the start with 78', () => {
+  /** The last output of the daemon. */
   async function refused(platforms: string, env: Record<string, string> = {}): Promise<string> {
     const { code, stdout, stderr } = await agentd(['serve'], {
       cwd: folder,
@@ -271,7 +268,7 @@ describe('a plugin that does not fit stops the start with 78', () => {
     return stderr;
   }
 
-  test('and all problems are told at once, each with what was expected and what came', async () => {
+  test('and all problems are reported at once, each with the expected and the actual value', async () => {
     write('throws.ts', "throw new Error('no telex here');");
     write('syntax.mjs', 'const a = 1;\nconst b = ;\n');
     write('folder/index.ts', 'export default () => {};');
@@ -288,7 +285,7 @@ describe('a plugin that does not fit stops the start with 78', () => {
       `cannot be loaded: no telex here (at ${join(folder, 'throws.ts')}:1)`,
       `cannot be loaded: SyntaxError: Unexpected token ';' (at ${join(folder, 'syntax.mjs')}:2)`,
       `has a function as default export (in ${join(folder, 'folder/index.ts')})`,
-      'has apiVersion 2, and this agentd speaks 1',
+      'has apiVersion 2, but this agentd supports 1',
       '`settings` is "none"',
       '`detect` is missing',
       '`create` is missing',
@@ -304,7 +301,7 @@ describe('a plugin that does not fit stops the start with 78', () => {
       expect(said).toContain(words);
   });
 
-  test('when another channel, or the daemon itself, has its route', async () => {
+  test('if another channel, or the daemon itself, has its route', async () => {
     const route = (path: string, method = 'POST') =>
       REST.replace('routes: []', `routes: [{ method: '${method}', path: '${path}', handle: () => ({}) }]`);
     write('twin.ts', `export default { name: 'twin', apiVersion: 1, ${route('/webchat/message')} };`);
@@ -314,7 +311,7 @@ describe('a plugin that does not fit stops the start with 78', () => {
     expect(said).toContain('the route GET / is taken by the daemon itself');
   });
 
-  test('when what it creates is no channel, or it throws instead', async () => {
+  test('if it creates something that is not a channel, or throws', async () => {
     write(
       'blank.ts',
       `export default { name: 'blank', apiVersion: 1, ${REST.replace('({ routes: [] })', '({ routes: [{ method: "HEAD" }] })')} };`,
@@ -331,7 +328,7 @@ describe('a plugin that does not fit stops the start with 78', () => {
   });
 });
 
-test('a channel that cannot start stops the start of the daemon with 69', async () => {
+test('a channel that cannot start makes the daemon exit with 69', async () => {
   write(
     'starter.ts',
     `export default { name: 'starter', apiVersion: 1, ${REST.replace('({ routes: [] })', "({ routes: [], start: async () => { throw new Error('no dial tone'); } })")} };`,

@@ -50,7 +50,7 @@ async function startStream(message: string, bearer: string): Promise<{ path: str
   return { path: `/sse/stream/${stream_id}`, cookie };
 }
 
-/** Reads on until the text holds this; rejects where the connection ends before. */
+/** Reads until the text contains this; rejects if the connection ends before. */
 async function readUntil(response: IncomingMessage, part: string): Promise<string> {
   let text = '';
   for await (const chunk of response.iterator({ destroyOnReturn: false })) {
@@ -61,7 +61,7 @@ async function readUntil(response: IncomingMessage, part: string): Promise<strin
 }
 
 describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () => {
-  it('each piece of an answer comes while the next is not yet said', async () => {
+  it('each piece of an answer arrives before the next one is written', async () => {
     const { path, cookie } = await startStream('slowly', await token());
     expect(cookie).toMatch(/^jwt_token=[^;]+; Max-Age=3600; Path=\/; HttpOnly; Secure; SameSite=Lax$/);
     const stream = await nginx.ask(path, {
@@ -79,7 +79,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await readUntil(stream, 'event: stream_complete');
   });
 
-  it('a reader that was cut off gets the rest', async () => {
+  it('a reader whose connection broke gets the rest', async () => {
     const { path } = await startStream('cut', await token());
     const cut = await nginx.ask(path);
     dictation.say('cut', 'Before. ');
@@ -92,7 +92,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     expect(texts.map(({ data }) => data.text).join('')).toBe('After.');
   });
 
-  it('an answer is stopped', async () => {
+  it('an answer can be stopped', async () => {
     const { path } = await startStream('stop', await token());
     const stream = await nginx.ask(path);
     dictation.say('stop', 'So much ');
@@ -101,7 +101,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await readUntil(stream, 'event: stream_complete');
   });
 
-  it('the rate limit counts the client, whatever address it claims', async () => {
+  it('the rate limit counts the address of the client, whatever address it claims', async () => {
     const statuses: (number | undefined)[] = [];
     for (let count = 0; count < 4; count++) {
       const { statusCode } = await nginx.ask('/webchat/message', {
@@ -114,7 +114,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     expect(statuses).toEqual([400, 400, 400, 429]);
   });
 
-  it('a delivery to the path of earlier versions is answered, its signature whole', async () => {
+  it('a delivery to the path of earlier versions is answered, with its signature intact', async () => {
     const event = platform.event({ text: 'over the old path' });
     const { headers, body, path } = platform.simulator.delivery(event, platform.settings);
     expect(path).toBe('/webhook/teamchat/events');
@@ -128,7 +128,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await platform.until(() => platform.shown.some(({ text }) => text === 'And answered.'));
   });
 
-  it('a large delivery passes, for the channel to look at its signature', async () => {
+  it('a large delivery passes, so that the channel checks its signature', async () => {
     const body = `{"event":"${'x'.repeat(3_500_000)}"}`;
     const response = await nginx.ask('/webhook/teamchat/events', {
       method: 'POST',
@@ -138,7 +138,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     expect(response.statusCode).toBe(401);
   });
 
-  it('a body that is too large is refused by agentd, in its own words', async () => {
+  it('a body that is too large is refused by agentd itself', async () => {
     const response = await nginx.ask('/sse/chat', {
       method: 'POST',
       headers: { ...JSON_BODY, Authorization: `Bearer ${await token({ sub: 'grace' })}` },

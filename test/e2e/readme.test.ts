@@ -11,10 +11,10 @@ const blocks = [...README.matchAll(/^```console\n(.*?)^```/gms)].map(([, text]) 
 /** Commands, each with what the README says it prints. */
 const commands = blocks.flatMap(shownCommands);
 
-/** The README says that it leaves out this line. */
+/** A line that the README leaves out, and says so. */
 const FOUND_SETTINGS = 'Using the settings of `serve --dev` in .agentd/env.\n';
 
-/** All that the README shows is run one after the other, each a program of its own. */
+/** All commands of the README run one after the other, each as a separate program. */
 const HOOK_MS = 120_000;
 
 let daemon: Agentd;
@@ -30,7 +30,7 @@ beforeAll(async () => {
   writeFileSync(join(programs, 'agentd'), `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`, {
     mode: 0o755,
   });
-  // One shell for all, as one terminal; a line that no command prints stands between their outputs.
+  // One shell for all commands, like one terminal. A line that no command prints separates their outputs.
   const script = commands
     .map(({ line }) => `${line.replaceAll('http://127.0.0.1:8080', daemon.url)}\necho '=-='`)
     .join('\n');
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => daemon?.stop());
 
-it('has commands to try', () => {
+it('shows commands to run', () => {
   expect(commands.length).toBeGreaterThan(8);
 });
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { read } from '../support/event-stream.ts';
@@ -9,12 +9,13 @@ import { FakeExchange } from '../support/fake-exchange.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-scaling(7), "Costs": commands of the daemon for one piece of work, as the server counts them.
+// agentd-scaling(7), "Costs": the number of commands that the daemon sends for one piece of work, as the server counts
+// them.
 
 const PIECES = 20;
-/** What an idle daemon sends varies by so much. */
+/** The number of commands of an idle daemon varies by this much. */
 const NOISE = 0.5;
-/** Messages that come at once. */
+/** Number of simultaneous messages. */
 const TOGETHER = 20;
 
 describe.skipIf(!hasRedis)('commands of Redis', () => {
@@ -39,7 +40,9 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** Scripts that ran, and subscriptions; what scripts do within the server is no command of the daemon. */
+  /**
+   * Scripts that ran, and subscriptions; commands of scripts within the server do not count as commands of the daemon.
+   */
   async function commands(): Promise<number> {
     const stats = await redis.client.info('commandstats');
     const calls = (name: string) =>
@@ -47,12 +50,12 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
     return calls('evalsha') + calls('eval') + calls('subscribe') + calls('unsubscribe');
   }
 
-  /** Commands of one piece of work; those that an idle daemon makes meanwhile are taken off. */
+  /** Commands of one piece of work; without those that an idle daemon sends meanwhile. */
   async function cost(work: (n: number) => Promise<void>): Promise<number> {
     await work(-1);
     const idle_ms = 2000;
     const before = await commands();
-    await passed(idle_ms);
+    await delay(idle_ms);
     const idle = ((await commands()) - before) / idle_ms;
     const [began, start] = [performance.now(), await commands()];
     for (let n = 0; n < PIECES; n++) await work(n);
@@ -60,7 +63,7 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
     return (all - idle * (performance.now() - began)) / PIECES;
   }
 
-  it('for a message of a platform, from accept to done: at most 12, alone and among others', async () => {
+  it('for a message of a platform, from acceptance to completion: at most 12, alone and among others', async () => {
     const tell = async (thread: string) => {
       const body = { messages: [{ id: thread, user: thread, thread, text: 'hello' }] };
       await post(daemon.url, body, { path: '/telex' });
@@ -89,7 +92,7 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
   it.each([
     ['of one piece', 'hello', 15],
     ['of 50 pieces', 'say 50 1', 20],
-  ])('for a stream %s, told "%s": at most %s', async (_, message, most) => {
+  ])('for a stream %s, with the message "%s": at most %s', async (_, message, most) => {
     const each = await cost(async (n) => {
       const { body } = await post(
         daemon.url,

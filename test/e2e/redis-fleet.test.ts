@@ -6,12 +6,12 @@ import { rollingRestart } from '../cluster/rolling-restart.ts';
 import { withoutNginx } from '../support/nginx.ts';
 import { hasRedis } from '../support/redis-server.ts';
 
-// agentd-scaling(7), "What is promised": a short run of what `npm run test:cluster` shows in full.
+// agentd-scaling(7), "What is promised": a short version of what `npm run test:cluster` shows in full.
 
 vi.setConfig({ testTimeout: 180_000 });
 
 describe.skipIf(!hasRedis)('replicas on one Redis', () => {
-  it('let exactly as many through as rate limit and guard allow, whichever of them is asked', async () => {
+  it('accept exactly as many requests as rate limit and guard allow, whichever of them gets the requests', async () => {
     expect(await exactLimits({ rounds: 2 })).toEqual([EXACT, EXACT]);
   });
 
@@ -21,13 +21,13 @@ describe.skipIf(!hasRedis)('replicas on one Redis', () => {
     expect(found.doubled).toBeLessThanOrEqual(found.underWay);
   });
 
-  it('answer 503 while Redis is restarted, go on by themselves, and have what was acknowledged', async () => {
+  it('answer 503 while Redis is restarted, continue by themselves, and have everything that was acknowledged', async () => {
     const found = await redisOutage('restart', 'always', { before_ms: 500, after_ms: 500 });
     expect(found).toMatchObject({ lost: 0, unexpected: {} });
     expect(found.acknowledged).toBeGreaterThan(0);
   });
 
-  it('go over to another node of a Cluster when one is lost', async () => {
+  it('switch to another node of a Cluster when one is lost', async () => {
     const found = await redisOutage('cluster', 'everysec', { before_ms: 500, after_ms: 500 });
     expect(found).toMatchObject({ unexpected: {} });
     expect(found.acknowledged).toBeGreaterThan(0);

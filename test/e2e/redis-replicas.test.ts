@@ -9,11 +9,11 @@ import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-scaling(7): several daemons on one Redis, and what becomes of the work of one that dies or sleeps.
+// agentd-scaling(7): several daemons on one Redis, and what happens to the work of one that dies or is paused.
 
 const THREADS = 6;
 const EACH = 5;
-/** As long as a busy machine may need beyond the 15 seconds after which a daemon counts as dead. */
+/** How long a busy machine may need in addition to the 15 seconds after which a daemon counts as dead. */
 const TAKEN_OVER = { interval: 100 };
 
 describe.skipIf(!hasRedis)('daemons on one Redis', () => {
@@ -51,7 +51,7 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('go on with each other’s sessions, are listed, and warn of settings that differ', async () => {
+  it('continue each other’s sessions, are listed, and warn of settings that differ', async () => {
     const [one, two] = await Promise.all([start(), start({ LOOP_GUARD_MAX_MESSAGES: '7' })]);
     expect(one.stdout()).toContain(`redis ${redis.url.slice('unix:'.length)}`);
     const first = await post(one.url, { user_id: 'u', session_id: 'shared', message: 'one' });
@@ -79,7 +79,7 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
     await two.stop();
   });
 
-  it('open what each seals while a key is being changed, and reseal it when all have the same keys', async () => {
+  it('open each other’s sealed tokens while a key is being changed, and reseal them when all have the same keys', async () => {
     const [old, next] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'));
     const first = await start({ TOKEN_ENCRYPTION_KEY: `${old},${next}` });
     const second = await start({ TOKEN_ENCRYPTION_KEY: `${next},${old}` });
@@ -120,7 +120,7 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
     await Promise.all([second.stop(), third.stop()]);
   });
 
-  it('take over what a killed or sleeping daemon had begun; it writes nothing afterwards', async () => {
+  it('take over the work of a killed or paused daemon, which writes nothing afterwards', async () => {
     exchange.forget();
     const held = Promise.withResolvers<void>();
     exchange.holdRun = ({ text }) =>

@@ -8,7 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const CHANGELOG =
   '# Changelog\n\n## [Unreleased]\n\n- It is faster.\n\n## [0.2.0] - 2026-11-22\n\n- It is new.\n';
 
-/** A package without dependencies that does what the release tries: no registry is asked. */
+/** A package without dependencies that passes the checks of a release, so no registry is needed. */
 const PROGRAM = `#!/usr/bin/env node
 import { createServer } from 'node:http';
 import manifest from '../package.json' with { type: 'json' };
@@ -59,7 +59,7 @@ function write(file: string, content: string): void {
 
 const read = (file: string) => readFileSync(join(folder, file), 'utf8');
 
-/** Whoever runs the tests may have no name in git. */
+/** The person who runs the tests may have no name in git. */
 const AUTHOR = {
   GIT_AUTHOR_NAME: 'a',
   GIT_AUTHOR_EMAIL: 'a@a.example',
@@ -89,7 +89,7 @@ function release(...args: string[]) {
   return { status, stdout, stderr };
 }
 
-/** Neither a commit, nor a tag, nor a changed file. */
+/** Expects no commit, no tag and no changed file. */
 function expectNothingChanged(): void {
   expect(git('status', '--porcelain')).toBe('');
   expect(git('tag')).toBe('');
@@ -98,7 +98,7 @@ function expectNothingChanged(): void {
 }
 
 describe('a release', () => {
-  it('tries the package, then commits the version and the changelog, and tags them', () => {
+  it('tests the package, then commits the version and the changelog, and tags them', () => {
     const { status, stdout, stderr } = release('0.3.0');
     expect([status, stderr]).toEqual([0, expect.any(String)]);
     expect(stdout).toMatch(/git push --follow-tags\n {2}npm publish .*agentd-0\.3\.0\.tgz/);

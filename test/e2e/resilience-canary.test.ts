@@ -11,7 +11,7 @@ import { inParallel } from '../support/pool.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
 const random = () => randomBytes(18).toString('base64');
-/** With characters that JSON, URLs and forms write in another way. */
+/** Contains characters that JSON, URLs and forms encode. */
 const SECRETS = {
   JWT_SECRET_KEY: `jwt "secret"/+=&%é ${random()}`,
   API_PASSWORD: `api 'password'\\/+=&%ü ${random()}`,
@@ -19,7 +19,7 @@ const SECRETS = {
   AGENT_API_KEY: `sk-${randomBytes(24).toString('base64url')}`,
 };
 
-/** Every token that a test makes is a canary, whatever it is good for. */
+/** Every token that a test creates is a canary, valid or not. */
 class Tokens {
   readonly canaries: Canary[] = [];
   readonly all: string[] = [];
@@ -43,7 +43,7 @@ interface Stage {
   api: FakeApi;
   model: FakeModel;
   tokens: Tokens;
-  /** All that came out, by where. */
+  /** All output, by its source. */
   places: Map<string, Buffer>;
 }
 
@@ -53,7 +53,7 @@ async function stage(env: Record<string, string>): Promise<Stage> {
   const api = await FakeApi.start({
     secret: SECRETS.JWT_SECRET_KEY,
     password: SECRETS.API_PASSWORD,
-    // An API that shows what it was sent.
+    // An API that echoes the request.
     find: ({ query, bearer }) => ({ email: query.userEmail, seen: `Bearer ${bearer}` }),
   });
   onTestFinished(() => api.close());
@@ -79,7 +79,7 @@ async function stage(env: Record<string, string>): Promise<Stage> {
   };
 }
 
-/** Sends a message and keeps all of its answer. */
+/** Sends a message and records the complete answer. */
 async function say({ places }: Stage, daemon: Agentd, body: unknown, options: Post = {}): Promise<Answer> {
   const answer = await post(daemon.url, body, options);
   const headers = JSON.stringify([...answer.headers]);
@@ -90,7 +90,7 @@ async function say({ places }: Stage, daemon: Agentd, body: unknown, options: Po
   return answer;
 }
 
-/** Runs commands and keeps what they print. */
+/** Runs commands and records their output. */
 async function ask(stage: Stage, commands: readonly { args: string[]; input?: string }[]): Promise<void> {
   await inParallel(commands, 2, async ({ args, input }) => {
     const { stdout, stderr, code } = await agentd(args, {
@@ -111,7 +111,7 @@ function keepFiles({ directory, places }: Stage, when: string): void {
   }
 }
 
-/** The canaries that turned up anywhere. The default tokens are known only from what the API saw. */
+/** The canaries that were found anywhere. The default tokens are known only from the requests to the API. */
 function leaks({ places, tokens, api }: Stage): string[] {
   const defaults = new Set(
     api.requests.flatMap(({ sub, bearer }) => (sub === 'service' && bearer ? [bearer] : [])),
@@ -127,7 +127,7 @@ function leaks({ places, tokens, api }: Stage): string[] {
   );
 }
 
-it('finds a canary that is there, in every writing', () => {
+it('finds an existing canary in every encoding', () => {
   const value = 'a "secret"/+ of é';
   const canaries = [{ name: 'planted', value }];
   const encodedAt = (offset: number, how: 'base64' | 'base64url' | 'hex') =>
@@ -146,7 +146,7 @@ it('finds a canary that is there, in every writing', () => {
   expect(findCanaries(canaries, new Map([['here', Buffer.from('nothing of it')]]))).toEqual([]);
 });
 
-it('leaves no byte of a token or a secret in logs, answers, state files and what the commands print', async () => {
+it('leaves no byte of a token or a secret in logs, answers, state files and the output of commands', async () => {
   const here = await stage({});
   const { tokens, api } = here;
   const daemon = await startAgentd({ directory: here.directory, env: here.env });
@@ -159,7 +159,7 @@ it('leaves no byte of a token or a secret in logs, answers, state files and what
     return answered;
   };
 
-  // Every source, and every reason why a token is none.
+  // Every source of a token, and every reason why a token is invalid.
   const { session_id } = await tell({}, { bearer: tokens.make('a header') });
   await tell({ session_id, jwt_token: tokens.make('a body') });
   await tell({ session_id, metadata: { jwt_token: tokens.make('metadata') } });
@@ -171,7 +171,7 @@ it('leaves no byte of a token or a secret in logs, answers, state files and what
   await tell({ jwt_token: tokens.make('a malformed one').replace('.', ',') });
   await tell({ jwt_token: `${tokens.make('one with a fourth part')}.${random()}` });
   await tell({ jwt_token: tokens.keep('an odd header', oddToken('{ "alg": "HS512" }')) });
-  // Refusals, with a token each.
+  // Refusals, each with a token.
   await tell({ session_id, user_id: 'bob' }, { bearer: tokens.make('a stranger', { sub: 'bob' }) });
   await tell({ session_id }, { bearer: tokens.make('another person', { sub: 'bob' }) });
   await tell({ message: '' }, { bearer: tokens.make('a refused body') });
@@ -186,7 +186,7 @@ it('leaves no byte of a token or a secret in logs, answers, state files and what
   await tell({}, { path: `/none/${tokens.make('a path')}` });
   await tell({}, { headers: { Cookie: `jwt_token=${tokens.make('a cookie')}` } });
   await tell({}, { headers: { Authorization: `Basic ${tokens.make('another scheme')}` } });
-  // What the API does to a token, and default credentials that fail.
+  // Refusals of a token by the API, and default credentials that fail.
   const refused = tokens.make('one that the API refuses');
   api.revoke(refused);
   await tell({ jwt_token: refused });
@@ -202,7 +202,7 @@ it('leaves no byte of a token or a secret in logs, answers, state files and what
   api.revokeDefaultTokens();
   api.misbehave('/authentication_token', { status: 401, body: { error: SECRETS.API_PASSWORD } }, 2);
   await tell({ message: 'Who is bob@example.com?' });
-  // Typed where it does not belong.
+  // A token in the wrong place.
   const typed = tokens.make('a typed one');
   for (const text of [
     typed,
@@ -251,7 +251,7 @@ it('leaves no byte of a token or a secret in logs, answers, state files and what
   keepFiles(here, 'when it has stopped');
 
   expect(leaks(here)).toEqual([]);
-  // The search looked where it claims to: what may be shown is there.
+  // Proof that the search covers its sources: data that may be shown is found.
   expect(here.places.get('stderr')?.includes('token checked')).toBe(true);
   expect(here.places.get('agentd.log when it has stopped')?.includes('token checked')).toBe(true);
   expect(here.places.get('state/agentd.db when it has stopped')?.includes('sealed.v1.')).toBe(true);
@@ -259,7 +259,7 @@ it('leaves no byte of a token or a secret in logs, answers, state files and what
   expect(api.requests.some(({ bearer }) => bearer === first)).toBe(true);
 });
 
-it('leaves no byte of them in prompts and answers of a language model, nor in what its failures leave behind', async () => {
+it('leaves no byte of them in prompts and answers of a language model, nor in the traces of its failures', async () => {
   const here = await stage({ AGENT_MODEL: 'fake', AGENT_TIMEOUT_SECONDS: '2' });
   const { tokens, model } = here;
   here.env.AGENT_BASE_URL = model.url;
@@ -324,7 +324,7 @@ it('leaves no byte of them in prompts and answers of a language model, nor in wh
   expect(here.places.get('prompts')?.includes('remember [token]')).toBe(true);
 });
 
-/** Right in form, whatever its header says. */
+/** Has the form of a token, with any header. */
 function oddToken(header: string): string {
   const encode = (text: string) => Buffer.from(text).toString('base64url');
   const payload = JSON.stringify({ sub: 'ada', email: 'ada@example.com', exp: 9_999_999_999, jti: random() });

@@ -14,7 +14,7 @@ import { type Answer, post } from '../support/webchat.ts';
 
 const canLimit = spawnSync('prlimit', ['--version']).status === 0;
 
-/** A file that may not grow beyond the limit fails a write as a full disk does; pipes are not limited. */
+/** Writing to a file at its size limit fails like writing to a full disk. Pipes are not limited. */
 function limitFiles(daemon: Agentd, bytes: number | 'unlimited'): void {
   const { status, stderr } = spawnSync('prlimit', [
     '--pid',
@@ -74,7 +74,7 @@ it.skipIf(!canLimit)(
     refused.forEach(expectUnavailable);
     expect(answered.length).toBeGreaterThan(5);
 
-    // It serves what needs no disk, and what is there can be read.
+    // It serves requests that need no disk, and stored data can be read.
     expect((await fetch(`${daemon.url}/`)).status).toBe(200);
     expect(await answeredTexts(daemon, session_id)).toEqual(answered);
 
@@ -88,7 +88,7 @@ it.skipIf(!canLimit)(
 );
 
 it.skipIf(!canLimit)(
-  'acknowledges nothing when the disk fills up during the run, and runs the repeated request anew',
+  'acknowledges nothing when the disk fills up during the run, and runs the repeated request again',
   async () => {
     const api = await FakeApi.start({ secret: SECRET });
     onTestFinished(() => api.close());
@@ -120,12 +120,12 @@ it.skipIf(!canLimit)(
   },
 );
 
-/** The API tells no event; its next request is at most a moment away. */
+/** The API emits no event, but its next request arrives soon. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise(setImmediate);
 }
 
-it.skipIf(!canLimit)('outlives a log file that cannot grow, and writes it again when it can', async () => {
+it.skipIf(!canLimit)('survives a log file that cannot grow, and writes to it again when it can', async () => {
   const daemon = await started({ LOG_FILE: 'agentd.log', LOG_LEVEL: 'DEBUG' });
   const log = join(daemon.directory, 'agentd.log');
   const say = (message: string) =>
@@ -144,7 +144,7 @@ it.skipIf(!canLimit)('outlives a log file that cannot grow, and writes it again 
   expect(kept).toContain('"after"');
 });
 
-it('answers 503 while another process keeps the database to itself, and recovers by itself', async () => {
+it('answers 503 while another process locks the database, and recovers by itself', async () => {
   const daemon = await started();
   const say = () => post(daemon.url, { user_id: 'ada', session_id: 'kept-out', message: 'hello' });
   expect((await say()).status).toBe(200);
@@ -170,7 +170,7 @@ it.skipIf(!canMount)(
     const isRefusing = () =>
       daemon.log().some(({ msg }) => String(msg).startsWith('the store cannot be written'));
     const refused: Answer[] = [];
-    // One refusal is not enough: the store may find room by itself before the daemon looks at it.
+    // One refusal is not enough: the store may find space by itself before the daemon checks it.
     while (!isRefusing()) {
       const answers = await Promise.all(Array.from({ length: 8 }, say));
       refused.push(...answers.filter(({ status }) => status !== 200));
@@ -189,7 +189,7 @@ it.skipIf(!canMount)(
   },
 );
 
-it('deletes what anonymous clients said the longest ago when they have stored too much, and of persons nothing', async () => {
+it('deletes the oldest messages of anonymous clients when they have stored too much, and none of persons', async () => {
   const daemon = await started({ ANONYMOUS_STORE_BYTES: '1048576' });
   const begin = async (options: { bearer?: string } = {}): Promise<string> => {
     const { status, body } = await post(daemon.url, { user_id: 'ada', message: long }, options);
@@ -197,7 +197,7 @@ it('deletes what anonymous clients said the longest ago when they have stored to
     return body.session_id;
   };
   const person = await begin({ bearer: await token({ sub: 'ada' }) });
-  // Begun by nobody, and a person's since.
+  // Started without sign-in, and owned by a person since.
   const signedIn = await begin();
   const joined = { user_id: 'ada', session_id: signedIn, message: 'it is me' };
   const { body } = await post(daemon.url, joined, { bearer: await token({ sub: 'ada' }) });
@@ -215,7 +215,7 @@ it('deletes what anonymous clients said the longest ago when they have stored to
   expect(left).toEqual(anonymous.slice(-left.length));
 });
 
-it('does not start where its state cannot be kept, and says so with exit code 69', async () => {
+it('does not start if its state cannot be stored, and says so with exit code 69', async () => {
   const daemon = await started();
   const inTheWay = join(daemon.directory, 'a-file');
   writeFileSync(inTheWay, '');

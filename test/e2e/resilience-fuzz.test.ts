@@ -9,26 +9,26 @@ import { RawConnection, type RawResponse } from '../support/raw-http.ts';
 import { post } from '../support/webchat.ts';
 
 const REQUESTS = effort(4_000, 10_000);
-/** Of them, until the daemon's memory has found its size. */
+/** How many of them are a warm-up, until the daemon's memory has stopped growing. */
 const WARM_UP = effort(2_000, 3_000);
-/** Without it, memory that is free already stays resident until there is a need for it. */
+/** Without it, freed memory stays resident until it is needed. */
 const SMALL_HEAP = '--max-semi-space-size=1 --max-old-space-size=64';
 /**
- * By how much the resident memory may have grown after that: the rest of the small heap, and the pages of the
- * database that are kept in memory. With THOROUGH=1, a leak of 9 KiB a request would show.
+ * How much the resident memory may grow after that: the rest of the small heap, and the pages of the database that are
+ * kept in memory. With THOROUGH=1, a leak of 9 KiB a request would show.
  */
 const GROWTH_MAX = 64 * 1024 * 1024;
 
-/** How long a client waits for an answer before it says that no more will come from it, ms. */
+/** How long a client waits for an answer before it ends its side of the connection, ms. */
 const PATIENCE = 100;
 
-/** What a connection could not make a request of is answered before any route (RFC 9110, RFC 6585). */
+/** Input that is not a valid request is answered before any route (RFC 9110, RFC 6585). */
 const BEFORE_ROUTES: Readonly<Record<number, string>> = { 408: 'invalid_request', 431: 'invalid_request' };
 
 interface Generated {
-  /** In the pieces in which they are written. */
+  /** The bytes, in the pieces in which they are written. */
   pieces: Buffer[];
-  /** Goes away instead of waiting for the answer. */
+  /** The client closes the connection instead of waiting for the answer. */
   cut: boolean;
   head: boolean;
 }
@@ -233,7 +233,7 @@ function pickMessage(random: SeededRandom): Record<string, unknown> {
   return message;
 }
 
-/** Mostly whole; else as a slow line brings them. */
+/** Mostly in one piece; otherwise in small pieces, as over a slow line. */
 function pieces(random: SeededRandom, bytes: Buffer): Buffer[] {
   if (random.chance(0.9)) return [bytes];
   const parts: Buffer[] = [];
@@ -242,7 +242,7 @@ function pieces(random: SeededRandom, bytes: Buffer): Buffer[] {
   return parts;
 }
 
-/** Its answers; none where the client went away or the daemon closed the connection. */
+/** Its answers; none if the client or the daemon closed the connection. */
 async function send(daemon: Agentd, request: Generated): Promise<RawResponse[]> {
   const connection = await RawConnection.open(daemon.url);
   for (const piece of request.pieces) {
@@ -253,7 +253,7 @@ async function send(daemon: Agentd, request: Generated): Promise<RawResponse[]> 
     await connection.cut();
     return [];
   }
-  // What never was a whole request gets its answer, if any, once no more can come.
+  // An incomplete request gets its answer, if any, when the client has ended its side.
   const patience = setTimeout(() => connection.end(), PATIENCE);
   const answers = await connection.responses(Number.POSITIVE_INFINITY, request.head);
   clearTimeout(patience);
@@ -261,7 +261,7 @@ async function send(daemon: Agentd, request: Generated): Promise<RawResponse[]> 
   return answers;
 }
 
-/** What is wrong with an answer, in words; null where nothing is. */
+/** What is wrong with an answer, in words; null if nothing is. */
 function fault({ status, headers, body }: RawResponse, head: boolean): string | null {
   if (status >= 500) return `status ${status}: ${body}`;
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(headers['x-request-id'] ?? ''))
@@ -293,7 +293,7 @@ function residentBytes(daemon: Agentd): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(daemon.pid)])) * 1024;
 }
 
-it(`answers ${REQUESTS} generated requests with documented answers only, in memory that stays flat, and still answers afterwards`, async () => {
+it(`answers ${REQUESTS} generated requests with documented answers only, with stable memory, and still answers afterwards`, async () => {
   const random = seededRandom(20_250_105);
   const daemon = await startAgentd({
     env: {
@@ -332,7 +332,7 @@ it(`answers ${REQUESTS} generated requests with documented answers only, in memo
 
   expect(faults.slice(0, 5)).toEqual([]);
   expect(grown).toBeLessThan(GROWTH_MAX);
-  // The generator reaches every kind of answer.
+  // The generator produces every kind of answer.
   for (const status of [200, 204, 400, 404, 405, 413, 415, 422, 431]) {
     expect(statuses.get(status), `answers with ${status}`).toBeGreaterThan(0);
   }

@@ -10,18 +10,18 @@ import { type SeededRandom, seededRandom } from '../support/random.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
 /**
- * One user's bearer must never serve another's message. Every message asks for an e-mail address of its own,
- * so the API's records tell which message each bearer came for; the API answers with data of the bearer's
- * person, so each reply tells whose data it shows.
+ * One user's bearer must never serve another's message. Every message asks for a different e-mail address, so the API's
+ * records show for which message each bearer was sent; the API answers with data of the bearer's person, so each reply
+ * tells whose data it shows.
  */
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
 interface User {
   sub: string;
-  /** Its session with an id of the daemon's making. */
+  /** Its session with an id that the daemon generated. */
   generated: string;
-  /** Its session with an id of the client's choice. */
+  /** Its session with an id that the client chose. */
   chosen: string;
 }
 
@@ -71,7 +71,7 @@ const KINDS: readonly Kind[] = [
 const addressOf = (number: number) => `message${number}x@look.example`;
 const dataOf = (sub: string) => `dataof${sub}x`;
 
-/** Everything that was wrong, in words; nothing where each message was served with its own sender's bearer. */
+/** All problems, in words; none if each message was served with its own sender's bearer. */
 function violations(messages: readonly Message[], calls: readonly SeenRequest[]): string[] {
   const byAddress = Map.groupBy(calls, (call) => call.query.userEmail);
   return messages.flatMap((message) => {
@@ -165,7 +165,7 @@ async function drive(
   return { messages, calls: api.seen('/users') };
 }
 
-/** Undefined sends none; every token is another one, so that the API sees which message it came with. */
+/** Undefined sends none; every token is different, so that the API sees with which message it came. */
 function tokenFor(kind: Kind, number: number, sender: User, other: User): string | null | undefined {
   const now = Math.floor(Date.now() / 1000);
   const make = (user: User, life: number, secret = SECRET) =>
@@ -189,7 +189,7 @@ function tokenFor(kind: Kind, number: number, sender: User, other: User): string
   }
 }
 
-/** Null asks for a new one. */
+/** Null requests a new one. */
 function sessionFor(kind: Kind, sender: User, other: User): string | null {
   if (kind.endsWith('new session')) return null;
   if (kind === 'session of another person') return other.generated;
@@ -207,14 +207,14 @@ it('serves every message with the bearer of its own sender, or with the default 
   expect(violations(messages, calls)).toEqual([]);
   expect(messages).toHaveLength(2000);
   expect(new Set(messages.map(({ kind }) => kind)).size, 'kinds of messages').toBe(new Set(KINDS).size);
-  // A search that could find nothing would pass as well.
+  // A check that can find nothing would pass, too.
   const shown = messages.filter(({ answer, sender }) =>
     JSON.stringify(answer.body).includes(dataOf(sender.sub)),
   );
   expect(shown.length).toBeGreaterThan(700);
 });
 
-it('would see a bearer that one message leaves to another: the same run against such a build reports it', async () => {
+it('detects a bearer that one message leaves to another: the same run against a build with this defect reports it', async () => {
   const random = seededRandom(20_250_102);
   const bin = buildWithSharedBearer();
   const { messages, calls } = await drive(bin, random, { users: 40, messages: 300 });
@@ -224,7 +224,7 @@ it('would see a bearer that one message leaves to another: the same run against 
   expect(found.filter((line) => line.includes('showed data of'))).not.toEqual([]);
 });
 
-/** A copy of the build in which the bearer waits in a variable of the module, as all messages' do. */
+/** A copy of the build in which the bearers of all messages share a variable of the module. */
 function buildWithSharedBearer(): string {
   const copy = mkdtempSync(join(tmpdir(), 'agentd-faulty-'));
   onTestFinished(() => rmSync(copy, { recursive: true, force: true }));

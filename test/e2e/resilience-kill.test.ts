@@ -13,13 +13,13 @@ import { type Answer, post } from '../support/webchat.ts';
 
 const ROUNDS = 8;
 
-/** A client that sends one message after the other, each with a key of its own, and knows what was answered. */
+/** A client that sends one message after the other, each with its own key, and records which were answered. */
 interface Client {
   user: string;
   session_id: string;
   /** Texts of its messages that were answered with 200, in order. */
   answered: string[];
-  /** Without an answer: whether it ran is not known. */
+  /** Got no answer: it is unknown whether it ran. */
   interrupted: { text: string; key: string } | null;
   sent: number;
 }
@@ -35,7 +35,7 @@ function say(daemon: Agentd, client: Client, text: string, key: string): Promise
   return post(daemon.url, body, { headers: { 'Idempotency-Key': key } });
 }
 
-/** Sends until the daemon is gone; the message that got no answer is the interrupted one. */
+/** Sends until the daemon is down; the message that got no answer is the interrupted one. */
 async function converse(daemon: Agentd, client: Client, onAnswer: () => void): Promise<void> {
   for (;;) {
     const number = client.sent++;
@@ -46,7 +46,7 @@ async function converse(daemon: Agentd, client: Client, onAnswer: () => void): P
     try {
       answer = await say(daemon, client, text, key);
     } catch {
-      // Killed; what came of the message is looked at after the restart.
+      // Killed; the outcome of the message is checked after the restart.
       return;
     }
     expect(answer.status, JSON.stringify(answer.body)).toBe(200);
@@ -56,7 +56,7 @@ async function converse(daemon: Agentd, client: Client, onAnswer: () => void): P
   }
 }
 
-it(`has every answered turn, in order, a sound database and all sessions at work after each of ${ROUNDS} kill -9 under load`, async () => {
+it(`has every answered turn, in order, an intact database and all sessions working after each of ${ROUNDS} kill -9 under load`, async () => {
   const random = seededRandom(20_250_104);
   const directory = mkdtempSync(join(tmpdir(), 'agentd-kill-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -85,7 +85,7 @@ it(`has every answered turn, in order, a sound database and all sessions at work
   });
 
   for (let round = 1; round <= ROUNDS; round++) {
-    // Killed at some answer: the other clients are anywhere then, before, in or after their commit.
+    // Killed at some answer: the other clients are at any point then: before, during or after their commit.
     let left = 1 + random.below(60);
     await Promise.all(
       clients.map((client) =>
@@ -94,7 +94,7 @@ it(`has every answered turn, in order, a sound database and all sessions at work
         }),
       ),
     );
-    expect(await daemon.exited, 'killed, so without an exit code').toBeNull();
+    expect(await daemon.exited, 'killed, so there is no exit code').toBeNull();
 
     daemon = await start();
     const label = `round ${round}`;
@@ -120,7 +120,7 @@ it(`has every answered turn, in order, a sound database and all sessions at work
   }
 });
 
-/** Runs anew, or gets the first answer where that was stored before the end; once in the session either way. */
+/** Runs again, or gets the first answer if it was stored before the kill; either way, it is in the session once. */
 async function repeatInterrupted(daemon: Agentd, client: Client, label: string): Promise<void> {
   if (client.interrupted === null) return;
   const { text, key } = client.interrupted;

@@ -9,10 +9,10 @@ import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
 
 const INNOCENT = Array.from({ length: 8 }, (_, index) => `innocent ${index}`);
-/** Deaths that a message may cause: INBOX_MAX_ATTEMPTS. */
+/** How many deaths a message may cause: INBOX_MAX_ATTEMPTS. */
 const DEATHS_MAX = 3;
 
-it('a message that kills the process fails alone; the eight that ran beside it are answered', async () => {
+it('a message that kills the process fails without affecting others; the eight that ran at the same time are answered', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-killer-'));
   const exchange = await FakeExchange.start();
   let daemon: Agentd | null = null;
@@ -23,7 +23,7 @@ it('a message that kills the process fails alone; the eight that ran beside it a
   });
   const env = { ...exchange.env(directory), INBOX_MAX_ATTEMPTS: String(DEATHS_MAX) };
   let deaths = 0;
-  /** As a supervisor does: it may die again before it is ready. */
+  /** Restarts the daemon as a supervisor does: it may die again before it is ready. */
   const start = async (): Promise<Agentd> => {
     try {
       return await startAgentd({ directory, env });
@@ -34,7 +34,7 @@ it('a message that kills the process fails alone; the eight that ran beside it a
   };
 
   daemon = await start();
-  // All nine run at once, and none has ended when the first death comes.
+  // All nine run at once, and none has ended before the first death.
   const together = INNOCENT.length + 1;
   const { promise: dead, resolve: die } = Promise.withResolvers<void>();
   exchange.holdRun = async ({ text }) => {

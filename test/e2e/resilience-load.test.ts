@@ -101,7 +101,7 @@ function expectUnavailable(answer: Answer): void {
   expect(Number(answer.headers.get('Retry-After'))).toBeGreaterThan(0);
 }
 
-it('refuses with 503 what finds AGENT_QUEUE_MAX messages waiting, and answers those that wait', async () => {
+it('refuses a message with 503 if AGENT_QUEUE_MAX messages are waiting, and answers those that wait', async () => {
   const { daemon, gate } = await loaded({ AGENT_CONCURRENCY: '1', AGENT_QUEUE_MAX: '2' });
   const holding = post(daemon.url, { user_id: 'first', message: 'hold' });
   await gate.waiting(1);
@@ -127,7 +127,7 @@ it('refuses with 503 what finds AGENT_QUEUE_MAX messages waiting, and answers th
   expect(statuses.toSorted()).toEqual([200, 200, 503, 503, 503, 503]);
 });
 
-it('refuses with 503 what has waited AGENT_QUEUE_WAIT_SECONDS, for a run or for its session', async () => {
+it('refuses a message with 503 if it has waited for AGENT_QUEUE_WAIT_SECONDS, for a run or for its session', async () => {
   const { daemon, gate } = await loaded({ AGENT_CONCURRENCY: '1', AGENT_QUEUE_WAIT_SECONDS: '1' });
   const holding = post(daemon.url, { user_id: 'first', session_id: 'held', message: 'hold' });
   await gate.waiting(1);
@@ -143,7 +143,7 @@ it('refuses with 503 what has waited AGENT_QUEUE_WAIT_SECONDS, for a run or for 
   expect((await post(daemon.url, { user_id: 'second', message: 'hello' })).status).toBe(200);
 });
 
-it('lets exactly as many of 100 simultaneous requests through as the rate limit says', async () => {
+it('accepts exactly as many of 100 simultaneous requests as the rate limit allows', async () => {
   const { daemon } = await loaded({ RATE_LIMIT_ANONYMOUS_MAX: '20', RATE_LIMIT_TOKEN_MAX: '30' });
   const bearer = await token({ sub: 'ada' });
   const forged = await token({ sub: 'ada', secret: 'another secret than the one of the site' });
@@ -152,7 +152,7 @@ it('lets exactly as many of 100 simultaneous requests through as the rate limit 
     return Object.groupBy(answers, ({ status }) => status);
   };
 
-  // Whatever user they claim to be, and whether the token is forged or the body no good: one address.
+  // Whatever user they claim to be, and even with a forged token or an invalid body: they have one address.
   const anonymous = await statusesOf((number) =>
     post(daemon.url, { user_id: `user-${number}`, message: 'hello' }, number % 2 ? { bearer: forged } : {}),
   );
@@ -212,12 +212,12 @@ it('counts every interleaving of hits, keys and time as an exact sliding window'
   );
 });
 
-it('acknowledges 200 webhooks that come at once while no run ends, and answers all of them afterwards', async () => {
+it('acknowledges 200 webhooks that arrive at once while no run ends, and answers all of them afterwards', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-load-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const exchange = await FakeExchange.start();
   onTestFinished(() => exchange.close());
-  // The loop guard is on: it has a verdict to give, and to keep, before each acknowledgement.
+  // The loop guard is on: it must decide, and store its verdict, before each acknowledgement.
   const { daemon, gate } = await loaded({
     ...exchange.env(directory),
     AGENT_RUNTIME: RUNTIME,
@@ -236,7 +236,7 @@ it('acknowledges 200 webhooks that come at once while no run ends, and answers a
   const took = performance.now() - began;
   expect(answers.map(({ status }) => status)).toEqual(numbered(200).map(() => 200));
   expect(exchange.taken).toEqual([]);
-  // Platforms wait for three seconds; the bound leaves room for a machine that others are at work on.
+  // Platforms wait for three seconds; the bound leaves room for a busy machine.
   expect(took).toBeLessThan(20_000);
 
   const all = exchange.until(() => exchange.taken.length === 200);
@@ -250,7 +250,7 @@ it('acknowledges 200 webhooks that come at once while no run ends, and answers a
   }
 });
 
-it('finishes the turns of clients that went away, and gives their runs back', async () => {
+it('finishes the turns of clients that disconnected, and frees their runs', async () => {
   const { daemon, gate } = await loaded({ AGENT_CONCURRENCY: '20' });
   const gone = await Promise.all(numbered(20).map(() => RawConnection.open(daemon.url)));
   await Promise.all(

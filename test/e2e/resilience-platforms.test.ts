@@ -15,17 +15,17 @@ const SESSIONS = effort(12, 50);
 const MESSAGES = 10 * SESSIONS;
 const KILLS = effort(3, 10);
 /**
- * How often a call is tried before it no longer fails: each attempt, also one that a kill broke off, doubles the
- * wait for the next, and the test is to end.
+ * How often a call is tried before it no longer fails: each attempt, even one that a kill interrupted, doubles the
+ * delay before the next one, and the test must end.
  */
 const TRIES_THAT_FAIL = 3;
-/** How soon a platform comes again that was not told 200 by a daemon that runs, ms. */
+/** How soon a platform repeats a delivery that a running daemon did not answer with 200, ms. */
 const COMES_AGAIN_MS = 50;
 
 /** A private conversation on one of the platforms. */
 interface Conversation {
   platform: FakePlatform;
-  /** Who writes, and where. */
+  /** The sender and the conversation. */
   event: Partial<SimulatedEvent>;
   texts: readonly string[];
 }
@@ -46,7 +46,7 @@ function envOf(platforms: readonly FakePlatform[], runs: Runs): Record<string, s
   return Object.assign({ ...runs.env, LOOP_GUARD_ENABLED: 'true' }, ...platforms.map(({ env }) => env));
 }
 
-/** Long ago enough, and far enough apart, that the loop guard takes nobody's messages for a burst. */
+/** Long ago enough, and far enough apart, that the loop guard sees no burst. */
 function sentAt(began: number, index: number): number {
   return began - (MESSAGES - index) * 15_000;
 }
@@ -62,8 +62,8 @@ function conversations(platforms: readonly FakePlatform[]): Conversation[] {
 }
 
 /**
- * Delivers until the daemon has said 200, as a platform does.
- * @param daemon resolves with the one that runs, or with the next where it was killed
+ * Delivers until the daemon has answered 200, as a platform does.
+ * @param daemon resolves to the running daemon, or to the next one if it was killed
  */
 async function deliverUntilTaken(
   platform: FakePlatform,
@@ -79,7 +79,7 @@ async function deliverUntilTaken(
   }
 }
 
-/** What a person was answered, in order, without the mark-up. */
+/** The replies that a person got, in order, without markup. */
 function answersOf({ platform, event }: Omit<Conversation, 'texts'>): string[] {
   const places = platform.simulator.seenIn(platform.event({ ...event, number: 1 }), platform.settings);
   return platform.shown
@@ -87,7 +87,7 @@ function answersOf({ platform, event }: Omit<Conversation, 'texts'>): string[] {
     .map(({ text }) => text);
 }
 
-describe('what a platform was told 200 for', () => {
+describe('a message that was acknowledged with 200', () => {
   it.each([
     { failing: 0, title: 'whatever is killed' },
     { failing: 1 / 3, title: "whatever is killed, while a third of the platform's answers are failures" },
@@ -113,7 +113,7 @@ describe('what a platform was told 200 for', () => {
 
     const began = Date.now();
     const all = conversations(platforms);
-    // Of each session: how many messages were answered when the daemon was killed.
+    // For each session: how many messages were answered when the daemon was killed.
     const answeredAtKill: number[][] = [];
     let calls = 0;
     let nextKill = 0;
@@ -158,7 +158,7 @@ describe('what a platform was told 200 for', () => {
       const answers = answersOf(one);
       const first = answers.filter((text, index) => answers.indexOf(text) === index);
       expect(first, `session ${session}`).toEqual(one.texts.map((text) => `re: ${text}`));
-      // A doubled answer is one that was on its way at a kill: the last before it, at most one for each.
+      // Only an answer that was being sent at a kill may be repeated: at most one for each kill.
       const doubled = new Set(answers.filter((text, index) => answers.indexOf(text) !== index));
       for (const text of doubled) {
         const place = first.indexOf(text);
@@ -191,7 +191,7 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
     await platform.close();
     await runs.close();
   });
-  // Each test is of a person of its own.
+  // Each test has its own person.
   let user = '';
   let people = 0;
   beforeEach(() => {
@@ -209,26 +209,23 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
       reason: 'rate_limit',
     },
     { words: 'the same words', textOf: () => 'Thank you for your message!', passed: 2, reason: 'repetition' },
-  ])(
-    'is stopped when something answers every message of ours in $words',
-    async ({ textOf, passed, reason }) => {
-      let seen = 0;
-      const answerBack = async () => {
-        while (seen < answers().length) {
-          seen++;
-          const { status } = await platform.deliver(daemon, { user, text: textOf(seen) });
-          expect(status).toBe(200);
-        }
-      };
-      platform.on('came', () => void answerBack());
-      await platform.deliver(daemon, { user, text: textOf(0) });
-      await daemon.logged(({ msg }) => String(msg).startsWith(`[LoopGuard] CIRCUIT_OPEN reason=${reason}`));
-      expect(runs.texts).toHaveLength(passed);
-      expect(answers()).toHaveLength(passed);
-    },
-  );
+  ])('is stopped if a bot answers every message of ours in $words', async ({ textOf, passed, reason }) => {
+    let seen = 0;
+    const answerBack = async () => {
+      while (seen < answers().length) {
+        seen++;
+        const { status } = await platform.deliver(daemon, { user, text: textOf(seen) });
+        expect(status).toBe(200);
+      }
+    };
+    platform.on('came', () => void answerBack());
+    await platform.deliver(daemon, { user, text: textOf(0) });
+    await daemon.logged(({ msg }) => String(msg).startsWith(`[LoopGuard] CIRCUIT_OPEN reason=${reason}`));
+    expect(runs.texts).toHaveLength(passed);
+    expect(answers()).toHaveLength(passed);
+  });
 
-  it('has no end of hints either: who sends no words is told so once, and heard again', async () => {
+  it('does not cause endless hints, either: a sender without text gets one hint, and is answered again later', async () => {
     for (let count = 0; count < 10; count++)
       expect((await platform.deliver(daemon, { user, kind: 'other', text: '' })).status).toBe(200);
     await platform.deliver(daemon, { user, text: 'in words' });
@@ -237,7 +234,7 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
     expect(runs.texts).toEqual(['in words']);
   });
 
-  it('is not seen in a backlog of 50 old messages that comes at once', async () => {
+  it('is not assumed in a backlog of 50 old messages that arrives at once', async () => {
     const now = Date.now();
     const texts = Array.from({ length: 50 }, (_, index) => `message ${index}`);
     for (const [index, text] of texts.entries()) {

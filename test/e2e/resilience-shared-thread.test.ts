@@ -14,12 +14,12 @@ import { post } from '../support/webchat.ts';
 vi.setConfig({ testTimeout: 180_000 });
 
 /**
- * Three people write in one thread. Each message asks for an e-mail address of its own, so the API's records tell
- * which message each bearer came for; the API answers with data of the bearer's person, so each reply, and each
- * history that is handed to the agent, tells whose data it holds.
+ * Three people write in one thread. Each message asks for a different e-mail address, so the API's records show for
+ * which message each bearer was sent; the API answers with data of the bearer's person, so each reply, and each history
+ * that the agent gets, shows whose data it contains.
  */
 
-/** Whom each member may be linked to; C never is. No two have a person in common. */
+/** The persons to whom each member may be linked; C never is. No two members share a person. */
 const PERSONS = { A: ['ada', 'grace'], B: ['bob', 'edsger'], C: [] } as const;
 type Member = keyof typeof PERSONS;
 const LINKED = ['A', 'B'] as const;
@@ -30,7 +30,7 @@ const ROUND = 20;
 interface Message {
   number: number;
   member: Member;
-  /** Persons that it may act for: one, or two where the link changed while it waited. Null: nobody. */
+  /** Persons that it may act for: one, or two if the link changed while it waited. Null without a link. */
   allowed: Set<string | null>;
 }
 
@@ -71,7 +71,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-it('serves each message of a shared thread as its sender or as nobody, and hands nobody the words that another was told', async () => {
+it('serves each message of a shared thread for its sender or without sign-in, and gives nobody the answers of somebody else', async () => {
   const random = seededRandom(20_261_121);
   const links: Record<Member, string | null> = { A: null, B: null, C: null };
   const deliver = async (body: object) => {
@@ -147,7 +147,7 @@ it('serves each message of a shared thread as its sender or as nobody, and hands
   }
   expect(wrong).toEqual([]);
   expect([runs.size, replies.size, calls.size]).toEqual([MESSAGES, MESSAGES, MESSAGES]);
-  // What could see nothing wrong would pass as well: all persons spoke, and their own words were handed to them.
+  // A check that sees nothing would pass, too: all persons wrote, and got their own history.
   const persons = new Set(messages.map(({ number }) => actedFor(number)));
   expect([...persons].sort()).toEqual(['ada', 'bob', 'edsger', 'grace', null].sort());
   expect(messages.filter(({ number }) => actedFor(number) === null).length).toBeGreaterThan(MESSAGES / 4);

@@ -14,9 +14,12 @@ import { type CompletionRequest, FakeModel, type ModelAnswer } from '../support/
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
-// A daemon that is killed around the writes of its tools, with a model that words its arguments anew in each run.
+// A daemon that is killed around the writes of its tools, with a model that words its arguments differently in each
+// run.
 
-/** How often the daemon is killed; 200 by hand: `WRITE_KILLS=200 npx vitest run test/e2e/resilience-writes.test.ts`. */
+/**
+ * How often the daemon is killed; for 200 kills: `WRITE_KILLS=200 npx vitest run test/e2e/resilience-writes.test.ts`.
+ */
 const KILLS = Number(process.env.WRITE_KILLS ?? 4);
 const CLIENTS = 4;
 
@@ -57,7 +60,7 @@ tools:
       pay: { confirm: never, summary: 'Pay for {id}', idempotency_header: Idempotency-Key }
 `;
 
-/** When the daemon is killed, at some of these. */
+/** The points at which the daemon may be killed. */
 const POINTS = ['asked for a call', 'write arrived', 'write answered', 'told the result'] as const;
 type Point = (typeof POINTS)[number];
 
@@ -94,7 +97,7 @@ const api = createServer((request, response) => {
   });
 });
 
-/** Calls the tool that the message names, in other words each time, whatever it is told of earlier attempts. */
+/** Calls the tool that the message names, worded differently each time, whatever it is told about earlier attempts. */
 function answer({ messages }: CompletionRequest, index: number): ModelAnswer {
   const last = messages.at(-1);
   if (last?.role === 'tool') {
@@ -154,7 +157,7 @@ interface Listed {
   person: { sub: string };
 }
 
-test(`nothing is written twice, and everything is in the journal, through ${KILLS} kill -9 around writes`, async () => {
+test(`nothing is written twice, and everything is in the journal, after ${KILLS} kill -9 around writes`, async () => {
   const replies = new Map<string, string>();
   for (let kill = 0; kill < KILLS; kill++) {
     const point = POINTS[kill % POINTS.length];
@@ -204,11 +207,11 @@ test(`nothing is written twice, and everything is in the journal, through ${KILL
     const client = id.split('-')[1];
     expect(person, what).toMatchObject({ sub: `user${client}` });
     for (const one of arrived) expect([one.tool, one.sub], what).toEqual([tool, `user${client}`]);
-    // The process that sent it may have died before it was sent, or before the answer came.
+    // The process that sent it may have died before it was sent, or before the answer arrived.
     expect(['done', 'unknown', 'running'], what).toContain(outcome);
     if (outcome === 'done') expect(arrived.length, what).toBeGreaterThan(0);
     else expect(reply, what).toContain('It is not known whether this was done: Cancel order');
-    // With a key of its own it is sent again, until the outcome is known.
+    // If it has its own key, it is sent again, until the outcome is known.
     if (id.startsWith('p')) expect(outcome, what).toBe('done');
   }
 });

@@ -24,7 +24,7 @@ const start = (env: Record<string, string> = {}) => startShop({ directory, env }
 const stored = () => readAll(['agentd.db', 'agentd.db-wal'].map((name) => join(state, name)));
 const ada = () => token({ sub: 'user-ada', email: 'ada@example.com' });
 
-/** Signs Ada in. @returns her session, and a part of her token that is in no other. */
+/** Signs Ada in. @returns her session, and a part of her token that no other token contains. */
 async function signIn({ say }: Shop): Promise<{ session_id: string; payload: string }> {
   const bearer = await ada();
   const { body } = await say({ user_id: 'visitor', message: WHO }, { bearer });
@@ -35,7 +35,7 @@ async function answerIn({ say }: Shop, session_id: string): Promise<string> {
   return (await say({ user_id: 'visitor', session_id, message: WHO })).body.response;
 }
 
-/** A start that fails, and why. */
+/** A start that fails, with the reason. */
 async function refusedStart(env: Record<string, string> = {}): Promise<string> {
   const { code, stdout, stderr } = await agentd(['serve'], { cwd: directory, env });
   expect([code, stdout]).toEqual([78, '']);
@@ -48,8 +48,8 @@ async function sealing(env: Record<string, string> = {}) {
   return findings.filter(({ check }) => check === 'sealing');
 }
 
-describe('Stored tokens with nothing set', () => {
-  test('are sealed with a key that the first start makes, and that the next one and commands find', async () => {
+describe('stored tokens, by default,', () => {
+  test('are sealed with a key that the first start makes, and that later starts and commands find', async () => {
     expect(await sealing()).toMatchObject([{ outcome: 'skipped' }]);
     const first = await start();
     const { session_id, payload } = await signIn(first);
@@ -70,13 +70,13 @@ describe('Stored tokens with nothing set', () => {
     const list = await command(['link', 'list', '--json'], { cwd: directory });
     expect(JSON.parse(list.stdout)).toMatchObject([{ user_id: '42', state: 'live' }]);
     await second.stop();
-    // The link is sealed as well: without the key it does not open.
+    // The link is sealed as well: it cannot be opened without the key.
     rmSync(keyFile);
     const without = await command(['link', 'list', '--json'], { cwd: directory });
     expect(JSON.parse(without.stdout)).toMatchObject([{ state: 'unreadable' }]);
   });
 
-  test('stop the start when the key is gone or broken, and doctor says the same', async () => {
+  test('prevent the start if the key is missing or broken, and doctor reports the same', async () => {
     const first = await start();
     await signIn(first);
     await first.stop();
@@ -117,8 +117,8 @@ describe('Stored tokens with nothing set', () => {
   });
 });
 
-describe('agentd keys rotate beside a running daemon', () => {
-  test('seals everything with the new key in the background; the old one can be removed, and nobody signs in again', async () => {
+describe('agentd keys rotate while a daemon runs', () => {
+  test('seals everything with the new key in the background; the old one can be removed, and nobody has to sign in again', async () => {
     const shop = await start();
     const { session_id } = await signIn(shop);
     const link = await command(['link', 'msgbot', '42', '-'], { cwd: directory, input: await ada() });
@@ -127,7 +127,7 @@ describe('agentd keys rotate beside a running daemon', () => {
     const rotated = await shop.run('keys', 'rotate', '--json');
     expect(rotated.code).toBe(0);
     const { key } = JSON.parse(rotated.stdout) as { key: string };
-    // A command that comes after it, and one that read the key before it, both go on.
+    // Both a later command, and one that read the key before, continue.
     expect(await answerIn(shop, session_id)).toContain('Ada Lovelace');
     await shop.daemon.logged(({ msg, key: first }) => String(msg).includes('first key') && first === key);
 
@@ -139,7 +139,7 @@ describe('agentd keys rotate beside a running daemon', () => {
     expect(readFileSync(keyFile, 'utf8')).not.toContain(old);
     expect(await answerIn(shop, session_id)).toContain('Ada Lovelace');
 
-    // Killed at any moment, what is stored opens with what the file holds.
+    // After a kill at any moment, stored tokens open with the keys in the file.
     expect(await shop.run('keys', 'rotate')).toMatchObject({ code: 0 });
     await shop.daemon.stop('SIGKILL');
     await shop.api.close();
@@ -194,7 +194,7 @@ describe('TOKEN_ENCRYPTION_KEY=off', () => {
     // A daemon that has stopped leaves no log beside its database.
     const left = readAll([join(state, 'agentd.db')]);
     for (const one of payloads) expect(left).not.toContain(one);
-    // Off again: nothing is unsealed, and what was sealed stays readable.
+    // Off again: nothing is unsealed, and sealed tokens stay readable.
     const again = await start(env);
     expect(await answerIn(again, session_id)).toContain('Ada Lovelace');
     await again.stop();

@@ -12,7 +12,7 @@ import { post } from '../support/webchat.ts';
 
 const run = promisify(execFile);
 
-/** The harness sets up a daemon; here nothing is set up but a free port. */
+/** Other tests set up a daemon; here only a free port is set. */
 const NOTHING = {
   STATE_DIR: '',
   JWT_SECRET_KEY: '',
@@ -20,7 +20,7 @@ const NOTHING = {
   WEBCHAT_ENABLED: '',
 };
 
-// A folder whose name a shell would take apart.
+// A folder whose name a shell would split.
 const folder = join(mkdtempSync(join(tmpdir(), 'agentd-dev-')), "an empty folder of Ada's");
 mkdirSync(folder);
 afterAll(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
@@ -59,12 +59,12 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('prints a curl line without a token that is answered generically', async () => {
-    const { response } = await paste(lineAfter(printed, 'Ask as nobody:'));
+    const { response } = await paste(lineAfter(printed, 'Ask without signing in:'));
     expect(response).toContain('you are not signed in');
     expect(response).not.toMatch(/Ada|Lovelace/);
   });
 
-  test('prints a token that is good for 24 hours', async () => {
+  test('prints a token that is valid for 24 hours', async () => {
     const token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
     const [, payload = ''] = token.split('.');
     const { exp, iat } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, number>;
@@ -73,13 +73,13 @@ describe('serve --dev in an empty folder', () => {
     expect(body.response).toContain('Ada Lovelace');
   });
 
-  test('shows nobody another person: Ada asks for Grace and learns nothing', async () => {
+  test('shows no data of other people: Ada asks about Grace and learns nothing', async () => {
     const jwt_token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
     const { body } = await post(daemon.url, { user_id: 'x', message: 'grace@example.com', jwt_token });
     expect(body.response).not.toMatch(/Hopper|Compiler/);
   });
 
-  test('prints how commands in a second terminal get the same settings', async () => {
+  test('explains how commands in a second terminal get the same settings', async () => {
     const line = lineAfter(printed, 'All other commands, in a second terminal in this directory:');
     const env = { PATH: process.env.PATH ?? '' };
     const list = await run('sh', ['-c', `${line} --json`], { cwd: folder, env });
@@ -91,7 +91,7 @@ describe('serve --dev in an empty folder', () => {
     expect(printed).toContain('`npx agentd`');
   });
 
-  test('has the tools of its sample API also for commands in a second terminal', async () => {
+  test('offers the tools of its sample API even to commands in a second terminal', async () => {
     const beside = (args: string[], input = '') => command(args, { cwd: folder, base: false, input });
     const listed = JSON.parse((await beside(['tools', 'list', '--json'])).stdout) as { name: string }[];
     expect(listed.map(({ name }) => name)).toEqual(
@@ -111,7 +111,7 @@ describe('serve --dev in an empty folder', () => {
     const order = [
       `${daemon.url}/demo`,
       'Ask as Ada',
-      'Ask as nobody',
+      'Ask without signing in',
       'A token of Ada',
       'sessions list',
       'guard',
@@ -121,7 +121,7 @@ describe('serve --dev in an empty folder', () => {
     expect(found).not.toContain(-1);
   });
 
-  test('lets its commands be about another daemon where settings of one are given', async () => {
+  test('lets commands use another daemon if the settings of one are given', async () => {
     const env = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: 's', STATE_DIR: join(folder, 'elsewhere') };
     const { code, stderr } = await command(['sessions', 'show', 'x'], { cwd: folder, env, base: false });
     expect(code).toBe(1);
@@ -133,7 +133,7 @@ describe('serve --dev in an empty folder', () => {
     expect((await command(['sessions', 'show', 'x'], production)).stderr).not.toContain('Using the settings');
   });
 
-  test('prints how to write as a platform would, which is answered with nothing set', async () => {
+  test('prints a command that writes like a platform, which is answered without settings', async () => {
     const [heading = '', line = ''] = printed
       .split('\n')
       .slice(printed.split('\n').findIndex((line) => line.startsWith('Write as a platform would')));
@@ -149,7 +149,7 @@ describe('serve --dev in an empty folder', () => {
     }
   });
 
-  test('keeps its state in .agentd of the folder, for its owner alone', () => {
+  test('keeps its state in .agentd of the folder, readable only by its owner', () => {
     expect(statSync(join(folder, '.agentd')).mode & 0o777).toBe(0o700);
     for (const file of ['jwt-secret', 'encryption-key', 'agentd.db'])
       expect(statSync(join(folder, '.agentd', file)).mode & 0o777).toBe(0o600);
@@ -164,7 +164,7 @@ describe('serve --dev in an empty folder', () => {
   });
 });
 
-test('a second start keeps the secret and the sessions', async () => {
+test('a second start uses the same secret and sessions', async () => {
   const first = await serveDev();
   const jwt_token = lineAfter(first.stdout(), 'A token of Ada Lovelace, good for 24 hours:').trim();
   const begun = await post(first.url, { user_id: 'ada', message: 'Who am I?', jwt_token });
@@ -180,7 +180,7 @@ test('a second start keeps the secret and the sessions', async () => {
   await second.stop();
 });
 
-test('a second one in the same folder is refused with 69, also with a state of its own, and changes no file', async () => {
+test('a second one in the same folder is refused with 69, even with a different state directory, and changes no file', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-second-'));
   const first = await startAgentd({ directory: cwd, args: ['--dev'], env: NOTHING });
   const kept = readFileSync(join(cwd, '.agentd/env'), 'utf8');
@@ -199,7 +199,7 @@ test('a second one in the same folder is refused with 69, also with a state of i
   rmSync(cwd, { recursive: true });
 });
 
-test('what is set explicitly wins', async () => {
+test('explicit settings take precedence', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-own-'));
   writeFileSync(
     join(cwd, '.env'),
@@ -215,13 +215,13 @@ test('what is set explicitly wins', async () => {
   const { response } = await paste(lineAfter(daemon.stdout(), 'Ask as Ada Lovelace:'));
   expect(response).toContain('You are **Ada Lovelace**');
   expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);
-  // With a key of its own it is a rehearsal: the guard is not relaxed.
+  // With an explicit key, it is a rehearsal: the guard is not relaxed.
   expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 3rd equal message within 60 s is blocked, for 30 s$/m);
   await daemon.stop();
   rmSync(cwd, { recursive: true });
 });
 
-describe('what was set for the daemon', () => {
+describe('an explicit setting of the daemon', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-agent-'));
   const doctor = async () => {
     const { stdout } = await command(['doctor', '--json'], { cwd, base: false });
@@ -242,7 +242,7 @@ describe('what was set for the daemon', () => {
     rmSync(cwd, { recursive: true });
   });
 
-  test('is kept for commands in a second terminal, but for secrets', async () => {
+  test('is stored for commands in a second terminal, except secrets', async () => {
     const kept = parseEnv(readFileSync(join(cwd, '.agentd/env'), 'utf8'));
     expect(kept).toMatchObject({ AGENT_MODEL: 'small', AGENT_BASE_URL: model.url });
     expect(kept.AGENT_API_KEY).toBeUndefined();
@@ -253,11 +253,11 @@ describe('what was set for the daemon', () => {
     });
   });
 
-  test('wins over what is relaxed', () => {
+  test('takes precedence over relaxed defaults', () => {
     expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 4th equal message within 60 s is blocked, for 5 s$/m);
   });
 
-  test('is not said to fail when the sample API has ended with the daemon', async () => {
+  test('is not reported as failed when the sample API has ended with the daemon', async () => {
     expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
       { outcome: 'ok' },
       { outcome: 'ok' },
@@ -274,7 +274,7 @@ describe('what was set for the daemon', () => {
   });
 });
 
-test('the loop guard lets somebody ask the same again and again, and says so', async () => {
+test('the loop guard allows repeated questions, and the output says so', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-guard-'));
   const daemon = await startAgentd({
     directory: cwd,
@@ -314,7 +314,7 @@ describe('a channel that answers through a platform', () => {
     await daemon.stop();
   });
 
-  test('talks to its platform where somebody has set it up', async () => {
+  test('calls its real platform if the platform is configured', async () => {
     const TELEX_API_URL = 'https://telex.example.com';
     const daemon = await start({ TELEX_API_URL, TELEX_SECRET: 'of the operator' });
     expect(kept().TELEX_API_URL).toBeUndefined();
@@ -327,15 +327,18 @@ test.each([
   ['the environment', { NODE_ENV: 'production' }, ''],
   ['the environment, in capitals', { NODE_ENV: 'Production' }, ''],
   ['.env', {}, 'NODE_ENV=production\n'],
-])('is refused with 78 under NODE_ENV=production of %s, and makes nothing', async (_where, env, dotenv) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-production-'));
-  if (dotenv !== '') writeFileSync(join(cwd, '.env'), dotenv);
-  const { code, stdout, stderr } = await agentd(['serve', '--dev'], { cwd, env: { ...NOTHING, ...env } });
-  expect([code, stdout]).toEqual([78, '']);
-  expect(stderr).toContain('serve --dev is refused if NODE_ENV=production');
-  expect(() => statSync(join(cwd, '.agentd'))).toThrow('ENOENT');
-  const issue = await command(['token', 'issue', '--sub', 'a', '--email', 'a@example.com'], { cwd, env });
-  expect([issue.code, issue.stdout]).toEqual([78, '']);
-  expect(issue.stderr).toContain('token issue is refused if NODE_ENV=production');
-  rmSync(cwd, { recursive: true });
-});
+])(
+  'is refused with 78 under NODE_ENV=production of %s, and creates no files',
+  async (_where, env, dotenv) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-production-'));
+    if (dotenv !== '') writeFileSync(join(cwd, '.env'), dotenv);
+    const { code, stdout, stderr } = await agentd(['serve', '--dev'], { cwd, env: { ...NOTHING, ...env } });
+    expect([code, stdout]).toEqual([78, '']);
+    expect(stderr).toContain('serve --dev is refused if NODE_ENV=production');
+    expect(() => statSync(join(cwd, '.agentd'))).toThrow('ENOENT');
+    const issue = await command(['token', 'issue', '--sub', 'a', '--email', 'a@example.com'], { cwd, env });
+    expect([issue.code, issue.stdout]).toEqual([78, '']);
+    expect(issue.stderr).toContain('token issue is refused if NODE_ENV=production');
+    rmSync(cwd, { recursive: true });
+  },
+);

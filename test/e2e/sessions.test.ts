@@ -2,7 +2,7 @@ import { mkdtempSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readAll } from '../support/daemon.ts';
 import { FakeModel } from '../support/fake-model.ts';
@@ -28,7 +28,7 @@ async function signedIn(user_id = 'visitor'): Promise<string> {
   return body.session_id;
 }
 
-/** The bearer's `sub` of the look-up that this message leads to. */
+/** The `sub` of the bearer in the lookup that this message causes. */
 async function actsAs(body: Record<string, unknown>, bearer?: string): Promise<string | null | undefined> {
   const before = shop.lookedUpAs().length;
   const answer = await shop.say(
@@ -107,7 +107,7 @@ describe('The token-context of a session goes through the documented states', ()
     );
   });
 
-  test('a token that lapses within the session leads back to NoJWT and default credentials', async () => {
+  test('a token that expires within the session leads back to NoJWT and default credentials', async () => {
     const bearer = await token({ ttl: 3 });
     const { body } = await shop.say({ user_id: 'visitor', message: WHO }, { bearer });
     const { session_id } = body;
@@ -126,7 +126,7 @@ describe('The token-context of a session goes through the documented states', ()
 });
 
 describe('A session belongs to its channel user and to its person', () => {
-  test('another user_id gets 403 session_forbidden, and nothing of the session is touched', async () => {
+  test('another user_id gets 403 session_forbidden, and the session is not changed', async () => {
     const session_id = await signedIn();
     const before = await shop.session(session_id);
     for (const options of [{}, { bearer: await token() }, { bearer: 'x.y.z' }]) {
@@ -143,7 +143,7 @@ describe('A session belongs to its channel user and to its person', () => {
     expect(await shop.session(session_id)).toEqual(before);
   });
 
-  test("another person's valid token gets 403, and nothing of the session is touched", async () => {
+  test("another person's valid token gets 403, and the session is not changed", async () => {
     const session_id = await signedIn();
     const before = await shop.session(session_id);
     const bearers = [
@@ -159,7 +159,7 @@ describe('A session belongs to its channel user and to its person', () => {
     expect(await shop.session(session_id)).toEqual(before);
   });
 
-  test('it stays that of its first person after they signed out', async () => {
+  test('it still belongs to its first person after they signed out', async () => {
     const session_id = await signedIn();
     await shop.say({ user_id: 'visitor', session_id, message: WHO, jwt_token: null });
     const answer = await shop.say(
@@ -177,7 +177,7 @@ describe('A session belongs to its channel user and to its person', () => {
     }
   });
 
-  test('a request that is refused with 403 is found by its request id only, not in the story of the session', async () => {
+  test('a request that is refused with 403 is found only by its request id, not among the traces of the session', async () => {
     const session_id = await signedIn();
     await shop.say(
       { user_id: 'eve', session_id, message: WHO },
@@ -199,7 +199,7 @@ describe('Ids of sessions are generated or chosen by the client', () => {
     expect(ids.size).toBe(2);
   });
 
-  test('a generated id always passes when it comes back, whatever the user_id', async () => {
+  test('a generated id is always accepted when it is sent back, whatever the user_id', async () => {
     for (const user_id of ['é'.repeat(256), 'teamchat:T1', 'a b/c?d', '😀'.repeat(256)]) {
       const first = await shop.say({ user_id, message: 'Hello' });
       const { session_id } = first.body;
@@ -211,7 +211,7 @@ describe('Ids of sessions are generated or chosen by the client', () => {
     }
   });
 
-  test('an unknown session_id is created as given', async () => {
+  test('an unknown session_id is used as given', async () => {
     const { body } = await shop.say({ user_id: 'visitor', session_id: 'my own: id', message: 'Hello' });
     expect(body.session_id).toBe('my own: id');
     expect(await shop.session('my own: id')).toMatchObject({ user_id: 'visitor', generated: false });
@@ -268,7 +268,7 @@ describe('In a session with a generated id', () => {
     expect(shop.api.seen('/users').at(-1)?.bearer).toBe(renewed);
   });
 
-  test('what was said for the person is not shown to whoever is signed out', async () => {
+  test('turns of the person are not shown after sign-out', async () => {
     const model = await FakeModel.start();
     const chat = await startShop({ env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted' } });
     try {
@@ -288,7 +288,7 @@ describe('In a session with a generated id', () => {
   });
 });
 
-describe('Messages of one session', () => {
+describe('messages of one session', () => {
   test('are processed one at a time, in order of arrival, while other sessions run', async () => {
     const slow = gate();
     shop.api.misbehave('/users', { wait: slow.opened }, 1);
@@ -311,7 +311,7 @@ describe('Messages of one session', () => {
     ]);
   });
 
-  test('begin it anew after `sessions end` beside the running daemon', async () => {
+  test('start a new session after `sessions end` while the daemon runs', async () => {
     const session_id = await signedIn();
     expect(await shop.run('sessions', 'end', session_id)).toMatchObject({
       code: 0,
@@ -321,7 +321,7 @@ describe('Messages of one session', () => {
     expect((await shop.run('sessions', 'end', session_id)).code).toBe(1);
     expect(await actsAs({ user_id: 'visitor', session_id })).toBe('service');
     const anew = await shop.session(session_id);
-    // Whoever still knows the id chose it, so it stands for nobody any more.
+    // The id proves nothing, since others may know it.
     expect(anew).toMatchObject({ state: 'NoJWT', owner: null, generated: false });
     expect(anew.turns).toHaveLength(1);
   });
@@ -334,24 +334,24 @@ describe('SESSION_TTL_SECONDS', () => {
   });
   afterAll(() => brief.stop());
 
-  test('slides with each message, not with a refused one; past it the session is deleted', async () => {
+  test('starts again with each message, except refused ones; after it the session is deleted', async () => {
     const own = { user_id: 'visitor', session_id: 'brief', message: 'Hello' };
     const ends = async () => Date.parse((await brief.session('brief')).expires_at);
     await brief.say(own, { bearer: await token() });
     const first = await ends();
-    await passed(3000);
+    await delay(3000);
     await brief.say(own);
     const second = await ends();
     expect(second - first).toBeGreaterThan(2000);
-    await passed(Math.max(0, first - Date.now()) + 10);
+    await delay(Math.max(0, first - Date.now()) + 10);
     // The first end has passed, and the session lives.
     expect((await brief.session('brief')).turns).toHaveLength(2);
     expect((await brief.say({ ...own, user_id: 'eve' })).status).toBe(403);
     expect(await ends()).toBe(second);
-    await passed(Math.max(0, second - Date.now()) + 10);
+    await delay(Math.max(0, second - Date.now()) + 10);
     expect(await brief.session('brief')).toBeNull();
     expect(await brief.run('sessions', 'list')).toMatchObject({ code: 0, stdout: '' });
-    // The id is free again: nothing of the old session is left, not even whose it was.
+    // The id is free again: nothing of the old session is left, not even its owner.
     expect((await brief.say({ ...own, user_id: 'eve' })).status).toBe(200);
     expect(await brief.session('brief')).toMatchObject({ user_id: 'eve', owner: null, state: 'NoJWT' });
     expect((await brief.session('brief')).turns).toHaveLength(1);
@@ -362,12 +362,12 @@ describe('Stored tokens', () => {
   const files = (directory: string) =>
     ['agentd.db', 'agentd.db-wal'].map((name) => join(directory, 'state', name));
 
-  test('stand in a file that only its owner may read', async () => {
+  test('are in a file that only its owner may read', async () => {
     await signedIn();
     expect(statSync(files(shop.daemon.directory)[0] ?? '').mode & 0o777).toBe(0o600);
   });
 
-  test('are sealed when TOKEN_ENCRYPTION_KEY is set, and the old key opens them after a change of keys', async () => {
+  test('are sealed when TOKEN_ENCRYPTION_KEY is set, and the old key still opens them after a change of keys', async () => {
     const [old, next, other] = ['o', 'n', 'x'].map((letter) => Buffer.alloc(32, letter).toString('base64'));
     const directory = mkdtempSync(join(tmpdir(), 'agentd-sealed-'));
     const withKeys = (keys: string) => startShop({ directory, env: { TOKEN_ENCRYPTION_KEY: keys } });

@@ -47,13 +47,13 @@ async function shown(cwd: string, env: Record<string, string> = {}, args: string
 
 const TOKENS = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: SECRET };
 
-describe('the environment wins over .env, and .env over the configuration file', () => {
+describe('settings: the environment overrides .env, and .env overrides the configuration file', () => {
   const cwd = folderWith({
     'agentd.yaml': 'APP_NAME: of-file\nPORT: 1111\nAGENT_MAX_STEPS: 3\n',
     '.env': 'APP_NAME=of-dotenv\nPORT=2222\n',
   });
 
-  test('each value tells where it comes from', async () => {
+  test('each value is shown with its source', async () => {
     const settings = await shown(cwd, { ...TOKENS, PORT: '3333' });
     const of = (wanted: string) => settings.find(({ name }) => name === wanted);
     expect(of('PORT')).toEqual({ name: 'PORT', value: 3333, source: 'environment', secret: false });
@@ -74,7 +74,7 @@ describe('the environment wins over .env, and .env over the configuration file',
     expect(of('APP_NAME')).toMatchObject({ value: 'agentd', source: 'default' });
   });
 
-  test('no secret is shown, wherever it stands', async () => {
+  test('no secret is shown, wherever it is set', async () => {
     writeFileSync(join(cwd, 'secrets.yaml'), 'API_PASSWORD: sesame-of-file\nJWT_SECRET_KEY: short-of-file\n');
     const args = ['--config', 'secrets.yaml'];
     const env = { JWT_ALGORITHM: 'HS256', TOKEN_ENCRYPTION_KEY: 'not-32-bytes', AGENT_API_KEY: 'sk-sesame' };
@@ -87,7 +87,7 @@ describe('the environment wins over .env, and .env over the configuration file',
 });
 
 describe('config check', () => {
-  test('of a sound configuration says so, with the channels, and exits 0', async () => {
+  test('reports a valid configuration, with the channels, and exits 0', async () => {
     const cwd = folderWith();
     const env = { ...TOKENS, WEBCHAT_ENABLED: 'true' };
     const { code, stdout, stderr } = await command(['config', 'check'], { cwd, env, base: false });
@@ -103,7 +103,7 @@ describe('config check', () => {
     });
   });
 
-  test('finds what the daemon finds only when it makes its channels', async () => {
+  test('finds problems that the daemon finds only when it creates its channels', async () => {
     const cwd = folderWith();
     const platforms = { MESSAGING_PLATFORMS: 'sse,webchat', WEBCHAT_WEBHOOK_PATH: '/sse/chat' };
     const env = { ...TOKENS, ...platforms, STATE_DIR: join(cwd, 'state') };
@@ -117,7 +117,7 @@ describe('config check', () => {
     expect([json.code, JSON.parse(json.stdout).valid]).toEqual([78, false]);
   });
 
-  test('names every problem at once with setting, source, what is wrong and what is right, and exits 78', async () => {
+  test('names every problem at once with setting, source, the problem and a correct value, and exits 78', async () => {
     const cwd = folderWith({
       'agentd.yaml': 'AGENT_MAX_STEPS: many\nAGENT_MAXSTEPS: 3\n',
       '.env': 'HOST=127.0.0.1\nWEBCHAT_ENABLD=true\n',
@@ -145,7 +145,7 @@ describe('config check', () => {
         expect.objectContaining({
           setting: 'WEBCHAT_ENABLD',
           source: '.env',
-          problem: 'is no setting, but looks like WEBCHAT_ENABLED',
+          problem: 'is not a setting, but looks like WEBCHAT_ENABLED',
         }),
         expect.objectContaining({
           setting: 'MESSAGING_PLATFORMS',
@@ -180,7 +180,7 @@ describe('config check', () => {
     },
   );
 
-  test('refuses an HS256 secret that is a public key, and warns of a short one', async () => {
+  test('refuses an HS256 secret that is a public key, and warns about a short one', async () => {
     const cwd = folderWith();
     const check = (JWT_SECRET_KEY: string) =>
       command(['config', 'check'], {
@@ -218,7 +218,7 @@ test('config reference describes every setting; with --json it is a JSON Schema'
 });
 
 describe('serve', () => {
-  test('ends with 69 when its port is in use', async () => {
+  test('exits with 69 if its port is in use', async () => {
     const { server, port } = await busyPort();
     const cwd = folderWith();
     const { code, stdout, stderr } = await agentd(['serve'], { cwd, env: { PORT: String(port) } });
@@ -227,7 +227,7 @@ describe('serve', () => {
     expect(stderr).toContain(`the address is in use (127.0.0.1:${port})`);
   });
 
-  test('ends with 69 when another daemon works on the same STATE_DIR', async () => {
+  test('exits with 69 if another daemon uses the same STATE_DIR', async () => {
     const cwd = folderWith();
     const first = await startAgentd({ directory: cwd });
     const second = await agentd(['serve'], { cwd });
@@ -246,7 +246,7 @@ describe('serve', () => {
     ['STATE_DIR', '/dev/null/agentd', 69, 'cannot open the store'],
     ['LOG_FILE', '/proc/agentd/agentd.log', 78, 'LOG_FILE=/proc/agentd/agentd.log'],
     ['LOG_FILE', '/dev', 78, 'LOG_FILE=/dev\n    wrong: cannot be opened: EISDIR'],
-  ])('ends at once when %s=%s cannot be used', async (name, value, code, words) => {
+  ])('exits at once if %s=%s cannot be used', async (name, value, code, words) => {
     const ended = await agentd(['serve'], { cwd: folderWith(), env: { [name]: value } });
     expect([ended.code, ended.stdout]).toEqual([code, '']);
     expect(ended.stderr).toContain(words);
@@ -255,13 +255,13 @@ describe('serve', () => {
 });
 
 describe('ENABLE_DEBUGPY', () => {
-  test('opens the inspector on 127.0.0.1:5678 only, with a warning; a busy port is no reason to end', async () => {
+  test('opens the inspector on 127.0.0.1:5678 only, with a warning; a busy port does not stop the daemon', async () => {
     const taken = await listenOn(5678).catch(() => null);
     const blocked = await startAgentd({ env: { ENABLE_DEBUGPY: 'true' } });
     await blocked.logged(({ level, msg }) => level === 'warn' && /5678 is in use/.test(String(msg)));
     expect((await post(blocked.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
     await blocked.stop();
-    // Somebody else's listener: then there is nothing more to see here.
+    // The listener belongs to another program, so nothing more can be checked.
     if (taken === null) return;
     await new Promise((resolve) => taken.close(resolve));
 
@@ -277,7 +277,7 @@ describe('ENABLE_DEBUGPY', () => {
 });
 
 describe('the log', () => {
-  test('JWT_DEBUG tells claims and decision, and of the token 8 characters and a hash, never all', async () => {
+  test('JWT_DEBUG logs claims and decision, and only 8 characters and a hash of the token', async () => {
     const cwd = folderWith();
     const LOG_FILE = join(cwd, 'log', 'agentd.log');
     const daemon = await startAgentd({
@@ -308,7 +308,7 @@ describe('the log', () => {
     expect(statSync(LOG_FILE).mode & 0o007).toBe(0);
   });
 
-  test('LOG_LEVEL leaves out what is less severe, in upper or lower case and by other names', async () => {
+  test('LOG_LEVEL leaves out less severe lines, and accepts upper and lower case and other names', async () => {
     const daemon = await startAgentd({ env: { LOG_LEVEL: 'warning' } });
     await post(daemon.url, { user_id: 'u', message: 'hello', jwt_token: 'no.token.' });
     await daemon.stop();
@@ -328,7 +328,7 @@ describe('the log', () => {
     await daemon.stop();
   });
 
-  test('a reader of standard error that goes away, or a full disk below it, is no reason to end', async () => {
+  test('a lost reader of standard error, or a full disk, does not stop the daemon', async () => {
     const cwd = folderWith();
     for (const target of ['/dev/full', '>(head -c 1 >/dev/null)']) {
       const LOG_FILE = join(cwd, `${target.length}.log`);
@@ -347,7 +347,7 @@ describe('the log', () => {
     }
   });
 
-  test('LOG_FILE on a full disk is told once, and the daemon serves on', async () => {
+  test('a full disk of LOG_FILE is reported once, and the daemon still serves', async () => {
     const daemon = await startAgentd({ env: { LOG_FILE: '/dev/full' } });
     const asked = await post(daemon.url, { user_id: 'u', message: 'hello' });
     expect(asked.status).toBe(200);
@@ -383,7 +383,7 @@ function listenersOn(port: number): string[] {
   );
 }
 
-test.skipIf(!existsSync('/dev/full'))('output that cannot be written is no success', () => {
+test.skipIf(!existsSync('/dev/full'))('a command whose output cannot be written fails', () => {
   const full = openSync('/dev/full', 'w');
   for (const words of [['config', 'reference'], ['--help']]) {
     const { status, stderr } = spawnSync(process.execPath, [BIN, ...words], {

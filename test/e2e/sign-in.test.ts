@@ -8,8 +8,8 @@ import { FakeModel } from '../support/fake-model.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
-// agentd-message(7), "Sign-in changes the id": whoever began a session knows its id, and must not speak as the person
-// who signs in to it later, nor read what was said then.
+// agentd-message(7), "Sign-in changes the id": the person who started a session knows its id, and must neither act as
+// another person who signs in to it later, nor read later messages.
 
 const GENERATED = /^(webchat|sse)_visitor_[A-Za-z0-9_-]{22}$/;
 
@@ -50,7 +50,7 @@ function say(message: string, { key, ...body }: Say = {}): Promise<Answer> {
   return post(daemon.url, { user_id: 'visitor', message, ...body }, options);
 }
 
-/** What nobody-in-particular said first; the id of the session. */
+/** Sends a first message without sign-in. @returns the id of the session */
 async function begun(message = 'count 1'): Promise<string> {
   return (await say(message)).body.session_id;
 }
@@ -65,8 +65,8 @@ async function stored(id: string) {
   return run.code === 0 ? JSON.parse(run.stdout) : null;
 }
 
-describe('sign-in to a session that nobody owned', () => {
-  test('changes its id, which the reply carries, and its turns go on', async () => {
+describe('sign-in to a session without an owner', () => {
+  test('changes its id, which is in the reply, and keeps its turns', async () => {
     const before = await begun();
     const { body } = await say('me', { session_id: before, jwt_token: ada });
     expect(body.response).toBe('ada@example.com');
@@ -113,7 +113,7 @@ describe('sign-in to a session that nobody owned', () => {
     expect((await say('me', { session_id: chosen, jwt_token: ada })).body.session_id).toBe(chosen);
   });
 
-  test('holds also if the run fails', async () => {
+  test('is kept even if the run fails', async () => {
     const before = await begun();
     const text = `fails ${before}`;
     dictation.fail(text);
@@ -125,7 +125,7 @@ describe('sign-in to a session that nobody owned', () => {
     expect(owner.body).toMatchObject({ session_id: (await stored(before)).session_id });
   });
 
-  test('happens once: the id of before and a renewed token lead to the same session', async () => {
+  test('happens once: the previous id and a renewed token lead to the same session', async () => {
     const before = await begun();
     const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
     const renewed = await token({ sub: 'ada', claims: { jti: 'renewed' } });
@@ -137,8 +137,8 @@ describe('sign-in to a session that nobody owned', () => {
   });
 });
 
-describe('the id of before', () => {
-  test('leads nobody but the owner to the session: they are answered in one of their own', async () => {
+describe('the id from before sign-in', () => {
+  test('leads only the owner to the session: others are answered in a new session of their own', async () => {
     const before = await begun();
     const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
     await say('count 2', { session_id });
@@ -163,7 +163,7 @@ describe('the id of before', () => {
     expect(await stored(session_id)).toEqual(kept);
   });
 
-  test('of another user_id is refused to the owner too, as the new one is', async () => {
+  test('is refused with a different user_id even to the owner, like the new id', async () => {
     const before = await begun();
     const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
     for (const id of [before, session_id]) {
@@ -187,8 +187,8 @@ describe('the id of before', () => {
   });
 });
 
-describe('at the moment of sign-in', () => {
-  test('a message without a token that waits behind it is answered in another session', async () => {
+describe('during sign-in,', () => {
+  test('a message without a token that waits for it is answered in another session', async () => {
     const before = await begun();
     const holds = `holds ${before}`;
     const first = say(holds, { session_id: before });
@@ -206,7 +206,7 @@ describe('at the moment of sign-in', () => {
     expect([before, session_id]).not.toContain(stranger.session_id);
   });
 
-  test('a message without a token that came before it runs in the session as nobody', async () => {
+  test('a message without a token that came before it runs in the session without sign-in', async () => {
     const before = await begun();
     const holds = `holds ${before}`;
     const first = say(holds, { session_id: before });
@@ -240,7 +240,7 @@ describe('at the moment of sign-in', () => {
     }
   });
 
-  test('a stream that waited is open to another person, who is answered in another session', async () => {
+  test('a waiting stream can be opened by another person, who is answered in another session', async () => {
     const before = await begun();
     const waiting = { user_id: 'visitor', message: 'me', session_id: before };
     const stream_id = await start(daemon.url, waiting);
@@ -251,7 +251,7 @@ describe('at the moment of sign-in', () => {
     expect((await stored(before)).turns).toHaveLength(2);
   });
 
-  test('a repeat under an Idempotency-Key gets its own first answer, and nothing of the other session', async () => {
+  test('a repeat under an Idempotency-Key gets its own first answer, and no data of the other session', async () => {
     const [first, second] = [randomUUID(), randomUUID()];
     const before = (await say('count 1', { key: first })).body.session_id;
     const signedIn = await say('me', { session_id: before, jwt_token: ada, key: second });
@@ -263,7 +263,7 @@ describe('at the moment of sign-in', () => {
     expect((await say('me', { session_id: before, key: second })).body.response).toBe('nobody');
   });
 
-  test('many messages at once, with a token and without one, never meet', async () => {
+  test('many simultaneous messages, with and without a token, never share a session', async () => {
     const before = await begun();
     const messages = Array.from({ length: 40 }, (_, n) =>
       n % 2 ? say('me', { session_id: before, jwt_token: ada }) : say('me', { session_id: before }),
@@ -278,7 +278,7 @@ describe('at the moment of sign-in', () => {
   });
 });
 
-describe('the agent is shown', () => {
+describe('the agent sees', () => {
   test('in a session whose id the client chose, only turns of the same principal', async () => {
     const session_id = randomUUID();
     await say('count 1', { session_id });
@@ -291,7 +291,7 @@ describe('the agent is shown', () => {
     ]);
   });
 
-  test('in a session with a generated id, turns from before sign-in as such, and none of the person to nobody', async () => {
+  test('in a session with a generated id, turns from before sign-in as such, and no turns of the person after sign-out', async () => {
     const before = await begun();
     const { session_id } = (await say('count 2', { session_id: before, jwt_token: ada })).body;
     expect(await history(session_id)).toEqual([
@@ -324,7 +324,10 @@ describe('the agent is shown', () => {
   });
 });
 
-/** Resolves when what was sent before has come as far as it can: later messages of other sessions were answered. */
+/**
+ * Resolves when earlier requests have been processed as far as possible, which is when later messages of other sessions
+ * have been answered.
+ */
 async function arrived(): Promise<void> {
   for (let n = 0; n < 3; n++) await say('me');
 }

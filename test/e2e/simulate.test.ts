@@ -163,7 +163,7 @@ describe('agentd simulate', () => {
     expect([code, statuses(lines), end?.messages]).toEqual([0, [200], 0]);
   });
 
-  test('refuses replies as a platform does that is down or asks to wait: they are sent again', async () => {
+  test('refuses replies like a platform that is down or asks to wait, and they are sent again', async () => {
     const { code, lines, texts } = await simulate(
       ...['Hello', '--user', 'again', '--fail', '1', '--fail-status', '429', '--retry-after', '1'],
     );
@@ -254,14 +254,14 @@ describe('agentd simulate', () => {
       'cannot reach the daemon',
     ],
     [
-      'a failing API that it cannot stand in for',
+      'a failing API that it cannot simulate',
       ['telex', 'Hi', '--fail', '1'],
       { TELEX_API_URL: 'https://telex.example.com', MESSAGING_PLATFORMS: './telex.ts' },
       2,
       '--slow, --fail and --press need TELEX_API_URL to be a loopback address',
     ],
     [
-      'settings that are wrong',
+      'invalid settings',
       ['telex', 'Hi'],
       { TELEX_API_URL: 'nowhere', MESSAGING_PLATFORMS: './telex.ts' },
       78,

@@ -16,7 +16,7 @@ import { RawConnection, rawPost } from '../support/raw-http.ts';
 const STREAMS = 1000;
 const AT_ONCE = 50;
 
-/** A daemon within this process, so that what it holds can be counted. */
+/** A daemon within this process, so that its resources can be counted. */
 async function daemonHere(): Promise<{ daemon: Daemon; directory: string }> {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-abandoned-'));
   const env = {
@@ -33,7 +33,10 @@ async function daemonHere(): Promise<{ daemon: Daemon; directory: string }> {
   return { daemon, directory };
 }
 
-/** What there is of each kind that keeps memory or the process: sockets, timers, watchers, places, runs. */
+/**
+ * Number of resources of each kind that occupy memory or keep the process alive: sockets, timers, watchers, slots,
+ * runs.
+ */
 function held({ services }: Daemon): Record<string, number> {
   const resources = process.getActiveResourcesInfo();
   return {
@@ -47,7 +50,7 @@ function held({ services }: Daemon): Record<string, number> {
   };
 }
 
-/** On a connection of its own, which is gone then: those that `fetch` keeps would be counted. */
+/** Uses its own connection, which is closed afterwards: connections that `fetch` keeps would be counted. */
 async function start(url: string, body: object): Promise<string> {
   const connection = await RawConnection.open(url);
   await connection.write(rawPost('/sse/chat', body));
@@ -68,7 +71,7 @@ function rowsIn(directory: string): number[] {
   }
 }
 
-it('leaves nothing behind of 1,000 streams that were opened and dropped, or never opened', async () => {
+it('the daemon frees everything of 1,000 streams that were opened and dropped, or never opened', async () => {
   const { daemon, directory } = await daemonHere();
   const { url, services } = daemon;
   const before = held(daemon);
@@ -88,7 +91,7 @@ it('leaves nothing behind of 1,000 streams that were opened and dropped, or neve
   await Promise.all(Array.from({ length: AT_ONCE }, abandon));
   expect(started.size).toBe(STREAMS);
 
-  // The runs go on without a reader, and end; then all of it expires.
+  // The runs continue without a reader, and end; then everything expires.
   await expect.poll(() => held(daemon)).toEqual(before);
   const expired = async () => {
     await sweepAll(services.store);

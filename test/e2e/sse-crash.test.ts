@@ -34,7 +34,7 @@ async function daemonWith(env: Record<string, string> = {}): Promise<Agentd> {
 }
 
 describe('kill -9', () => {
-  it('in the middle of a run: what was read stays, and the stream ends as interrupted', async () => {
+  it('in the middle of a run: events that were read stay, and the stream ends as interrupted', async () => {
     const before = await daemonWith();
     const body = { user_id: 'ada', message: 'killed' };
     const stream_id = await start(before.url, body, { 'Idempotency-Key': 'k' });
@@ -76,8 +76,8 @@ describe('kill -9', () => {
   });
 });
 
-describe('a daemon that stops', () => {
-  it('just ends the connections, lets the run finish, and tells the rest after its return', async () => {
+describe('a stopping daemon', () => {
+  it('ends only the connections, lets the run finish, and sends the rest after the restart', async () => {
     const before = await daemonWith();
     const stream_id = await start(before.url, { user_id: 'ada', message: 'goes on' });
     const reader = read(before.url, stream_id);
@@ -99,7 +99,7 @@ describe('a daemon that stops', () => {
     expect(events.at(-1)?.data.response).toBe('One. Two.');
   });
 
-  it('cuts a run that takes longer than the grace, which ends as interrupted', async () => {
+  it('aborts a run that takes longer than the grace period, which ends as interrupted', async () => {
     const before = await daemonWith({ SHUTDOWN_GRACE_SECONDS: '1' });
     const stream_id = await start(before.url, { user_id: 'ada', message: 'too long' });
     const reader = read(before.url, stream_id);
@@ -114,7 +114,7 @@ describe('a daemon that stops', () => {
     });
   });
 
-  it('is not held up by streams that are only read', async () => {
+  it('is not delayed by streams that are only read', async () => {
     const daemon = await daemonWith();
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
     await readAll(daemon.url, stream_id);
@@ -128,7 +128,7 @@ describe('a daemon that stops', () => {
 });
 
 describe('time', () => {
-  it('frees streams that nobody opened, and those that ended: 404', async () => {
+  it('deletes streams that nobody opened, and finished ones: 404', async () => {
     const daemon = await daemonWith({ SSE_STREAM_TTL_SECONDS: '1' });
     const waiting = await start(daemon.url, { user_id: 'ada', message: 'abandoned' });
     const ended = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
@@ -142,7 +142,7 @@ describe('time', () => {
 });
 
 describe('SSE_REQUIRE_TOKEN', () => {
-  it('asks for some token, valid or not, from whichever source, and again by no other rule', async () => {
+  it('requires some token, valid or not, from any source, and checks nothing else', async () => {
     const daemon = await daemonWith({ SSE_REQUIRE_TOKEN: 'true' });
     const message = { user_id: 'ada', message: 'me' };
     const bare = await start(daemon.url, message);

@@ -6,7 +6,7 @@ import { type ReadOptions, readAll, start } from '../support/event-stream.ts';
 import { lapsed, token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-message(7), "Whose stream it is": a cookie travels with a link that somebody else made.
+// agentd-message(7), "Whose stream it is": a browser sends a cookie even with a link that somebody else made.
 
 const SITE = 'https://shop.example';
 
@@ -36,12 +36,12 @@ afterAll(async () => {
 const cookie = (...values: string[]) => ({ Cookie: values.map((value) => `jwt_token=${value}`).join('; ') });
 const url = (stream_id: string) => `${daemon.url}/sse/stream/${stream_id}`;
 
-/** A stream that will tell whom its run answers. */
+/** A stream whose answer shows for whom its run acts. */
 function me(body: object = {}, headers: Record<string, string> = {}): Promise<string> {
   return start(daemon.url, { user_id: 'u', message: 'me', ...body }, headers);
 }
 
-/** What the agent answers; the status if it does not. */
+/** The answer of the agent; the status if there is none. */
 async function reply(stream_id: string, options: ReadOptions = {}): Promise<string | number> {
   const { status, events } = await readAll(daemon.url, stream_id, options);
   return status === 200 ? events.at(-1)?.data.response : status;
@@ -54,7 +54,7 @@ async function refusal(stream_id: string, init: RequestInit = {}, query = ''): P
 }
 
 describe('a cookie', () => {
-  it('does not act for whoever opens a stream that somebody else began', async () => {
+  it('does not act for a person who opens a stream that somebody else began', async () => {
     expect(await reply(await me(), { headers: cookie(ada) })).toBe('nobody');
     expect(await reply(await me({}, cookie(bob)), { headers: cookie(ada) })).toBe('nobody');
     expect(await reply(await me({ jwt_token: 'x.y.z' }), { headers: cookie(ada) })).toBe('nobody');
@@ -71,24 +71,24 @@ describe('a cookie', () => {
     );
   });
 
-  it('of the message alone acts for nobody', async () => {
+  it('that came only with the message acts for nobody', async () => {
     expect(await reply(await me({}, cookie(ada)))).toBe('nobody');
   });
 
-  it('of another person than the token of the message is refused', async () => {
+  it('of a different person from the token of the message is refused', async () => {
     const stream_id = await me({ jwt_token: ada });
     expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('of another person than the owner of the session is refused, also where that one is signed in there', async () => {
+  it('of a different person from the owner of the session is refused, even if the owner is signed in there', async () => {
     const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
     const stream_id = await me({ session_id });
     expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('that is not valid, or one of several, counts as none', async () => {
+  it('that is invalid, or one of several, is ignored', async () => {
     const query = `token=${bob}`;
     expect(await reply(await me({ jwt_token: ada }), { headers: cookie('x.y.z') })).toBe('ada@example.com');
     expect(await reply(await me(), { headers: cookie('x.y.z'), query })).toBe('bob@example.com');
@@ -107,14 +107,14 @@ describe('a cookie', () => {
   });
 });
 
-describe('a stream that became a person’s by the token in its address', () => {
+describe('a stream whose owner was set by the token in its address', () => {
   async function adas(): Promise<string> {
     const stream_id = await me();
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
     return stream_id;
   }
 
-  it('is read again and stopped with a token of that person only', async () => {
+  it('can be read again and stopped only with a token of that person', async () => {
     const stream_id = await adas();
     for (const [init, query] of [
       [{}, ''],
@@ -128,13 +128,13 @@ describe('a stream that became a person’s by the token in its address', () => 
       expect(await refusal(stream_id, init, query)).toEqual([403, 'forbidden']);
     }
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
-    // The message came from nobody, so a cookie does not count.
+    // The message came without sign-in, so a cookie does not count.
     expect(await refusal(stream_id, { headers: cookie(ada) })).toEqual([403, 'forbidden']);
     expect(await refusal(stream_id, { method: 'DELETE', headers: cookie(ada) })).toEqual([403, 'forbidden']);
     expect((await fetch(`${url(stream_id)}?token=${ada}`, { method: 'DELETE' })).status).toBe(204);
   });
 
-  it('is read with a cookie of that person if the message came with one', async () => {
+  it('can be read with a cookie of that person if the message came with one', async () => {
     const stream_id = await me({}, cookie(ada));
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
     expect(await reply(stream_id, { headers: cookie(ada) })).toBe('ada@example.com');
@@ -144,7 +144,7 @@ describe('a stream that became a person’s by the token in its address', () => 
     expect((await fetch(url(stream_id), { method: 'DELETE', headers: cookie(ada) })).status).toBe(204);
   });
 
-  it('is resumed with a token of that person that has expired meanwhile, but not stopped with it', async () => {
+  it('can be resumed with a token of that person that has expired meanwhile, but not stopped with it', async () => {
     const brief = await token({ sub: 'ada', ttl: 2 });
     const forged = await token({
       sub: 'ada',
@@ -179,7 +179,7 @@ describe('a stream that became a person’s by the token in its address', () => 
     }
   });
 
-  it('is read with its id if the token came with the message, by cookie or from the session', async () => {
+  it('can be read with only its id if the token came with the message, by cookie or from the session', async () => {
     const withToken = await me({ jwt_token: ada });
     expect(await reply(withToken, { query: `token=${ada}` })).toBe('ada@example.com');
     const withCookie = await me({}, cookie(ada));
@@ -193,10 +193,10 @@ describe('a stream that became a person’s by the token in its address', () => 
   });
 });
 
-describe('a request for a stream that a page of another site made', () => {
+describe('a request for a stream from a page of another site', () => {
   const foreign: [string, Record<string, string>][] = [
     ['a link', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' }],
-    ['a link of the own site', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }],
+    ['a link on the same site', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }],
     ['an address that somebody typed', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'none' }],
     ['an image', { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Site': 'cross-site' }],
     ['a script of a sibling host', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'same-site' }],
@@ -218,13 +218,13 @@ describe('a request for a stream that a page of another site made', () => {
   });
 
   const own: [string, Record<string, string>][] = [
-    ['a script of the own origin', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'same-origin' }],
+    ['a script of the same origin', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'same-origin' }],
     [
       'a script of an allowed origin',
       { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'cross-site', Origin: SITE },
     ],
     ['a program', {}],
-    ['a program that takes any type', { Accept: 'text/html' }],
+    ['a program that accepts any type', { Accept: 'text/html' }],
   ];
 
   it.each(own)('is not refused: %s', async (_what, headers) => {

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const from = (address: string): ReadOptions => ({ headers: { 'X-Forwarded-For': address } });
 
-it('a fourth anonymous reader of one address gets 429 and begins no run; others read on', async () => {
+it('a fourth anonymous reader of one address gets 429 and starts no run; others continue to read', async () => {
   const stream_id = await start(daemon.url, { user_id: 'ada', message: 'a long answer' });
   const readers = [1, 2, 3].map(() => read(daemon.url, stream_id, from('192.0.2.1')));
   await Promise.all(readers.map((reader) => reader.holds('stream_start')));
@@ -35,7 +35,7 @@ it('a fourth anonymous reader of one address gets 429 and begins no run; others 
     detail: 'Your address has 3 open streams already.',
   });
 
-  // A person is not kept out by others behind the same address, nor is another address.
+  // Others behind the same address do not keep a person out, nor do they affect another address.
   const ada = read(daemon.url, stream_id, {
     ...from('192.0.2.1'),
     query: `token=${await token({ sub: 'ada' })}`,
@@ -47,7 +47,7 @@ it('a fourth anonymous reader of one address gets 429 and begins no run; others 
   );
   expect(dictation.runs).toEqual(['a long answer']);
 
-  // Readers that have read to the end, or gone away, make room.
+  // Readers that have read to the end, or disconnected, free their slots.
   dictation.end('a long answer');
   await Promise.all([...readers, ada, elsewhere].map(({ ended }) => ended));
   const now = read(daemon.url, unopened, from('192.0.2.1'));

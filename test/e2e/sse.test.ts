@@ -37,7 +37,7 @@ function said(events: readonly Seen[]): string {
     .join('');
 }
 
-/** What the agent answers, once the stream is read to its end. */
+/** Reads the stream to its end. @returns the answer of the agent */
 async function reply(stream_id: string, options: Parameters<typeof readAll>[2] = {}): Promise<string> {
   return (await readAll(daemon.url, stream_id, options)).events.at(-1)?.data.response;
 }
@@ -48,7 +48,7 @@ const code = async (response: Response) => [
 ];
 
 describe('a stream', () => {
-  it('tells the answer as documented: start, text, then both names of the end', async () => {
+  it('sends the answer as documented: start, text, then the end under both names', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 3' });
     expect(stream_id).toMatch(/^sse_[A-Za-z0-9_-]{22}$/);
     const { status, head, text, events, whole } = await readAll(daemon.url, stream_id);
@@ -69,7 +69,7 @@ describe('a stream', () => {
     expect(events.map(({ id }) => Number(id))).toEqual(events.map((_, index) => index + 1));
   });
 
-  it('tells words when they are said, to all who read, and runs once', async () => {
+  it('sends words when they are written, to all readers, and runs once', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'two readers' });
     const readers = [read(daemon.url, stream_id), read(daemon.url, stream_id)];
     for (const piece of ['One. ', 'Two. ']) {
@@ -85,7 +85,7 @@ describe('a stream', () => {
     expect(dictation.runs.filter((run) => run === 'two readers')).toHaveLength(1);
   });
 
-  it('runs when it is opened, not before, not for HEAD, and once, however many open it at once', async () => {
+  it('runs when it is opened, not before and not for HEAD, and only once, however many readers open it at once', async () => {
     const stream_id = await start(
       daemon.url,
       { user_id: 'ada', message: 'once' },
@@ -108,7 +108,7 @@ describe('a stream', () => {
     expect(daemon.log().some(({ opened_by }) => opened_by === 'only-a-look')).toBe(false);
   });
 
-  it('goes on when its reader goes away', async () => {
+  it('continues when its reader disconnects', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'left alone' });
     const reader = read(daemon.url, stream_id);
     dictation.say('left alone', 'Before. ');
@@ -120,7 +120,7 @@ describe('a stream', () => {
     expect(await reply(stream_id, { headers: { 'Last-Event-ID': '2' } })).toBe('Before. After.');
   });
 
-  it('ends in an error that has a code, in words without inner detail', async () => {
+  it('ends with an error that has a code, and a text without internal details', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'breaks' });
     dictation.say('breaks', 'Half');
     dictation.fail('breaks');
@@ -129,7 +129,7 @@ describe('a stream', () => {
     expect(events.at(-1)?.data).toEqual({ code: 'agent_failed', message: 'The agent could not answer.' });
   });
 
-  it('is 204 after its last event, a replay without an id, and 404 where there is none', async () => {
+  it('returns 204 after its last event, a replay without an id, and 404 if there is none', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 2' });
     const { events } = await readAll(daemon.url, stream_id);
     const last = String(events.length);
@@ -149,7 +149,7 @@ describe('a stream', () => {
     expect(await code(missing)).toEqual([404, 'stream_not_found']);
   });
 
-  it('belongs to its session: the next message finds the turn, over the other channel too', async () => {
+  it('belongs to its session: the next message finds the turn, even over the other channel', async () => {
     const first = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
     const { session_id } = (await readAll(daemon.url, first)).events[0]?.data ?? {};
     const second = await post(daemon.url, { user_id: 'ada', message: 'history', session_id });
@@ -158,7 +158,7 @@ describe('a stream', () => {
     expect(JSON.parse(await reply(third))).toHaveLength(2);
   });
 
-  it('has the request that posted it, and the one that opened it, on the lines of its run', async () => {
+  it('has the id of the request that posted it, and of the one that opened it, in the log lines of its run', async () => {
     const stream_id = await start(
       daemon.url,
       { user_id: 'ada', message: 'count 1' },
@@ -174,7 +174,7 @@ describe('a stream', () => {
 });
 
 describe('stopping', () => {
-  it('makes the reply what was said so far, and keeps it as such', async () => {
+  it('makes the text so far the reply, and stores it as such', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'long story' });
     const reader = read(daemon.url, stream_id);
     dictation.say('long story', 'Once ', 'upon ');
@@ -192,14 +192,14 @@ describe('stopping', () => {
     expect(next.body.response).toBe('[["long story","Once upon "]]');
   });
 
-  it('is 204 for a stream that has ended, and changes nothing of it', async () => {
+  it('returns 204 for a stream that has ended, and does not change it', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
     const { events } = await readAll(daemon.url, stream_id);
     expect((await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'DELETE' })).status).toBe(204);
     expect((await readAll(daemon.url, stream_id)).events).toEqual(events);
   });
 
-  it('ends a stream that nobody opened without a run, and is 404 where there is none', async () => {
+  it('ends a stream that nobody opened without a run, and returns 404 if there is none', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'never run' });
     expect((await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'DELETE' })).status).toBe(204);
     const { events } = await readAll(daemon.url, stream_id);
@@ -210,7 +210,7 @@ describe('stopping', () => {
     expect(await code(missing)).toEqual([404, 'stream_not_found']);
   });
 
-  it('does not wait for the turn of the session: what waits behind another message ends at once', async () => {
+  it('does not wait for the session: a message that waits for another one ends at once', async () => {
     const session_id = 'a-busy-session';
     const first = await start(daemon.url, { user_id: 'ada', message: 'holds the turn', session_id });
     const holding = read(daemon.url, first);
@@ -228,7 +228,7 @@ describe('stopping', () => {
 });
 
 describe('tokens', () => {
-  it('come from cookie, then query, then the message, and the first one there is wins', async () => {
+  it('are read from the cookie, then the query, then the message, and the first one is used', async () => {
     const ada = await token({ sub: 'ada' });
     const other = await token({ sub: 'ada', email: 'query@example.com' });
     const third = await token({ sub: 'ada', email: 'cookie@example.com' });
@@ -254,13 +254,13 @@ describe('tokens', () => {
     expect(await reply(await start(daemon.url, body, header))).toBe('header@example.com');
   });
 
-  it('of a cookie are not looked at for a message that said "signed out"', async () => {
+  it('of a cookie are ignored for a message that said "signed out"', async () => {
     const ada = await token({ sub: 'ada' });
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: null });
     expect(await reply(stream_id, { headers: { Cookie: `jwt_token=${ada}` } })).toBe('nobody');
   });
 
-  it('of another person are refused, to read and to stop, and cost nothing', async () => {
+  it('of another person are refused, for reading and for stopping, and change nothing', async () => {
     const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada });
     const url = `${daemon.url}/sse/stream/${stream_id}`;
@@ -302,7 +302,7 @@ describe('tokens', () => {
     expect(await cookie({ metadata: { jwt_token: ada } })).toBeNull();
   });
 
-  it('become the cookie, or clear it, also if the message is refused', async () => {
+  it('become the cookie, or clear it, even if the message is refused', async () => {
     const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-cookie-of-ada' };
     await readAll(daemon.url, await start(daemon.url, mine));
     const ada = await token({ sub: 'ada' });
@@ -322,7 +322,7 @@ describe('tokens', () => {
 });
 
 describe('a message that is refused', () => {
-  it('is refused when it is posted: its body, and a session of someone else', async () => {
+  it('is refused when it is posted, because of its body or a session of somebody else', async () => {
     const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-mine' };
     await readAll(daemon.url, await start(daemon.url, mine));
     expect(await code(await startRaw(daemon.url, { ...mine, user_id: 'eve' }))).toEqual([
@@ -340,7 +340,7 @@ describe('a message that is refused', () => {
 describe('an Idempotency-Key', () => {
   const key = (value: string) => ({ 'Idempotency-Key': value });
 
-  it('gets the same stream again, before and after it has run, and 422 with another body', async () => {
+  it('gets the same stream again, before and after it has run, and 422 with a different body', async () => {
     const body = { user_id: 'ada', message: 'count 2' };
     const other = { user_id: 'ada', message: 'count 3' };
     const stream_id = await start(daemon.url, body, key('same'));
@@ -379,7 +379,7 @@ describe('an Idempotency-Key', () => {
     expect(dictation.runs.filter((run) => run === 'stream first')).toHaveLength(1);
   });
 
-  it('has one run over both channels: the stream is posted, and answered otherwise before it is opened', async () => {
+  it('has one run over both channels: the stream is posted, and answered over the other channel before it is opened', async () => {
     const body = { user_id: 'ada', message: 'fallback' };
     const stream_id = await start(daemon.url, body, key('fallback'));
     const other = post(daemon.url, body, { headers: key('fallback') });
@@ -398,7 +398,7 @@ describe('an Idempotency-Key', () => {
     expect(dictation.runs.filter((run) => run === 'fallback')).toHaveLength(1);
   });
 
-  it('tells the answer of the other channel on a stream that is posted later', async () => {
+  it('sends the answer of the other channel on a stream that is posted later', async () => {
     const body = { user_id: 'ada', message: 'count 1' };
     const answer = await post(daemon.url, body, { headers: key('told-again') });
     const stream_id = await start(daemon.url, body, key('told-again'));
@@ -410,7 +410,7 @@ describe('an Idempotency-Key', () => {
     });
   });
 
-  it('of a stream that failed may be used again', async () => {
+  it('of a stream that failed can be used again', async () => {
     const body = { user_id: 'ada', message: 'fails once' };
     const first = await start(daemon.url, body, key('again'));
     dictation.fail('fails once');
@@ -424,7 +424,7 @@ describe('an Idempotency-Key', () => {
 });
 
 describe('browsers of allowed origins', () => {
-  it('may post, open and stop with credentials; others may not', async () => {
+  it('can post, open and stop with credentials; others cannot', async () => {
     const asked = (path: string, method: string, origin = 'https://shop.example') =>
       fetch(`${daemon.url}${path}`, {
         method: 'OPTIONS',

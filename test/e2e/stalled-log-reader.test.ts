@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { BIN, baseEnv } from '../support/daemon.ts';
 
-/** A runtime that logs as many lines as it is told to, or ends the process. */
+/** A runtime that logs as many lines as the message says, or ends the process. */
 const RUNTIME = `
 export default {
   apiVersion: 1,
@@ -27,7 +27,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 interface Stalled {
   url: string;
   child: ChildProcess;
-  /** From now on standard error is read; resolves with all of it when the process has ended. */
+  /** Starts to read standard error; resolves to all of it when the process has ended. */
   read(): Promise<string>;
   logFile: string;
 }
@@ -69,13 +69,13 @@ const ask = (url: string, message: string) =>
     body: JSON.stringify({ user_id: 'ada', message }),
   });
 
-/** Has the runtime log so many lines, of a little more than 1,000 bytes each. */
+/** Makes the runtime log this many lines of a little more than 1,000 bytes each. */
 async function fillLog(url: string, lines: number): Promise<void> {
   expect((await ask(url, `log ${lines}`)).status).toBe(200);
 }
 
 describe('a reader of standard error that has stalled', () => {
-  it('costs nobody an answer, bounded memory, and the lines beyond 1 MiB, which are counted', async () => {
+  it('delays no answer, and uses bounded memory; lines beyond 1 MiB are dropped and counted', async () => {
     const daemon = await startStalled();
     await fillLog(daemon.url, 2500);
     expect((await ask(daemon.url, 'still there?')).status).toBe(200);
@@ -93,7 +93,7 @@ describe('a reader of standard error that has stalled', () => {
     const notices = lines.filter(({ dropped }) => dropped !== undefined);
     const dropped = notices.reduce((sum, notice) => sum + Number(notice.dropped), 0);
     expect(dropped).toBeGreaterThan(500);
-    // LOG_FILE has every line; standard error has all but the counted ones.
+    // LOG_FILE has every line; standard error has all except the counted ones.
     expect(lines.length - notices.length + dropped).toBe(kept.length);
     expect(notices[0]).toMatchObject({ level: 'warn', msg: expect.stringContaining('dropped') });
     expect(lines.at(-1)).toMatchObject({ msg: 'stopped' });
@@ -107,7 +107,7 @@ describe('a reader of standard error that has stalled', () => {
     expect((await exit)[0]).toBe(0);
   });
 
-  it('gets the line of a crash if it is back within a moment; LOG_FILE has it in any case', async () => {
+  it('gets the line of a crash if it is soon back; LOG_FILE has the line in any case', async () => {
     const daemon = await startStalled();
     await fillLog(daemon.url, 600);
     const asked = ask(daemon.url, 'crash').catch(() => undefined);

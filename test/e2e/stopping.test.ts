@@ -8,7 +8,9 @@ import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { post } from '../support/webchat.ts';
 
-/** A runtime whose answers are held until SIGUSR2, since a stopping daemon takes no request that could say so. */
+/**
+ * A runtime whose answers are held until SIGUSR2, since a stopping daemon accepts no request that could release them.
+ */
 const HELD = `
 const held = new Set();
 process.on('SIGUSR2', () => { for (const wait of held) wait.resolve(); });
@@ -76,7 +78,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('an idle daemon ends at once with 0, also while a client keeps its connection open', async () => {
+test('an idle daemon ends at once with 0, even while a client keeps its connection open', async () => {
   const daemon = await start();
   expect((await post(daemon.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
   const began = Date.now();
@@ -84,7 +86,7 @@ test('an idle daemon ends at once with 0, also while a client keeps its connecti
   expect(Date.now() - began).toBeLessThan(2000);
 });
 
-test('when the grace passes with a request unanswered, it gets 503 and the exit code is 1', async () => {
+test('when the grace period ends before a request is answered, the request gets 503 and the exit code is 1', async () => {
   const daemon = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
   const running = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
   await held(daemon, 'wait');
@@ -98,7 +100,7 @@ test('when the grace passes with a request unanswered, it gets 503 and the exit 
   expect(stdout).toContain('The daemon was stopping; the client got 503.');
 });
 
-test('a runtime that ignores its signal does not keep the daemon beyond the grace', async () => {
+test('a runtime that ignores its signal does not keep the daemon alive beyond the grace period', async () => {
   const daemon = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
   const running = post(daemon.url, { user_id: 'u', message: 'wait stubbornly' });
   await held(daemon, 'wait stubbornly');
@@ -121,7 +123,7 @@ test('a second signal ends it at once with 1', async () => {
   await cut;
 });
 
-test('a client that goes away leaves a whole turn in its session', async () => {
+test('a client that disconnects leaves a complete turn in its session', async () => {
   const daemon = await start();
   await leave(daemon, { user_id: 'u', message: 'wait', session_id: 's' }, () => held(daemon, 'wait'));
   release(daemon);
@@ -134,7 +136,7 @@ test('a client that goes away leaves a whole turn in its session', async () => {
   await daemon.stop();
 });
 
-test('a run whose client has gone is finished before the daemon ends', async () => {
+test('a run whose client has disconnected is finished before the daemon ends', async () => {
   const daemon = await start();
   await leave(daemon, { user_id: 'u', message: 'wait', session_id: 's' }, () => held(daemon, 'wait'));
   daemon.signal('SIGTERM');
@@ -146,12 +148,12 @@ test('a run whose client has gone is finished before the daemon ends', async () 
   ]);
 });
 
-test('messages that wait for their session are answered too', async () => {
+test('messages that wait for their session are answered, too', async () => {
   const daemon = await start();
   const first = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
   await held(daemon, 'wait');
   const second = post(daemon.url, { user_id: 'u', message: 'hello', session_id: 's' });
-  // Its answer shows that the one before it has been taken in.
+  // Its answer shows that the earlier message has been accepted.
   expect((await post(daemon.url, { user_id: 'x', message: 'hello' })).status).toBe(200);
   daemon.signal('SIGTERM');
   await stopping(daemon);
@@ -161,7 +163,7 @@ test('messages that wait for their session are answered too', async () => {
   expect(await daemon.exited).toBe(0);
 });
 
-test('a model that is being asked is given up when the grace has passed', async () => {
+test('a pending request to the model is aborted when the grace period has ended', async () => {
   const model = await FakeModel.start();
   model.script(['hang']);
   const daemon = await startAgentd({
@@ -176,7 +178,7 @@ test('a model that is being asked is given up when the grace has passed', async 
   await model.close();
 });
 
-/** Posts a message, and hangs up as soon as it is being answered. */
+/** Posts a message, and disconnects as soon as it is being answered. */
 async function leave(daemon: Agentd, body: object, when: () => Promise<unknown>): Promise<void> {
   const sent = request(`${daemon.url}/webchat/message`, {
     method: 'POST',

@@ -2,13 +2,16 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, watch } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { NotifySocket, withoutNotify } from '../support/notify-socket.ts';
 import { post } from '../support/webchat.ts';
 
-/** Blocks the event loop from the message "block" until the file `go` exists, and says so with a file. */
+/**
+ * A runtime that blocks the event loop from the message "block" until the file `go` exists. A file shows that it has
+ * started.
+ */
 const RUNTIME = `
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 export default {
@@ -48,7 +51,7 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('the daemon tells that it serves, that its event loop turns, and that it stops', async () => {
+  it('the daemon reports that it serves, that its event loop is alive, and that it stops', async () => {
     socket = await NotifySocket.open();
     daemon = await startAgentd({
       directory,
@@ -66,13 +69,14 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     const answer = post(daemon.url, { user_id: 'ada', message: 'block' });
     await blocked;
     const before = socket.count('WATCHDOG=1');
-    await passed(5 * WATCHDOG_MS);
-    // One may have been on its way when the loop stopped turning, and one here. A ping of its own would have come ten times.
+    await delay(5 * WATCHDOG_MS);
+    // One ping may have been sent just before the loop was blocked, and one just after. An independent timer would have
+    // sent ten.
     const silent = socket.count('WATCHDOG=1');
     expect(silent).toBeLessThanOrEqual(before + 2);
 
     writeFileSync(join(directory, 'go'), '');
-    // The programs that the daemon starts do not speak for it.
+    // The programs that the daemon starts do not report in its name.
     expect((await answer).body.response).toBe('[]');
     await socket.seen('WATCHDOG=1', silent + 1);
 
@@ -81,7 +85,7 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     expect(await daemon.exited).toBe(0);
   });
 
-  it('the daemon serves under the system call filter of its unit, and is heard on an abstract socket', async () => {
+  it('the daemon serves under the system call filter of its unit, and its reports arrive on an abstract socket', async () => {
     socket = await NotifySocket.open({ isAbstract: true });
     daemon = await startAgentd({ directory, env: { NOTIFY_SOCKET: socket.name }, under: FILTERED });
     expect(readFileSync(`/proc/${daemon.pid}/status`, 'utf8')).toMatch(/^Seccomp:\s+2$/m);

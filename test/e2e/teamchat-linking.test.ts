@@ -36,7 +36,7 @@ const commanded = (event: Partial<SimulatedEvent>) =>
     platform.settings,
   );
 
-/** Types the command, and returns what is shown to the one who typed it. */
+/** Types the command, and returns what its sender sees. */
 const serviceAuth = (user: string, text: string, event: Partial<SimulatedEvent> = {}) =>
   answerTo(commanded({ user, text: `/service-auth ${text}`, ...event }));
 
@@ -46,12 +46,12 @@ async function answerTo(request: SimulatedRequest): Promise<string> {
   expect(answer.status).toBe(200);
   const body = JSON.parse(answer.text) as { response_type: string; text: string };
   expect(body.response_type).toBe('ephemeral');
-  // Nothing of it is posted where others could read it.
+  // Nothing about it is posted where others could read it.
   expect(platform.calls).toHaveLength(before);
   return body.text;
 }
 
-/** Says something, and returns the answer to it. */
+/** Sends a message, and returns the answer. */
 async function ask(event: Partial<SimulatedEvent>): Promise<string> {
   const to = event.place === 'group' ? CHANNEL : `D${event.user?.slice(1)}`;
   const before = platform.textsTo(to).length;
@@ -60,7 +60,7 @@ async function ask(event: Partial<SimulatedEvent>): Promise<string> {
   return platform.textsTo(to)[before] ?? '';
 }
 
-it('the whole cycle: nobody, linked, the own data with the own token, and nobody again', async () => {
+it('the whole cycle: not linked, linked, own data with the own token, and not linked again', async () => {
   const user = 'U0CYCLE';
   expect(await ask({ user })).toContain('not signed in');
   expect(shop.lookedUpAs()).toEqual([]);
@@ -78,7 +78,7 @@ it('the whole cycle: nobody, linked, the own data with the own token, and nobody
   expect(shop.api.seen('/users')).toHaveLength(1);
 });
 
-it('a request that comes again does nothing, and is answered as the first time', async () => {
+it('a repeated request does nothing, and gets the same answer as the first time', async () => {
   const user = 'U0AGAIN';
   const request = (text: string) => commanded({ user, text: `/service-auth ${text}` });
   const signIn = request(await tokenOf(ADA));
@@ -89,7 +89,7 @@ it('a request that comes again does nothing, and is answered as the first time',
   expect(await ask({ user })).toContain('not signed in');
 });
 
-it('a command that is typed again is another one, whatever id the platform gives it', async () => {
+it('a command that is typed again is a new one, whatever id the platform gives it', async () => {
   const user = 'U0ANEW';
   const ada = await tokenOf(ADA);
   const sameId = { number: 900_001 };
@@ -99,7 +99,7 @@ it('a command that is typed again is another one, whatever id the platform gives
   expect(await serviceAuth(user, await tokenOf(GRACE), sameId)).toMatch(/^✅ You are signed in as grace@/);
 });
 
-it('the link stands under the documented key, with its life of 30 days', async () => {
+it('the link is stored under the documented key, for 30 days', async () => {
   await serviceAuth('U0KEY', await tokenOf(ADA, 90 * 86_400));
   const database = new Database(join(shop.daemon.directory, 'state/agentd.db'), { readonly: true });
   const row = database.prepare('SELECT * FROM links WHERE key = ?').get('teamchat:jwt:U0KEY') as {
@@ -107,12 +107,12 @@ it('the link stands under the documented key, with its life of 30 days', async (
   };
   database.close();
   expect(Math.abs(row.expires_at - Date.now() - 2_592_000_000)).toBeLessThan(60_000);
-  // Where the token lives longer than the link, the link's end is what is told.
+  // If the token is valid for longer than the link, the expiry of the link is shown.
   const day = new Date(row.expires_at).toISOString().slice(0, 10);
   expect(await serviceAuth('U0KEY', await tokenOf(ADA, 90 * 86_400))).toContain(day);
 });
 
-it('a token that is no use is refused with its reason, and leaves the link as it was', async () => {
+it('an invalid token is refused with the reason, and does not change the link', async () => {
   const user = 'U0REASON';
   await serviceAuth(user, await tokenOf(ADA));
   expect(await serviceAuth(user, await tokenOf(GRACE, -10))).toBe(
@@ -128,7 +128,7 @@ it('a token that is no use is refused with its reason, and leaves the link as it
   expect(await ask({ user })).toContain('A-1001');
 });
 
-it('in a thread of many everybody gets their own, or nothing', async () => {
+it('in a thread with several people, everybody gets their own data, or none', async () => {
   await serviceAuth('U0ADA', await tokenOf(ADA));
   await serviceAuth('U0GRACE', await tokenOf(GRACE));
   const where = { place: 'group', thread: 'many' } as const;
@@ -139,7 +139,7 @@ it('in a thread of many everybody gets their own, or nothing', async () => {
   expect(shop.lookedUpAs()).toEqual([ADA.id, GRACE.id, ADA.id]);
 });
 
-it('a user of another company is not taken for one of ours that has the same id', async () => {
+it('a user of another company is not mistaken for one of ours with the same id', async () => {
   await serviceAuth('U0TWIN', await tokenOf(ADA));
   const event = platform.event({ user: 'U0TWIN', text: WHO });
   const { body } = platform.simulator.delivery(event, platform.settings);
@@ -160,7 +160,7 @@ it('a user of another company is not taken for one of ours that has the same id'
   expect(shop.lookedUpAs()).toEqual([]);
 });
 
-it('a direct message that changes hands begins anew', async () => {
+it('a direct message starts a new session if its person changes', async () => {
   const user = 'U0HANDS';
   await serviceAuth(user, await tokenOf(ADA));
   await ask({ user });
@@ -171,7 +171,7 @@ it('a direct message that changes hands begins anew', async () => {
   expect(turns).toHaveLength(1);
 });
 
-it('a link whose token has expired is no link: default credentials, a warning, and it is told once', async () => {
+it('a link with an expired token has no effect: default credentials, a warning, and one notice to the person', async () => {
   const user = 'U0LAPSE';
   const short = await tokenOf(ADA, 3);
   expect(await serviceAuth(user, short)).toMatch(/^✅/);
@@ -185,7 +185,7 @@ it('a link whose token has expired is no link: default credentials, a warning, a
   expect(await ask({ user })).toContain('A-1001');
 });
 
-it('no token that was linked is in the log', async () => {
+it('no linked token is in the log', async () => {
   const secret = await tokenOf(ADA);
   await serviceAuth('U0SECRET', secret);
   await serviceAuth('U0SECRET', `${secret}x`);

@@ -15,13 +15,13 @@ beforeEach(async () => {
 });
 afterEach(() => work.close());
 
-it('every documented delivery is acknowledged; only what people say to the bot is answered', async () => {
+it('every documented delivery is acknowledged; only messages of people to the bot are answered', async () => {
   const { log, logged } = await work.run({ AGENT_RUNTIME: 'builtin' });
   const spoken = new Set<string>();
   for (const name of sampleNames()) {
     const parsed = parse(sample(name), null);
     if (parsed.kind === 'message') spoken.add(String(parsed.message.message_id));
-    // The same hint again, within seconds and to the same place, is one.
+    // Equal hints within seconds in the same place are sent once.
     if (parsed.kind === 'unreadable') spoken.add(`${parsed.reply_to.channel} ${parsed.notice}`);
     expect((await work.send({ body: JSON.stringify(sample(name)) })).status, name).toBe(200);
   }
@@ -43,7 +43,7 @@ it('every documented delivery is acknowledged; only what people say to the bot i
 describe('the loop guard', () => {
   const patient = { LOOP_GUARD_ENABLED: 'true', LOOP_GUARD_WINDOW_SECONDS: '600' };
 
-  it('answers the platform, and nobody else, where somebody writes too much; bots are not even counted', async () => {
+  it('answers only the platform if somebody writes too much; messages of bots are not even counted', async () => {
     await work.run(patient);
     for (let number = 101; number <= 110; number++)
       await work.deliver({ kind: 'status', text: 'what I said', number, place: 'group' });
@@ -57,20 +57,20 @@ describe('the loop guard', () => {
     ]);
   });
 
-  it('tells a thread once that it has had all its turns', async () => {
+  it('informs a thread once that it has used all its turns', async () => {
     await work.run({ ...patient, LOOP_GUARD_MAX_TURNS_PER_SESSION: '1' });
     for (let number = 1; number <= 3; number++)
       await work.deliver({ place: 'group', thread: 't', text: `count ${number}`, number });
     await work.deliver({ user: 'U0GRACE', text: 'count 1' });
     await work.texts('D0GRACE', 1);
     const [first, second, ...more] = (await work.texts(CHANNEL, 2)).sort();
-    expect(first).toMatch(/^This conversation has had all of its 1 messages/);
+    expect(first).toMatch(/^This conversation has reached its limit of 1 messages/);
     expect([second, more]).toEqual([words(1), []]);
   });
 });
 
 describe('a daemon that dies', () => {
-  it('sends the reply after it comes back, without another run, and knows the message again', async () => {
+  it('sends the reply after its restart, without another run, and recognizes the repeated message', async () => {
     const { stop } = await work.run();
     work.platform.answer = ({ path }) => (path === '/chat.postMessage' ? 'hang' : null);
     await work.deliver({ text: 'once', number: 1 });
@@ -91,7 +91,7 @@ describe('a daemon that dies', () => {
 });
 
 describe('a daemon starts', () => {
-  it('and serves while the platform refuses its token, and says so', async () => {
+  it('and serves while the platform refuses its token, and reports it', async () => {
     work.platform.answer = () => ({ status: 200, body: { ok: false, error: 'invalid_auth' } });
     const { url, logged } = await work.run();
     const line = await logged(({ channel, level }) => channel === 'teamchat' && level === 'error');
@@ -105,13 +105,13 @@ describe('a daemon starts', () => {
     expect((await work.deliver({ text: 'count 1' })).status).toBe(200);
   });
 
-  it('and serves while the platform is not there', async () => {
+  it('and serves while the platform is unreachable', async () => {
     const { logged } = await work.run({ TEAMCHAT_API_URL: 'http://127.0.0.1:9' });
     expect((await work.deliver({ text: 'count 1' })).status).toBe(200);
     await logged(({ reason }) => String(reason).startsWith('no answer ('));
   });
 
-  it('not where it is told to be on this platform without its settings: each is named', async () => {
+  it('but not if this platform is turned on without its settings, each of which is named', async () => {
     const env = { MESSAGING_PLATFORMS: 'webchat,teamchat' };
     const { code, stderr } = await agentd(['serve'], { env, cwd: work.directory });
     expect(code).toBe(78);
@@ -121,7 +121,7 @@ describe('a daemon starts', () => {
       );
   });
 
-  it('without the channel where only one of the two is set, and says what is missing', async () => {
+  it('without the channel if only one of the two settings is set, and says which is missing', async () => {
     const { TEAMCHAT_SIGNING_SECRET: _, ...half } = work.platform.env;
     const daemon = await startAgentd({ env: half });
     expect(daemon.stdout() + daemon.stderr()).toContain(

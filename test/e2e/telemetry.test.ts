@@ -21,7 +21,7 @@ let model: FakeModel;
 let shop: Shop;
 beforeAll(async () => {
   [collector, model] = await Promise.all([Collector.start(), FakeModel.start()]);
-  // Looks the person up, then says so.
+  // Looks up the person, and then replies.
   model.script(({ messages }) => {
     const last = messages.at(-1);
     const usage = { prompt_tokens: last?.role === 'tool' ? 20 : 12, completion_tokens: 4 };
@@ -91,7 +91,7 @@ describe('a message with a tool call', () => {
     ]);
   });
 
-  it('takes up the parent of its request, and names the service', () => {
+  it('has the parent that its request names, and names the service', () => {
     expect(message).toMatchObject({
       traceId: PARENT.trace,
       parentSpanId: PARENT.span,
@@ -107,7 +107,7 @@ describe('a message with a tool call', () => {
     expect(collector.exports[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-api-key': KEY } });
   });
 
-  it('is found by its turn, and its log lines by the trace', async () => {
+  it('can be found by its turn, and its log lines by the trace', async () => {
     const turn = String(message.attributes['agentd.turn_id']);
     expect((await shop.run('explain', turn)).stdout).toContain('telemetry-1');
     const logged = shop.daemon
@@ -116,17 +116,17 @@ describe('a message with a tool call', () => {
     expect(logged?.trace_id).toBe(PARENT.trace);
   });
 
-  it('passes the trace on to the API, and nothing else of what the client sent', () => {
+  it('passes the trace on to the API, and no other header of the client', () => {
     const request = shop.api.seen('/users').at(-1);
     const span = collector.spans.find(({ name }) => name === 'GET api');
     expect(request?.headers.traceparent).toBe(`00-${PARENT.trace}-${span?.spanId}-01`);
     expect(request?.headers).not.toHaveProperty('tracestate');
     expect(request?.headers).not.toHaveProperty('baggage');
-    // A model is no downstream API.
+    // A model is not a downstream API.
     expect(JSON.stringify(model.requests)).not.toContain(PARENT.trace);
   });
 
-  it('says of each call what the conventions name', () => {
+  it('has the attributes of the conventions for each call', () => {
     const named = (name: string) => collector.spans.filter((span) => span.name === name);
     expect(named('chat scripted').map(({ kind, attributes }) => ({ kind, ...attributes }))).toMatchObject([
       { kind: 3, 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 12 },
@@ -155,7 +155,7 @@ describe('a message with a tool call', () => {
     });
   });
 
-  it('leaves neither token, text, query, argument, person nor session in any byte', () => {
+  it('exports no token, text, query, argument, person or session', () => {
     const canaries: Canary[] = [
       ...tokenCanaries('token', bearer),
       { name: 'text', value: TEXT },
@@ -170,7 +170,7 @@ describe('a message with a tool call', () => {
 });
 
 describe('a tool call that fails', () => {
-  it('says why, but not with which arguments', async () => {
+  it('reports the reason, but not the arguments', async () => {
     await shop.say({ message: 'Look me up wrongly.', user_id: 'ada', session_id: 'telemetry-4' });
     const message = await spanOf('telemetry-4');
     const span = collector.spans.find(
@@ -183,7 +183,7 @@ describe('a tool call that fails', () => {
 });
 
 describe('a message on a stream', () => {
-  it('is one span from its first request on, whose parent that request named', async () => {
+  it('is one span from its first request on, with the parent that this request named', async () => {
     const trace = 'c'.repeat(32);
     const stream_id = await start(
       shop.daemon.url,
@@ -197,15 +197,15 @@ describe('a message on a stream', () => {
     expect(name).toBe('message sse');
     expect(collector.tree(trace).filter((line) => !line.startsWith(' '))).toEqual(['message sse']);
     const steps = below.filter((line) => /^ {2}\S/.test(line)).map((line) => line.trim());
-    // Sorted: the steps of the first request are told in whole milliseconds.
+    // Sorted, because the times of the steps of the first request are whole milliseconds.
     const expected = [
-      // Of the request that brought the message.
+      // Steps of the request that brought the message.
       'identify',
       'deduplicate',
       'authorize-sender',
       'find-action',
       'guard',
-      // Of the one that opened the stream.
+      // Steps of the request that opened the stream.
       'identify',
       'deduplicate',
       'authorize-sender',
@@ -226,7 +226,7 @@ describe('a message on a stream', () => {
 });
 
 describe('a message that is refused', () => {
-  it('before it has a stream, is a span with the steps that it took', async () => {
+  it('is a span with its steps if it was refused before it had a stream', async () => {
     const trace = 'd'.repeat(32);
     const parent = `00-${trace}-${PARENT.span}-01`;
     const message = { user_id: 'mallory', message: 'x', session_id: 'telemetry-1' };
@@ -241,7 +241,7 @@ describe('a message that is refused', () => {
     ]);
   });
 
-  it('is a span of its own trace, without an error if its client was wrong', async () => {
+  it('is a span in its own trace, without an error if the client made the mistake', async () => {
     const before = collector.spans.length;
     const { status } = await shop.say({ message: 'x', user_id: 'mallory', session_id: 'telemetry-1' });
     expect(status).toBe(403);
@@ -258,7 +258,7 @@ describe('a message that is refused', () => {
     ]);
   });
 
-  it('has no parent if the header is not as W3C Trace Context says', async () => {
+  it('has no parent if the header is not valid by W3C Trace Context', async () => {
     const { body } = await shop.say(
       { message: 'Who am I?', user_id: 'bad', session_id: 'telemetry-3' },
       { headers: { traceparent: `00-${'0'.repeat(32)}-${PARENT.span}-01` } },
@@ -269,7 +269,7 @@ describe('a message that is refused', () => {
 });
 
 describe('a stop', () => {
-  it('exports what is left, within the grace', async () => {
+  it('exports the remaining spans within the grace period', async () => {
     const own = await Collector.start();
     const daemon = await startAgentd({
       env: {

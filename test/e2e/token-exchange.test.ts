@@ -11,9 +11,9 @@ import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 // agentd-agent(7), "Credentials", "Exchange": an authorization server that refuses every request that is not exactly as
-// RFC 8693 and the entry have it, and a source of another origin that gets the exchanged token.
+// RFC 8693 and the entry require, and a source of another origin that gets the exchanged token.
 
-/** Calls the tool once for each word of the message, and says the answers. */
+/** Calls the tool once for each word of the message, and replies with the results. */
 const RUNTIME = `
 export default {
   apiVersion: 1,
@@ -43,7 +43,7 @@ const folder = mkdtempSync(join(tmpdir(), 'agentd-exchange-'));
 let authorization: FakeAuthorizationServer;
 let daemon: Agentd;
 let bearers: (string | undefined)[] = [];
-/** Statuses of the next answers; 200 if there is none. */
+/** Statuses of the next answers; after them, the status is 200. */
 let statuses: number[] = [];
 const billing = createServer(({ headers }, response) => {
   bearers.push(headers.authorization);
@@ -102,7 +102,7 @@ async function ask(words: string, bearer: string | null): Promise<{ ok: boolean;
   return JSON.parse(body.response);
 }
 
-it('sends an exchanged token, one for each person, and the own token of nobody', async () => {
+it('a source gets an exchanged token, one for each person, and no original token', async () => {
   const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
   // Two calls at once, and one later, need one exchange.
   await ask('one two', ada);
@@ -114,14 +114,14 @@ it('sends an exchanged token, one for each person, and the own token of nobody',
   expect(bearers).toEqual([first, first, first, second]);
 });
 
-it('is not asked for an anonymous person, for whom no call is made', async () => {
+it('the server gets no request for an anonymous person, for whom no call is made', async () => {
   expect(await ask('one', null)).toEqual([
     { ok: false, message: expect.stringContaining('Sign-in is needed') },
   ]);
   expect([authorization.exchanged, bearers]).toEqual([[], []]);
 });
 
-it('obtains a new token once, if the source refuses the old one', async () => {
+it('a new token is obtained once if the source refuses the old one', async () => {
   const eve = await token({ sub: 'eve' });
   await ask('one', eve);
   statuses = [401, 200];
@@ -132,14 +132,14 @@ it('obtains a new token once, if the source refuses the old one', async () => {
   expect(bearers).toHaveLength(5);
 });
 
-it('tells the agent in words that the exchange failed, and makes no call with another token', async () => {
+it('the agent is informed that the exchange failed, and no call is made with a different token', async () => {
   authorization.instead = { status: 400, body: '{"error":"invalid_grant","error_description":"no"}' };
   const [answer] = await ask('one', await token({ sub: 'mallory' }));
   expect(answer).toEqual({ ok: false, message: expect.stringMatching(/^[A-Z].*\.$/) });
   expect(bearers).toEqual([]);
 });
 
-it('leaves no token in an answer, a log line or a trace', async () => {
+it('no token is in an answer, a log line or a trace', async () => {
   const ada = await token({ sub: 'grace' });
   const answers = JSON.stringify(await ask('one', ada));
   const out = answers + daemon.stdout() + daemon.stderr();

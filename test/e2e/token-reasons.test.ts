@@ -23,14 +23,16 @@ afterAll(() => shop.stop());
 const now = () => Math.floor(Date.now() / 1000);
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A rightly signed token with this header, and these claims beside the right ones; undefined leaves one out. */
+/**
+ * A correctly signed token with this header, and these claims in addition to the valid ones; undefined removes a claim.
+ */
 function made(claims: Record<string, unknown> = {}, header: object = {}, secret = SECRET): string {
   const all = { sub: 'ada', email: 'ada@example.com', exp: now() + 3600, ...RIGHT, ...claims };
   const signed = `${encode({ alg: 'HS256', typ: 'JWT', ...header })}.${encode(all)}`;
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
 }
 
-/** What is wrong with a token, and such a token. */
+/** A description of what is wrong with a token, and the token. */
 type Row = [reason: string, condition: string, token: () => string];
 const ROWS: readonly Row[] = [
   ['JWT Malformed', 'one part', () => 'not-a-token'],
@@ -83,7 +85,7 @@ async function sayWith(bearer: string, body: Record<string, unknown> = {}) {
   return { answer, request_id };
 }
 
-describe('A token problem is never an HTTP failure', () => {
+describe('a token problem is never an HTTP failure', () => {
   test.each(ROWS)('%s (%s): 200, default credentials, a warning with the reason', async (reason, _, make) => {
     const bearer = make();
     const { answer, request_id } = await sayWith(bearer);
@@ -102,14 +104,14 @@ describe('A token problem is never an HTTP failure', () => {
     expect(shop.lookedUpAs().at(-1)).toBe('ada');
   });
 
-  test('an audience among several, and nbf and iat that have passed, are valid', async () => {
+  test('one of several audiences, and nbf and iat in the past, are valid', async () => {
     for (const claims of [{ aud: ['other', AUDIENCE] }, { nbf: now() - 1, iat: now() - 1 }]) {
       await sayWith(made(claims));
       expect(shop.lookedUpAs().at(-1)).toBe('ada');
     }
   });
 
-  test('no log line holds a token', () => {
+  test('no log line contains a token', () => {
     expect(shop.daemon.stderr()).not.toMatch(/eyJ[A-Za-z0-9_-]{10,}\./);
     expect(shop.daemon.stderr()).not.toContain(made().split('.')[0]);
   });
@@ -143,7 +145,7 @@ describe('`agentd token verify` gives the same reason', () => {
     expect(report.expires_at).toMatch(/Z$/);
   });
 
-  test('for people it names the step that failed, in the documented order', async () => {
+  test('the text for people names the failed step, in the documented order', async () => {
     const { code, stdout } = await verify(made({ exp: now() - 90 }));
     expect(code).toBe(1);
     const checks = ['format', 'algorithm', 'signature', 'required claims', 'expiry'];
@@ -158,8 +160,8 @@ describe('`agentd token verify` gives the same reason', () => {
   });
 });
 
-describe('Of several faults the first in the sequence is the reason', () => {
-  // From the last check to the first, each adds a fault to those below it.
+describe('of several faults, the first in the sequence is the reason', () => {
+  // From the last check to the first, each one adds a fault to those before.
   const faults: readonly [string, Record<string, unknown>, object, string][] = [
     ['Invalid Audience', { aud: 'other' }, {}, SECRET],
     ['Invalid Issuer', { iss: 'other' }, {}, SECRET],
@@ -186,7 +188,7 @@ describe('Of several faults the first in the sequence is the reason', () => {
 describe('Token sources', () => {
   const as = (sub: string) => made({ sub, email: `${sub}@example.com` });
 
-  test('the header wins over jwt_token, and that over metadata.jwt_token', async () => {
+  test('the header takes precedence over jwt_token, and jwt_token over metadata.jwt_token', async () => {
     const body = { jwt_token: as('body'), metadata: { jwt_token: as('metadata') } };
     await sayWith(as('header'), body);
     expect(shop.lookedUpAs().at(-1)).toBe('header');
@@ -198,12 +200,12 @@ describe('Token sources', () => {
     expect(shop.lookedUpAs().at(-1)).toBe('metadata');
   });
 
-  test('a bad token in the header does not fall through to the body', async () => {
+  test('a bad token in the header is not replaced by the token in the body', async () => {
     await sayWith('bad', { jwt_token: made() });
     expect(shop.lookedUpAs().at(-1)).toBe('service');
   });
 
-  test('an empty string or an Authorization that is not Bearer is no token', async () => {
+  test('an empty string or an Authorization that is not Bearer is not a token', async () => {
     for (const Authorization of ['', 'Bearer', 'Bearer ', 'Basic YTpi', made()]) {
       await shop.say(
         { user_id: 'visitor', message: 'ada@example.com', jwt_token: '', metadata: { jwt_token: made() } },
@@ -231,7 +233,7 @@ describe('Token sources', () => {
     expect(checks[0]).toMatchObject({ decision: 'valid', claims: { sub: 'ada' } });
   });
 
-  test('a message without a token validates none, also where a stored one is used', async () => {
+  test('no token is validated for a message without one, even if a stored one is used', async () => {
     const first = await sayWith(made());
     await shop.say(
       { user_id: 'visitor', message: 'Who am I?', session_id: first.answer.body.session_id },
@@ -262,7 +264,7 @@ describe('Settings of validation', () => {
     expect(await reasonOf({ iat: now() + 60 })).toBe('Token Not Yet Valid');
   });
 
-  test('JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false switch just these checks off, with a warning at start', async () => {
+  test('JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false turn off only these checks, with a warning at the start', async () => {
     const lax = await startShop({
       env: { NODE_ENV: 'test', JWT_VERIFY_SIGNATURE: 'false', JWT_VERIFY_EXP: 'false' },
     });
@@ -271,9 +273,9 @@ describe('Settings of validation', () => {
         await lax.daemon.logged((line) => line.level === 'warn' && JSON.stringify(line).includes(name));
       const bearer = await token({ secret: OTHER_SECRET, ttl: -60 });
       const first = await lax.say({ user_id: 'visitor', message: 'Who am I?' }, { bearer });
-      // The API does not take it, so the call falls back; the daemon let it pass.
+      // The API does not accept it, so the call falls back; the daemon accepted it.
       expect(lax.api.seen('/users').map((request) => request.bearer)).toContain(bearer);
-      // The expiry of the stored token is not looked at either.
+      // The expiry of the stored token is not checked, either.
       const { session_id } = first.body;
       await lax.say({ user_id: 'visitor', session_id, message: 'Who am I?' });
       expect(lax.api.seen('/users').filter((request) => request.bearer === bearer)).toHaveLength(2);

@@ -35,14 +35,14 @@ async function say(message: string, options: { bearer?: string; session_id?: str
   return { response, session_id: id, request_id };
 }
 
-/** The log line with which the choice of credentials of this request was told. */
+/** The log line about the choice of credentials for this request. */
 const choice = (request_id: string) =>
   shop.daemon.logged(
     (line) => line.request_id === request_id && /^tool uses default credentials/.test(String(line.msg)),
   );
 
-describe('Which credentials a tool uses', () => {
-  test("all checks pass: the user's token is the bearer credential of GET /users?userEmail=…", async () => {
+describe('the credentials of a tool', () => {
+  test("are the user's token as bearer if all checks pass, for GET /users?userEmail=…", async () => {
     const bearer = await token();
     const { response } = await say(WHO, { bearer });
     expect(shop.api.requests).toEqual([
@@ -56,7 +56,7 @@ describe('Which credentials a tool uses', () => {
     expect(response).toContain('A-1001');
   });
 
-  test('session metadata has no jwt_context: default credentials, logged', async () => {
+  test('are the default credentials, with a log line, if session metadata has no jwt_context', async () => {
     const { request_id } = await say('ada@example.com');
     expect(shop.api.seen('/users')).toEqual([
       expect.objectContaining({ sub: 'service', query: { userEmail: 'ada@example.com' } }),
@@ -64,7 +64,7 @@ describe('Which credentials a tool uses', () => {
     expect(await choice(request_id)).toMatchObject({ level: 'info', reason: 'no_jwt_context' });
   });
 
-  test('the downstream calls of parallel messages each use their own person', async () => {
+  test('are those of the right person for each of several parallel messages', async () => {
     const people = Array.from({ length: 20 }, (_, index) => `person-${index}`);
     await Promise.all(
       people.map(async (sub) => {
@@ -77,7 +77,7 @@ describe('Which credentials a tool uses', () => {
   });
 });
 
-describe('What is looked at again at each call', () => {
+describe('each call checks again', () => {
   let model: FakeModel;
   let chat: Shop;
   beforeAll(async () => {
@@ -89,7 +89,7 @@ describe('What is looked at again at each call', () => {
     await model.close();
   });
 
-  /** One message that looks up two people; between the two calls, `meanwhile` happens. */
+  /** Sends a message that looks up two people; `meanwhile` runs between the two calls. */
   async function lookUpTwice(session_id: string, bearer: string, meanwhile: () => Promise<void>) {
     const call = (email: string) => ({ tools: [{ name: 'get_user', args: { email } }] });
     model.script([call('one@example.com'), call('two@example.com'), { text: ['Done.'] }]);
@@ -108,7 +108,7 @@ describe('What is looked at again at each call', () => {
     return chat.lookedUpAs();
   }
 
-  test('the session: where it was ended meanwhile, default credentials, with a warning', async () => {
+  test('the session: if it was ended meanwhile, default credentials, with a warning', async () => {
     const subs = await lookUpTwice('ended', await token(), async () => {
       expect((await chat.run('sessions', 'end', 'ended')).code).toBe(0);
     });
@@ -118,7 +118,7 @@ describe('What is looked at again at each call', () => {
     );
   });
 
-  test('the expiry: where the stored token lapsed meanwhile, default credentials, with a warning', async () => {
+  test('the expiry: if the stored token expired meanwhile, default credentials, with a warning', async () => {
     const bearer = await token({ ttl: 3 });
     const subs = await lookUpTwice('lapsed', bearer, () => lapsed(bearer));
     expect(subs[1]).toBe('service');
@@ -130,8 +130,8 @@ describe('What is looked at again at each call', () => {
   });
 });
 
-describe("A 401 to the user's token", () => {
-  test('falls back to default credentials for that call, once, with a warning', async () => {
+describe("a 401 to the user's token", () => {
+  test('makes that call fall back to default credentials once, with a warning', async () => {
     const bearer = await token({ claims: { jti: 'revoked' } });
     shop.api.revoke(bearer);
     const { response, request_id, session_id } = await say(WHO, { bearer });
@@ -143,11 +143,11 @@ describe("A 401 to the user's token", () => {
         line.request_id === request_id &&
         line.msg === "the business API refused the user's token: default credentials for this call",
     );
-    // Only for that call: the person stays signed in here.
+    // Only for that call: the person stays signed in at the daemon.
     expect(await shop.session(session_id)).toMatchObject({ state: 'ValidJWT' });
   });
 
-  test('does not repeat for ever where the default token is refused too', async () => {
+  test('does not cause endless repeats if the default token is refused, too', async () => {
     const strict = await startShop();
     try {
       strict.api.misbehave('/users', { status: 401 });
@@ -157,7 +157,7 @@ describe("A 401 to the user's token", () => {
       );
       expect(status).toBe(200);
       expect(body.response).not.toContain('A-1001');
-      // The user's, the default one, and a new default one.
+      // The user's token, the default one, and a new default one.
       expect(strict.api.seen('/users')).toHaveLength(3);
       expect(strict.api.seen('/authentication_token')).toHaveLength(2);
     } finally {
@@ -205,7 +205,7 @@ describe('The default token', () => {
     }
   });
 
-  test('is taken from access_token where there is no token', async () => {
+  test('is read from access_token if there is no token', async () => {
     const own = await startShop();
     try {
       own.api.misbehave('/authentication_token', {
@@ -247,7 +247,7 @@ describe('Under default credentials', () => {
     expect(shop.api.requests).toEqual([]);
   });
 
-  test('a known and an unknown address get the same words, and the call is made as documented', async () => {
+  test('a known and an unknown address get the same answer, and the call is made as documented', async () => {
     const [known, unknown] = [await say('ada@example.com'), await say('eve@example.com')];
     expect(known.response).toBe(unknown.response);
     expect(known.response).not.toMatch(/Lovelace|A-1001/);
@@ -269,7 +269,7 @@ describe('Under default credentials', () => {
   });
 });
 
-describe('The conversation goes on', () => {
+describe('The conversation continues', () => {
   test('when the API does not answer within API_TIMEOUT_SECONDS', async () => {
     shop.api.misbehave('/users', 'hang', 1);
     const { response, session_id, request_id } = await say(WHO, { bearer: await token() });
@@ -277,12 +277,12 @@ describe('The conversation goes on', () => {
     await shop.daemon.logged((line) => line.request_id === request_id && line.reason === 'timeout');
     const lines = shop.daemon.stderr().split('\n');
     const line = lines.find((one) => one.includes(request_id) && one.includes('"reason":"timeout"')) ?? '';
-    // Each field once, and no stack of a call that was only too slow.
+    // Each field once, and no stack for a call that was only too slow.
     expect([line.match(/"request_id":/g), line.includes('"stack"')]).toEqual([['"request_id":'], false]);
     expect((await say(WHO, { session_id })).response).toContain('A-1001');
   });
 
-  test('when the API answers 500, something else than JSON, or too much', async () => {
+  test('when the API answers 500, something other than JSON, or too much', async () => {
     for (const how of [{ status: 500 }, { status: 200, body: '<html>' }, 'huge'] as const) {
       shop.api.misbehave('/users', how, 1);
       const { response } = await say(WHO, { bearer: await token() });
@@ -298,7 +298,7 @@ describe('The conversation goes on', () => {
       await wrong.daemon.logged(
         (line) => line.level === 'warn' && line.reason === 'default_credentials_refused',
       );
-      // A user's own token needs none of it.
+      // A user's own token does not need the default credentials.
       const own = await wrong.say({ user_id: 'visitor', message: WHO }, { bearer: await token() });
       expect(own.body.response).toContain('A-1001');
     } finally {
@@ -344,7 +344,7 @@ describe('No token goes to another origin', () => {
     }
   });
 
-  test('into a prompt, a reply or a log line none gets either, also where the API echoes it', async () => {
+  test('no token gets into a prompt, a reply or a log line, even if the API echoes it', async () => {
     const bearer = await token();
     shop.api.misbehave(
       '/users',

@@ -10,8 +10,8 @@ import { FakeApi } from '../support/fake-api.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-agent(7), "Modules": tools of a module in a folder without node_modules, called by a runtime that calls
-// whatever the message says, as a model might.
+// agentd-agent(7), "Modules": tools of a module in a folder without node_modules, called by a runtime that makes the
+// calls in the message, as a model might.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-tools-'));
 
@@ -87,7 +87,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The answers of the tools that the lines of the message call. */
+/** The answers of the tools that the message calls, one per line. */
 async function say(message: string, bearer?: string): Promise<unknown[]> {
   const body = { user_id: 'visitor', message };
   const answer = await post(daemon.url, body, bearer === undefined ? {} : { bearer });
@@ -118,7 +118,7 @@ describe('in a conversation', () => {
     expect(api.seen('/users')).toMatchObject([{ sub: 'service' }]);
   });
 
-  test('without sign-in nothing is changed', async () => {
+  test('without sign-in, nothing is changed', async () => {
     expect(await say('rename {"name": "Eve"}')).toEqual([
       { ok: false, message: expect.stringContaining('Sign-in is needed') },
     ]);
@@ -206,7 +206,7 @@ describe('agentd tools', () => {
     expect(api.seen('/users')).toMatchObject([{ bearer }]);
   });
 
-  test('call without a token acts as nobody', async () => {
+  test('call without a token uses the default credentials', async () => {
     const { code, stdout } = await cli([
       'tools',
       'call',
@@ -232,7 +232,7 @@ describe('agentd tools', () => {
       ['tools', 'call', 'rename', '{"name":"Ada *L*"}', '--token', '-'],
       await token(),
     );
-    // The question as a person would be asked it.
+    // The question that a person would be asked.
     expect(renamed.stderr).toContain('Rename to "Ada *L*"');
     api.misbehave('/refunds', { status: 201, body: { id: 7 } });
     const made = await cli(['tools', 'call', 'refund', '--yes', '--token', '-'], await token());
@@ -270,7 +270,7 @@ describe('agentd tools', () => {
       env: { PATH: process.env.PATH ?? '' },
     });
     const again = await cli(['tools', 'new', 'list_orders']);
-    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('Nothing was written.')]);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('nothing was written')]);
     expect((await cli(['tools', 'new', 'a b'])).code).toBe(2);
 
     const config = join(folder, 'new.yaml');
@@ -283,7 +283,7 @@ describe('agentd tools', () => {
   });
 });
 
-describe('what is wrong with a module', () => {
+describe('a problem with a module', () => {
   test('is a configuration error of serve and of config check, with the entry and its line', async () => {
     const config = join(folder, 'broken.yaml');
     writeFileSync(join(folder, 'tools', 'broken.ts'), "export default { name: 'x', effect: 'maybe' };");
@@ -297,7 +297,7 @@ describe('what is wrong with a module', () => {
     }
   });
 
-  test('two tools of one name are a configuration error', async () => {
+  test('two tools with the same name are a configuration error', async () => {
     const config = join(folder, 'twice.yaml');
     writeFileSync(config, 'tools:\n  - module: ./tools/people.ts\n  - module: ./tools/../tools/people.ts\n');
     const { code, stderr } = await cli(['config', 'check', '--config', config]);

@@ -15,7 +15,7 @@ const HELLO = { user_id: 'visitor', message: 'Hello' };
 
 let shop: Shop;
 let model: FakeModel;
-/** With a scripted model: a message is what its answer shall be. */
+/** With a scripted model: each message describes the answer to it. */
 let chat: Shop;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ beforeAll(async () => {
       env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted', AGENT_TIMEOUT_SECONDS: '1' },
     }),
   ]);
-  // The first message loads the packages of the model, which may take longer than the second that a run has here.
+  // The first message loads the packages of the model, which may take longer than the limit of one second for a run.
   await chat.say(HELLO);
 });
 afterAll(async () => {
@@ -42,7 +42,7 @@ afterAll(async () => {
   await model.close();
 });
 
-/** A problem document of RFC 9457 to the letter of agentd-service(7), "Errors". */
+/** A problem document of RFC 9457, exactly as in agentd-service(7), "Errors". */
 function expectProblem(answer: Answer, status: number, code: string): void {
   expect(answer.status).toBe(status);
   expect(answer.headers.get('content-type')).toBe('application/problem+json');
@@ -70,7 +70,7 @@ describe('POST /webchat/message', () => {
     });
   });
 
-  test('ignores unknown fields, and takes null for what is optional', async () => {
+  test('ignores unknown fields, and accepts null for optional fields', async () => {
     const body = { ...HELLO, session_id: null, metadata: null, color: 'blue', exp: { a: 1 } };
     expect((await shop.say(body)).status).toBe(200);
   });
@@ -85,7 +85,7 @@ describe('POST /webchat/message', () => {
     for (const body of accepted) expect((await shop.say(body)).status).toBe(200);
   });
 
-  test('tells the agent what the client says of itself as unverified', async () => {
+  test('gives the agent the data that the client claims about itself as unverified', async () => {
     const metadata = {
       user_name: 'Eve <admin>',
       page_url: 'https://www.example.com/cart',
@@ -97,7 +97,7 @@ describe('POST /webchat/message', () => {
     expect(prompt).toMatch(/unverified|not verified/i);
   });
 
-  test('lives at WEBCHAT_WEBHOOK_PATH where that is set, and no more at the default path', async () => {
+  test('is at WEBCHAT_WEBHOOK_PATH if that is set, and no longer at the default path', async () => {
     const moved = await startShop({ env: { WEBCHAT_WEBHOOK_PATH: '/api/chat' } });
     try {
       expect((await moved.say(HELLO, { path: '/api/chat' })).status).toBe(200);
@@ -108,7 +108,7 @@ describe('POST /webchat/message', () => {
   });
 });
 
-describe('A request that is refused for its form', () => {
+describe('a request that is refused because of its form', () => {
   test.each([
     ['nothing', ''],
     ['half of it', '{"user_id": "visitor", "mess'],
@@ -116,7 +116,7 @@ describe('A request that is refused for its form', () => {
     ['a string', '"Hello"'],
     ['null', 'null'],
     ['two documents', '{}{}'],
-  ])('a body that is no JSON object (%s): 400 malformed_json', async (_, body) => {
+  ])('a body that is not a JSON object (%s): 400 malformed_json', async (_, body) => {
     expectProblem(await shop.say(body), 400, 'malformed_json');
   });
 
@@ -178,7 +178,7 @@ describe('A request that is refused for its form', () => {
     expect(answer.status).toBe(200);
   });
 
-  test('a body over BODY_LIMIT_BYTES (262,144): 413 body_too_large; one of just that size passes', async () => {
+  test('a body over BODY_LIMIT_BYTES (262,144): 413 body_too_large; one of exactly that size is accepted', async () => {
     const bytes = (size: number) => {
       const body = { ...HELLO, metadata: { padding: '' } };
       body.metadata.padding = 'x'.repeat(size - JSON.stringify(body).length);
@@ -188,7 +188,7 @@ describe('A request that is refused for its form', () => {
     expectProblem(await shop.say(bytes(262_145)), 413, 'body_too_large');
   });
 
-  test('no such path: 404 not_found', async () => {
+  test('an unknown path: 404 not_found', async () => {
     for (const path of ['/nowhere', '/webchat/message/', '/WEBCHAT/message', '/webchat/%zz'])
       expectProblem(await shop.say(HELLO, { path }), 404, 'not_found');
   });
@@ -210,23 +210,23 @@ describe('A request that is refused for its form', () => {
 });
 
 describe('An agent that fails', () => {
-  test.each(['refuse', 'cut'])('(%s): 502 agent_failed, with no inner detail', async (how) => {
+  test.each(['refuse', 'cut'])('(%s): 502 agent_failed, without internal details', async (how) => {
     const answer = await chat.say({ ...HELLO, message: how });
     expectProblem(answer, 502, 'agent_failed');
     expect(answer.body.detail).toBe('The agent could not answer.');
   });
 
-  test('whose model asks for a longer wait than the run has time: 502 with Retry-After', async () => {
+  test('whose model asks for a longer wait than the time limit of the run: 502 with Retry-After', async () => {
     const answer = await chat.say({ ...HELLO, message: 'busy' });
     expectProblem(answer, 502, 'agent_failed');
     expect(answer.headers.get('retry-after')).toBe('120');
   });
 
-  test('longer than AGENT_TIMEOUT_SECONDS: 504 agent_timeout', async () => {
+  test('that takes longer than AGENT_TIMEOUT_SECONDS: 504 agent_timeout', async () => {
     expectProblem(await chat.say({ ...HELLO, message: 'hang' }), 504, 'agent_timeout');
   });
 
-  test('does not spoil its session: the next message is answered', async () => {
+  test('does not damage its session: the next message is answered', async () => {
     const own = { ...HELLO, session_id: 'after-failure' };
     await chat.say({ ...own, message: 'refuse' });
     const answer = await chat.say({ ...own, message: 'How are you?' });
@@ -239,7 +239,7 @@ describe('An agent that fails', () => {
 });
 
 describe('An overloaded daemon', () => {
-  test('503 unavailable with Retry-After when AGENT_QUEUE_MAX messages wait, or for AGENT_QUEUE_WAIT_SECONDS', async () => {
+  test('answers 503 unavailable with Retry-After if AGENT_QUEUE_MAX messages wait, or if a message has waited for AGENT_QUEUE_WAIT_SECONDS', async () => {
     const narrow = await startShop({
       env: { AGENT_CONCURRENCY: '1', AGENT_QUEUE_MAX: '1', AGENT_QUEUE_WAIT_SECONDS: '1' },
     });
@@ -249,7 +249,7 @@ describe('An overloaded daemon', () => {
       const asked = narrow.api.next('/users');
       const running = narrow.say({ ...HELLO, message: 'ada@example.com' });
       await asked;
-      // Of two more, one waits in the queue in vain, the other finds no place in it.
+      // Of two more, one waits in the queue without success, and the queue has no room for the other.
       const others = await Promise.all([
         narrow.say({ ...HELLO, user_id: 'second' }),
         narrow.say({ ...HELLO, user_id: 'third' }),
@@ -272,8 +272,8 @@ describe('An overloaded daemon', () => {
   });
 });
 
-describe('The unexpected', () => {
-  test('500 internal_error, with no inner detail; the log has it under the request id', async () => {
+describe('an unexpected error', () => {
+  test('gives 500 internal_error without internal details; the log has the error under the request id', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-broken-'));
     const file = join(directory, 'broken.ts');
     writeFileSync(
@@ -310,14 +310,14 @@ describe('X-Request-Id', () => {
     return (await shop.say(body, { headers })).headers.get('x-request-id');
   };
 
-  test("is the caller's where it has the documented form", async () => {
+  test("is the caller's id if it has the documented form", async () => {
     for (const id of ['a', 'A-1_b.2', 'x'.repeat(64)]) {
       expect(await idOf(id)).toBe(id);
       expect(await idOf(id, '{')).toBe(id);
     }
   });
 
-  test('is a new one, of that form, otherwise', async () => {
+  test('is otherwise a new id of that form', async () => {
     const ids = new Set<string | null>();
     for (const id of [undefined, '', 'x'.repeat(65), 'a b', 'é', 'a/b']) {
       const answered = await idOf(id);
@@ -363,7 +363,7 @@ describe('CORS', () => {
     );
   });
 
-  test('also a refusal may be read', async () => {
+  test('even a refusal can be read', async () => {
     const answer = await shop.say('{', { headers: { Origin: SITE } });
     expect(answer.status).toBe(400);
     expect(answer.headers.get('access-control-allow-origin')).toBe(SITE);
@@ -390,7 +390,7 @@ describe('CORS', () => {
     );
   });
 
-  test('origins are compared exactly: any other gets no allow-origin header', async () => {
+  test('origins are compared exactly: other origins get no allow-origin header', async () => {
     const others = [
       'http://www.example.com',
       'https://www.example.com:8443',
@@ -408,7 +408,7 @@ describe('CORS', () => {
     }
   });
 
-  test('with * any origin is let in, without credentials', async () => {
+  test('with *, any origin is allowed, without credentials', async () => {
     const open = await startShop({ env: { WEBCHAT_ALLOWED_ORIGINS: '*' } });
     try {
       const { headers } = await open.say(HELLO, { headers: { Origin: 'https://anywhere.example' } });
@@ -448,7 +448,7 @@ test('security headers are on every response', async () => {
   }
 });
 
-test('GET / tells status, platforms and adapters', async () => {
+test('GET / returns status, platforms and adapters', async () => {
   const response = await fetch(shop.daemon.url);
   expect(response.status).toBe(200);
   expect(await response.json()).toEqual({
@@ -463,7 +463,7 @@ describe('Idempotency-Key', () => {
     shop.say(body, { headers: { 'Idempotency-Key': key }, ...(bearer === undefined ? {} : { bearer }) });
   const replayed = (answer: Answer) => answer.headers.get('idempotency-replayed');
 
-  test('a repeat of a finished request gets the first answer again, marked, and is no new turn', async () => {
+  test('a repeat of a finished request gets the first answer again, marked as a repeat, and adds no turn', async () => {
     const first = await keyed('repeat-1', HELLO);
     const again = await keyed('repeat-1', HELLO);
     expect([first.status, replayed(first)]).toEqual([200, null]);
@@ -488,21 +488,21 @@ describe('Idempotency-Key', () => {
     expect(replayed(await keyed('running-1', body))).toBe('true');
   });
 
-  test('the same key with another body: 422 idempotency_key_reused', async () => {
+  test('the same key with a different body: 422 idempotency_key_reused', async () => {
     await keyed('reused-1', HELLO);
     for (const other of [{ message: 'Bye' }, { session_id: 'another' }])
       expectProblem(await keyed('reused-1', { ...HELLO, ...other }), 422, 'idempotency_key_reused');
     expect(replayed(await keyed('reused-1', HELLO))).toBe('true');
   });
 
-  test("another user's equal key is another key", async () => {
+  test('equal keys of different users are different keys', async () => {
     const bearers = [undefined, await token(), await token({ sub: 'grace' })];
     for (const bearer of bearers) expect(replayed(await keyed('own-1', HELLO, bearer))).toBeNull();
     expect(replayed(await keyed('own-1', { ...HELLO, user_id: 'other' }))).toBeNull();
     for (const bearer of bearers) expect(replayed(await keyed('own-1', HELLO, bearer))).toBe('true');
   });
 
-  test('tokens are left out of the comparison: a renewed one makes no other body', async () => {
+  test('tokens are not compared: a renewed one does not make the body different', async () => {
     const body = { ...HELLO, message: 'Who am I?' };
     await keyed('renewed-1', { ...body, jwt_token: await token() });
     const again = await keyed('renewed-1', { ...body, jwt_token: await token({ claims: { jti: 'new' } }) });
@@ -510,14 +510,14 @@ describe('Idempotency-Key', () => {
     expect(again.body.response).toContain('A-1001');
   });
 
-  test('a failed run gives the key back', async () => {
+  test('a failed run releases the key', async () => {
     const body = { ...HELLO, message: 'refuse' };
     const options = { headers: { 'Idempotency-Key': 'failed-1' } };
     for (let attempt = 0; attempt < 2; attempt++)
       expectProblem(await chat.say(body, options), 502, 'agent_failed');
   });
 
-  test('one that is empty, too long or not visible ASCII: 400 invalid_request', async () => {
+  test('an empty or overlong key, or one that is not visible ASCII: 400 invalid_request', async () => {
     for (const key of ['', 'x'.repeat(256), 'a b']) {
       const answer = await keyed(key, HELLO);
       expectProblem(answer, 400, 'invalid_request');
@@ -532,7 +532,7 @@ describe('Idempotency-Key', () => {
     expect((await shop.session('no-key')).turns).toHaveLength(2);
   });
 
-  test('after a restart of the daemon the stored answer is replayed, the key of a run that died is free', async () => {
+  test('after a restart of the daemon, the stored answer is replayed, and the key of an interrupted run is free', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-restart-'));
     const options = { headers: { 'Idempotency-Key': 'restart-1' } };
     const lost = { headers: { 'Idempotency-Key': 'restart-2' } };
@@ -573,7 +573,7 @@ describe('The rate limit', () => {
   });
   afterAll(() => strict.stop());
 
-  /** So many statuses of requests from one address. */
+  /** Sends this many requests from one address. @returns their statuses */
   async function statuses(
     count: number,
     address: string,
@@ -620,13 +620,13 @@ describe('The rate limit', () => {
     expect(await statuses(4, '192.0.2.20', { bearer })).toEqual([200, 200, 200, 429]);
   });
 
-  test('counts a request that is refused for its body', async () => {
+  test('counts a request that is refused because of its body', async () => {
     expect(await statuses(4, '192.0.2.30', { body: '{' })).toEqual([400, 400, 400, 429]);
     const large = { ...HELLO, metadata: { padding: 'x'.repeat(300_000) } };
     expect(await statuses(4, '192.0.2.31', { body: large })).toEqual([413, 413, 413, 429]);
   });
 
-  test('counts for the person of a token in the body as well', async () => {
+  test('counts for the person even if the token is in the body', async () => {
     const jwt_token = await token({ sub: 'in-body' });
     const all: number[] = [];
     for (let index = 0; index < 5; index++)
@@ -634,7 +634,7 @@ describe('The rate limit', () => {
     expect(all).toEqual([200, 200, 200, 200, 429]);
   });
 
-  test('slides: a refusal does not lengthen it, and Retry-After is long enough', async () => {
+  test('uses a sliding window: a refusal does not lengthen the wait, and Retry-After is long enough', async () => {
     const address = '192.0.2.50';
     expect(await statuses(5, address)).toEqual([200, 200, 200, 429, 429]);
     const refused = await strict.say(HELLO, { headers: { 'X-Forwarded-For': address } });
@@ -644,7 +644,7 @@ describe('The rate limit', () => {
     expect(await statuses(1, address)).toEqual([200]);
   });
 
-  test('an IPv6 client is its /64; TRUST_PROXY reads X-Forwarded-For from the right', async () => {
+  test('identifies an IPv6 client by its /64; TRUST_PROXY reads X-Forwarded-For from the right', async () => {
     const all: number[] = [];
     for (let index = 0; index < 4; index++)
       all.push(...(await statuses(1, `203.0.113.${index}, 2001:db8:0:1::${index}`)));
@@ -652,7 +652,7 @@ describe('The rate limit', () => {
     expect(await statuses(1, '2001:db8:0:2::1')).toEqual([200]);
   });
 
-  test('without TRUST_PROXY the header is not believed', async () => {
+  test('ignores the header without TRUST_PROXY', async () => {
     const direct = await startShop({ env: { RATE_LIMIT_ANONYMOUS_MAX: '2' } });
     try {
       const all: number[] = [];

@@ -4,7 +4,7 @@ import { widgetTranslations } from '../../plugins/webchat/texts.ts';
 import { widgetRoute } from '../../plugins/webchat/widget-route.ts';
 import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
 
-/** What the widget may weigh, gzipped, bytes: 16.5 kB, rounded as the manual does. */
+/** Maximum size of the gzipped widget, bytes: 16.5 kB, rounded as the manual does. */
 const MAX_BYTES = 16_549;
 
 async function get(headers: Record<string, string> = {}, path = '/webchat/message') {
@@ -19,13 +19,13 @@ async function get(headers: Record<string, string> = {}, path = '/webchat/messag
 }
 
 describe('GET /webchat/widget.js', () => {
-  it('weighs no more than 16.5 kB gzipped', async () => {
+  it('returns at most 16.5 kB gzipped', async () => {
     const { headers, body } = await get({ 'accept-encoding': 'gzip' });
     expect(headers['Content-Encoding']).toBe('gzip');
     expect(body.byteLength).toBeLessThanOrEqual(MAX_BYTES);
   });
 
-  it('is the same script in every encoding', async () => {
+  it('returns the same script in every encoding', async () => {
     const plain = Buffer.from((await get()).body);
     const brotli = await get({ 'accept-encoding': 'gzip, deflate, br;q=0.9' });
     expect(brotli.headers['Content-Encoding']).toBe('br');
@@ -35,7 +35,7 @@ describe('GET /webchat/widget.js', () => {
     expect((await get()).headers['Content-Encoding']).toBeUndefined();
   });
 
-  it('may be loaded by any site, is kept for ten minutes and then asked for by its tag', async () => {
+  it('allows any site to load the script, and browsers to cache it for ten minutes and revalidate it by its tag', async () => {
     const { headers } = await get();
     expect(headers).toMatchObject({
       'Content-Type': 'text/javascript; charset=utf-8',
@@ -48,13 +48,13 @@ describe('GET /webchat/widget.js', () => {
     expect(again).toMatchObject({ status: 304, body: undefined });
   });
 
-  it('posts to WEBCHAT_WEBHOOK_PATH', async () => {
+  it('returns a script that posts to WEBCHAT_WEBHOOK_PATH', async () => {
     const script = Buffer.from((await get({}, '/talk/here')).body).toString();
     expect(script).toContain('"/talk/here"');
     expect(script).not.toContain('"/webchat/message"');
   });
 
-  it('reads no text as HTML or as a program', async () => {
+  it('returns a script that treats no text as HTML or as code', async () => {
     const script = Buffer.from((await get()).body).toString();
     expect(script).not.toMatch(
       /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser|createContextualFragment/,

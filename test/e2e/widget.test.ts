@@ -12,7 +12,7 @@ import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { until } from '../support/until.ts';
 
-/** A website of another origin than the daemon's, with the one script tag that the manual shows. */
+/** A website on a different origin from the daemon's, with the one script tag that the manual shows. */
 const site = createServer((_request, response) => {
   response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
   response.end(
@@ -20,7 +20,7 @@ const site = createServer((_request, response) => {
   );
 });
 
-/** Outlives a daemon that is killed. */
+/** Outlives a killed daemon. */
 const directory = mkdtempSync(join(tmpdir(), 'agentd-widget-'));
 
 let origin: string;
@@ -56,7 +56,7 @@ function settings(): Record<string, string> {
   };
 }
 
-/** The same daemon again, at the same address and with the same state. */
+/** Starts the same daemon again, at the same address and with the same state. */
 async function startAgain(): Promise<void> {
   daemon = await startAgentd({ directory, env: { ...settings(), PORT: new URL(daemon.url).port } });
 }
@@ -65,7 +65,7 @@ const shows = (visitor: Visitor, text: string | RegExp) =>
   visitor.answer.filter({ hasText: text }).waitFor({ timeout: 20_000 });
 
 describe.skipIf(withoutBrowser)('the widget on another site', () => {
-  it('shows an answer as it is written', async () => {
+  it('shows an answer while it is written', async () => {
     dictation.say('stream', 'One. ');
     const visitor = await visit(browser.context, origin);
     await visitor.say('stream');
@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(dictation.runs.filter((text) => text === 'stream')).toHaveLength(1);
   });
 
-  it('stops an answer where it stands', async () => {
+  it('stops an answer, and keeps the text up to then', async () => {
     dictation.say('stop', 'So much ');
     const visitor = await visit(browser.context, origin);
     await visitor.say('stop');
@@ -90,7 +90,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(await visitor.answer.textContent()).toMatch(/^So much\s*$/);
   });
 
-  it('goes on with an answer after a page load and after the daemon was killed: it says that it was interrupted', async () => {
+  it('continues an answer after a page load, and shows that it was interrupted after the daemon was killed', async () => {
     dictation.say('killed', 'Half ');
     const visitor = await visit(browser.context, origin);
     await visitor.say('killed');
@@ -102,7 +102,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     await visitor.trouble.getByText('The answer was interrupted').waitFor({ timeout: 20_000 });
     await shows(visitor, /^Half\s*$/);
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
-    // What is said before is said to the daemon that is dead.
+    // An earlier message would go to the dead daemon.
     await until(() => dictation.runs.filter((text) => text === 'killed').length === 2);
     dictation.say('killed', 'Whole.');
     dictation.end('killed');
@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(await visitor.chat.locator('.agent .body').allTextContents()).toEqual(['Half', 'Whole.']);
   });
 
-  it('sends a message by itself that was written while the daemon was away', async () => {
+  it('sends a message by itself that was written while the daemon was down', async () => {
     const visitor = await visit(browser.context, origin);
     await visitor.launcher.click();
     await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
@@ -126,7 +126,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(dictation.runs.filter((text) => text === 'away')).toHaveLength(1);
   });
 
-  it('asks in one piece where the daemon has no streams, at the path that it was told', async () => {
+  it('requests the answer in one piece if the daemon has no streams, at the configured path', async () => {
     const other = await startAgentd({
       env: { ...settings(), SSE_ENABLED: 'false', WEBCHAT_WEBHOOK_PATH: '/talk' },
     });

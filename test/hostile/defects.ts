@@ -2,9 +2,9 @@ import type { Change } from '../support/rewrite-sources.ts';
 import type { Rule } from './record.ts';
 
 export interface Defect {
-  /** What it does. */
+  /** The effect of the defect. */
   says: string;
-  /** The rule that a run must find broken. */
+  /** The rule whose violation a run must detect. */
   breaks: Rule;
   changes: readonly Change[];
 }
@@ -65,7 +65,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     ],
   },
   'other-arguments': {
-    says: 'the person is not shown what the summary does not name',
+    says: 'arguments that the summary does not name are not shown to the person',
     breaks: 'unconfirmed',
     changes: [
       {
@@ -76,18 +76,18 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     ],
   },
   'further-write': {
-    says: 'a repeated run may write in other words what it wrote before',
+    says: 'a repeated run may repeat a write with different words',
     breaks: 'unconfirmed',
     changes: [
       {
         file: 'src/daemon/journal/turn-journal.ts',
-        from: 'further: this.#wrote.has(call.tool.name)',
+        from: 'further: this.#wroteEarlier(call.tool.name)',
         to: 'further: false',
       },
     ],
   },
   'unknown-repeated': {
-    says: 'a write whose outcome is unknown is made again',
+    says: 'a write whose outcome is unknown is repeated',
     breaks: 'repeated',
     changes: [
       {
@@ -98,7 +98,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     ],
   },
   'token-in-prompt': {
-    says: 'results of tools are given to the model as they came',
+    says: 'results of tools are passed to the model unchanged',
     breaks: 'token',
     changes: [
       {
@@ -136,7 +136,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'journal',
     changes: [
       {
-        file: 'src/daemon/tools/bind-tools.ts',
+        file: 'src/daemon/tools/attempt.ts',
         from: 'if (!run.journal || !write) return;',
         to: 'if (write || !write) return;',
       },

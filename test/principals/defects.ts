@@ -1,11 +1,11 @@
 import type { Change } from '../support/rewrite-sources.ts';
 
 export interface Defect {
-  /** What it lets somebody do. */
+  /** What the defect lets somebody do. */
   says: string;
-  /** Index of a history of seed 1 from which on it is found soon. */
+  /** Index of a history of seed 1; the defect is found soon after it. */
   start: number;
-  /** What the report says, among other things. */
+  /** A text that the report contains. */
   shows: RegExp;
   changes: readonly Change[];
 }
@@ -13,7 +13,7 @@ export interface Defect {
 /** Defects that the histories must find, by name. Each undoes one rule. */
 export const DEFECTS: Readonly<Record<string, Defect>> = {
   'ambient-cookie': {
-    says: 'a cookie acts for whoever a link makes open a stream',
+    says: 'a cookie acts for a person whom a link leads to a stream',
     start: 0,
     shows: /identity: the message acted for \w+, and must act for nobody/,
     changes: [
@@ -25,7 +25,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     ],
   },
   'kept-id': {
-    says: 'sign-in keeps the id of the session, which whoever began it knows',
+    says: 'sign-in keeps the id of the session, which the person who started it knows',
     start: 0,
     shows: /session: the reply names a known id where there must be a new one/,
     changes: [
@@ -89,7 +89,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     ],
   },
   'unmarked-turns': {
-    says: 'turns from before sign-in, which anybody may have written, count as said by the person',
+    says: 'turns from before sign-in, which anybody may have written, count as messages of the person',
     start: 0,
     shows: /leak: .* is shown as said by the person, and was not/,
     changes: [
@@ -101,7 +101,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     ],
   },
   'others-answer': {
-    says: 'whoever repeats a message gets the answer of its stream, though it became a person’s',
+    says: 'anybody who repeats a message gets the answer of its stream, although it belongs to a person',
     start: 3000,
     shows: /not refused:|leak:/,
     changes: [
@@ -113,7 +113,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     ],
   },
   'second-reader': {
-    says: 'whoever opens a stream at the same moment as a person reads what it tells that person',
+    says: 'anybody who opens a stream at the same moment as a person reads the answer for that person',
     start: 3400,
     shows: /at once:[\s\S]*(?:leak|not refused):/,
     changes: [

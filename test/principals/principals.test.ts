@@ -5,7 +5,7 @@ import { DEFECTS } from './defects.ts';
 
 const RUN = resolve(import.meta.dirname, 'run.ts');
 
-/** A process of its own: it stands in for `fetch` and for the clock, and defects are put in as sources load. */
+/** Runs in its own process, because it replaces `fetch` and the clock, and inserts defects while the sources load. */
 function principals(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((done) => {
     const child = execFile(process.execPath, [RUN, ...options], (_error, stdout, stderr) => {
@@ -15,13 +15,13 @@ function principals(...options: string[]): Promise<{ code: number | null; stdout
 }
 
 describe('an attacker and a victim', () => {
-  it('learn what they may, and no more, in 20,000 random histories', { timeout: 600_000 }, async () => {
+  it('learn only what they may, in 20,000 random histories', { timeout: 600_000 }, async () => {
     const { code, stdout, stderr } = await principals('--histories', '20000', '--seed', '1');
     expect([stdout, code], stderr).toEqual([expect.stringContaining('keep to the rules'), 0]);
   });
 
   it.each(Object.entries(DEFECTS))(
-    'are told apart by the histories if %s is put back',
+    'are not kept apart, which the histories detect, if %s is put back',
     { timeout: 300_000 },
     async (name, { start, shows }) => {
       const { code, stdout, stderr } = await principals('--defect', name, '--from', String(start));
@@ -29,7 +29,7 @@ describe('an attacker and a victim', () => {
     },
   );
 
-  it('can be played again one by one', { timeout: 60_000 }, async () => {
+  it('can be replayed one by one', { timeout: 60_000 }, async () => {
     const { code, stdout } = await principals('--only', '7', '--seed', '3');
     expect([stdout, code]).toEqual([expect.stringContaining('1 histories of seed 3'), 0]);
   });

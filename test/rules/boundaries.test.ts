@@ -23,7 +23,7 @@ function violations(folder: string, isViolation: (file: string, found: Import) =
 }
 
 describe('boundaries', () => {
-  it('no platform is named outside of plugins/', () => {
+  it('no platform is named outside plugins/', () => {
     const named = sourcesBelow('src').flatMap((file) =>
       read(file)
         .split('\n')
@@ -34,7 +34,7 @@ describe('boundaries', () => {
     expect(named).toEqual([]);
   });
 
-  it('only the list of names and the plugin loader reach from src/ into plugins/', () => {
+  it('only the list of names and the plugin loader in src/ import from plugins/', () => {
     const reached = violations(
       'src',
       (_file, { file }) => file?.startsWith('plugins/') === true && file !== 'plugins/names.ts',
@@ -42,7 +42,7 @@ describe('boundaries', () => {
     expect(reached).toEqual([]);
   });
 
-  it('no database client is imported outside of store/<backend>/', () => {
+  it('no database client is imported outside store/<backend>/', () => {
     const reached = [...violations('src', outsideOfBackend), ...violations('plugins', outsideOfBackend)];
     expect(reached).toEqual([]);
 
@@ -51,7 +51,7 @@ describe('boundaries', () => {
     }
   });
 
-  it('no store backend is imported outside of the store but by open.ts', () => {
+  it('no store backend is imported outside the store, except by open.ts', () => {
     const reached = violations('src', (file, found) => {
       const backend = /^src\/daemon\/store\/[a-z]+\//.exec(found.file ?? '')?.[0];
       return backend !== undefined && !file.startsWith(backend) && file !== 'src/daemon/store/open.ts';
@@ -59,16 +59,16 @@ describe('boundaries', () => {
     expect(reached).toEqual([]);
   });
 
-  it('of agentd, a plugin imports the channel contract and its own folder only', () => {
+  it('a plugin imports from agentd only the channel contract and its own folder', () => {
     const reached = violations('plugins', (file, found) => {
       const own = /^plugins\/[^/]+\//.exec(file)?.[0];
       if (own === undefined) return true;
-      // It is copied out of here, so it knows the contract as packages do.
+      // It is copied from here, so it imports the contract like an external package.
       if (own === 'plugins/template/' && found.file === null)
         return /^agentd(?!\/channel(\/(conformance|markdown))?$)/.test(found.specifier);
-      // Runs while agentd is built, and is no part of the channel.
+      // Runs while agentd is built, and is not part of the channel.
       if (file === `${own}build.ts`) return false;
-      // A library of the platform's, or one of Node.
+      // A library of the platform, or one of Node.
       if (found.file === null) return found.specifier.startsWith('agentd');
       const isBundled = BUNDLED.includes(found.file) && file.startsWith(`${own}widget/`);
       return !isBundled && !CONTRACT.includes(found.file) && !found.file.startsWith(own);
@@ -76,7 +76,7 @@ describe('boundaries', () => {
     expect(reached).toEqual([]);
   });
 
-  it('the channel contract imports nothing of the daemon or the command line', () => {
+  it('the channel contract imports nothing from the daemon or the command line', () => {
     const reached = violations(
       'src/channel',
       (_file, { file }) => file !== null && !file.startsWith('src/channel/'),
@@ -84,13 +84,13 @@ describe('boundaries', () => {
     expect(reached).toEqual([]);
   });
 
-  it('the daemon imports nothing of the command line', () => {
+  it('the daemon imports nothing from the command line', () => {
     const reached = violations('src/daemon', (_file, { file }) => file?.startsWith('src/cli/') === true);
     expect(reached).toEqual([]);
   });
 
-  it('nothing imports in a circle', () => {
-    // Types are erased and may point both ways; a dynamic import runs when all modules are there.
+  it('there are no import cycles', () => {
+    // Types are erased and may point both ways; a dynamic import runs when all modules are loaded.
     const graph = new Map(
       [...sourcesBelow('src'), ...sourcesBelow('plugins')].map((file) => [
         file,
@@ -102,13 +102,13 @@ describe('boundaries', () => {
     expect(circlesIn(graph)).toEqual([]);
   });
 
-  it('no folder or file is named for nothing in particular', () => {
+  it('no folder or file has a meaningless name', () => {
     const vague = /(^|\/)(utils?|helpers?|common|misc|types)(\.[a-z]+)?(\/|$)/;
     const files = ['src', 'plugins', 'test', 'man', 'bin'].flatMap(filesBelow);
     expect(files.filter((file) => vague.test(file))).toEqual([]);
   });
 
-  it('every imported source file is written with its ending', () => {
+  it('every import of a source file has the file extension', () => {
     const bare = ['src', 'plugins'].flatMap((folder) =>
       violations(folder, (_file, { file }) => file !== null && !/\.(ts|js|json|css)$/.test(basename(file))),
     );
@@ -116,7 +116,7 @@ describe('boundaries', () => {
   });
 });
 
-/** Each circle once, as the path that closes it. */
+/** Each cycle once, as the path that closes it. */
 function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const circles: string[] = [];

@@ -8,12 +8,12 @@ import { read, sourcesBelow } from './source-files.ts';
 const generated = await pages();
 
 describe.each(COMMANDS)('agentd $name', ({ name, summary, load }) => {
-  it('loads, under the name and summary that the index says', async () => {
+  it('loads, under the name and summary that are in the index', async () => {
     const command = await load();
     expect([command.name, command.summary]).toEqual([name, summary]);
   });
 
-  it('is summed up in one sentence', () => {
+  it('has a summary of one sentence', () => {
     expect(summary).toMatch(/^[A-Z][^.]*\.$/);
   });
 
@@ -21,14 +21,14 @@ describe.each(COMMANDS)('agentd $name', ({ name, summary, load }) => {
     const { examples } = await load();
     expect(examples.length).toBeGreaterThan(0);
     for (const { line, does } of examples) {
-      // The channel of the page on writing one: nobody has it.
+      // The channel of the manual page about writing channels, which is not installed.
       expect(line).not.toContain('telex');
       expect(line).toMatch(new RegExp(`^agentd ${name}( |$)`));
       expect(does).toMatch(/^[A-Z].*\.$/);
     }
   });
 
-  it('shows all of it in its help', async () => {
+  it('shows its description, arguments, options and examples in its help', async () => {
     const { args = [], options = [], examples, json } = await load();
     const stdout = capture();
     expect(await runProgram([...name.split(' '), '--help'], { stdout, stderr: capture() })).toBe(0);
@@ -61,7 +61,7 @@ describe.each(Object.entries(GROUPS))('the group %s', (name, { summary, example 
 });
 
 describe('the index of commands', () => {
-  it('is in the README: each command, or the first word of its group', () => {
+  it('is in the README: each command, or the name of its group', () => {
     const [, table = ''] = /^## Commands\n(.*?)^## /ms.exec(read('README.md')) ?? [];
     const words = new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? ''));
     expect([...words].filter((word) => !new RegExp(`\`(?:agentd )?${word}\\b`).test(table))).toEqual([]);
@@ -72,7 +72,7 @@ describe('the index of commands', () => {
     expect(files.sort()).toEqual(sourcesBelow('src/cli/commands'));
   });
 
-  it('names every group', () => {
+  it('contains every group', () => {
     const groups = COMMANDS.map(({ name }) => name.split(' ')).flatMap(([first = '', second]) =>
       second ? [first] : [],
     );

@@ -5,7 +5,7 @@ import { ROOT, read } from './source-files.ts';
 
 const text = read('CONTRIBUTING.md');
 
-/** Paths from the root, without the placeholders of those that a reader fills in. */
+/** Paths from the root, without placeholders that a reader fills in. */
 const paths = [
   ...text.matchAll(/(?:^|[`\s])((?:src|test|plugins|man|bin|\.ci)(?:\/[\w.-]+)+)(?=[`\s/])/gm),
 ].map(([, path = '']) => path);
@@ -16,18 +16,21 @@ describe('CONTRIBUTING.md', () => {
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  it.each(['README.md', 'man/agentd-message.7.md'])('asks to draw each step in %s, and they are', (file) => {
-    const [, list = ''] =
-      /^export const answerNow = (.*?)\n\n/ms.exec(read('src/daemon/message/steps.ts')) ?? [];
-    const steps = [...list.matchAll(/\.step\((\w+)\)/g)].map(([, name = '']) =>
-      name.replace(/^identify.*/, 'identify').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
-    );
-    expect(steps.length).toBeGreaterThan(9);
-    const picture = read(file).slice(0, read(file).indexOf('send-reply'));
-    expect(`${picture}send-reply`.match(new RegExp(steps.join('.*?'), 's'))?.[0]).toBeDefined();
-  });
+  it.each(['README.md', 'man/agentd-message.7.md'])(
+    'asks contributors to draw each step in %s, and each step is there',
+    (file) => {
+      const [, list = ''] =
+        /^export const answerNow = (.*?)\n\n/ms.exec(read('src/daemon/message/steps.ts')) ?? [];
+      const steps = [...list.matchAll(/\.step\((\w+)\)/g)].map(([, name = '']) =>
+        name.replace(/^identify.*/, 'identify').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+      );
+      expect(steps.length).toBeGreaterThan(9);
+      const picture = read(file).slice(0, read(file).indexOf('send-reply'));
+      expect(`${picture}send-reply`.match(new RegExp(steps.join('.*?'), 's'))?.[0]).toBeDefined();
+    },
+  );
 
-  it('says what belongs into each folder of the daemon', () => {
+  it('says what belongs in each folder of the daemon', () => {
     const folders = readdirSync(join(ROOT, 'src/daemon'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name);

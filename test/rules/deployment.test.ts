@@ -56,24 +56,24 @@ const ANALYZE = Number(
     spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' }).stdout ?? '',
   )?.[1] ?? 0,
 );
-/** Earlier ones cannot look at a file. With CI=true these tests run, and fail. */
+/** Earlier versions cannot check a file. With CI=true, these tests run there, and fail. */
 const withoutAnalyze = ANALYZE < 250 && process.env.CI !== 'true';
 
 describe.each(UNITS)('%s', (file) => {
   const values = unit(file);
 
-  it.skipIf(withoutAnalyze)('is exposed to less than 2.0 as systemd counts', () => {
+  it.skipIf(withoutAnalyze)('has an exposure level below 2.0 according to systemd', () => {
     const words = ['security', '--offline=true', '--threshold=20', '--no-pager', join(ROOT, file)];
     const { status, stdout } = spawnSync('systemd-analyze', words, { encoding: 'utf8' });
     expect(stdout).toContain('Overall exposure level');
     expect(status).toBe(0);
   });
 
-  it.skipIf(withoutAnalyze)('has no line that systemd does not know', () => {
+  it.skipIf(withoutAnalyze)('has only lines that systemd knows', () => {
     const folder = mkdtempSync(join(ROOT, 'node_modules/.units-'));
     try {
       const path = join(folder, basename(file));
-      // Programs as they are called on this machine.
+      // Paths of the programs on this machine.
       writeFileSync(path, read(file).replace('=agentd serve', `=${join(ROOT, 'bin/agentd.js')} serve`));
       const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], {
         encoding: 'utf8',
@@ -95,28 +95,28 @@ describe('config/agentd.service', () => {
   const values = unit('config/agentd.service');
   const one = (key: string) => values.get(key)?.at(-1) ?? '';
 
-  it('is told by the daemon that it is ready, and watches it', () => {
+  it('waits until the daemon reports that it is ready, and has a watchdog', () => {
     expect([one('Type'), one('NotifyAccess')]).toEqual(['notify', 'all']);
     expect(seconds(one('WatchdogSec'))).toBeGreaterThan(0);
   });
 
-  it('gives each secret as a credential, and its path as the setting', () => {
+  it('passes each secret as a credential, and its path as the setting', () => {
     const credentials = (values.get('LoadCredential') ?? []).map((line) => line.split(':')[0]);
     const files = (values.get('Environment') ?? []).filter((line) => line.includes('_FILE='));
     expect(files).toEqual(credentials.map((name) => `${name}_FILE=%d/${name}`));
     expect(credentials).toEqual(['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN']);
   });
 
-  it('leaves the daemon more time to stop than it takes', () => {
+  it('gives the daemon more time to stop than it needs', () => {
     expect(seconds(one('TimeoutStopSec'))).toBeGreaterThan(defaultOf('SHUTDOWN_GRACE_SECONDS'));
   });
 
-  it('does not restart what a restart does not mend', () => {
+  it('does not restart the daemon if a restart does not help', () => {
     expect(one('RestartPreventExitStatus').split(' ').map(Number)).toEqual([EXIT.usage, EXIT.config]);
   });
 });
 
-/** The instructions of the container file, comments and line breaks taken out. */
+/** The instructions of the container file, without comments and continued lines. */
 const INSTRUCTIONS = read('config/Containerfile')
   .replaceAll(/^#.*\n/gm, '')
   .replaceAll(/\\\n\s*/g, ' ')
@@ -137,13 +137,13 @@ describe('config/Containerfile', () => {
     expect(images).toHaveLength(2);
     for (const image of images) {
       const [, found = 0] = /\/node:(\d+)-/.exec(image ?? '') ?? [];
-      // The newest of a later major version.
+      // The newest release of a later major version.
       expect(Number(found)).toBeGreaterThan(Number(major));
     }
     expect(Number(minor)).toBeGreaterThan(0);
   });
 
-  it('copies only what exists, or what the build makes', () => {
+  it('copies only files that exist or that the build creates', () => {
     const copied = RUNTIME.filter(({ word }) => word === 'COPY').map(
       ({ rest }) => /^--from=build \/agentd\/(\S+) \.\//.exec(rest)?.[1] ?? rest,
     );
@@ -152,7 +152,7 @@ describe('config/Containerfile', () => {
     expect(copied.filter((path) => !made.includes(path) && !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  it('builds with scripts that package.json has, from files that .dockerignore lets through', () => {
+  it('builds with scripts that package.json has, from files that .dockerignore does not exclude', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const commands = INSTRUCTIONS.filter(({ word }) => word === 'RUN').map(({ rest }) => rest);
     for (const [, script = ''] of commands.join('\n').matchAll(/npm run (\S+)/g))
@@ -164,7 +164,7 @@ describe('config/Containerfile', () => {
     expect(passes).toEqual([...built, ...program]);
   });
 
-  it('runs as a user with a number, not as root, and asks for health without a shell', () => {
+  it('runs as a numeric user id, not as root, and checks its health without a shell', () => {
     expect(inRuntime('USER')).toEqual(['10001:10001']);
     expect(inRuntime('HEALTHCHECK')[0]).toMatch(/ CMD \["node", "bin\/agentd\.js", "status"\]$/);
     expect(inRuntime('ENTRYPOINT')).toEqual(['["node", "--", "bin/agentd.js"]']);
@@ -178,7 +178,7 @@ describe('config/Containerfile', () => {
     expect(strangersAmong(names)).toEqual([]);
   });
 
-  it('has a volume nowhere: the daemon warns if none is mounted', () => {
+  it('declares no volume: the daemon warns if none is mounted', () => {
     expect(inRuntime('VOLUME')).toEqual([]);
   });
 });
@@ -201,7 +201,7 @@ describe.each(['compose.yaml', 'compose-replicas.yaml'])('config/%s', (file) => 
   };
   const daemons = Object.values(compose.services).filter(({ image }) => image === 'agentd');
 
-  it('runs the daemons without privileges, and leaves them time to stop', () => {
+  it('runs the daemons without privileges, and gives them time to stop', () => {
     expect(daemons).toHaveLength(file === 'compose.yaml' ? 1 : 2);
     for (const daemon of daemons) {
       expect(daemon).toMatchObject({ user: '10001:10001', read_only: true, cap_drop: ['ALL'] });
@@ -215,12 +215,12 @@ describe.each(['compose.yaml', 'compose-replicas.yaml'])('config/%s', (file) => 
     expect(strangersAmong(names)).toEqual([]);
   });
 
-  it('publishes the admin listener to this machine at most', () => {
+  it('publishes the admin listener only to this machine, if at all', () => {
     const ports = daemons.flatMap(({ ports = [] }) => ports);
     expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 
-  it('mounts volumes that it declares, and files that agentd-deploy(7) has the operator make', () => {
+  it('mounts volumes that it declares, and files that the operator creates according to agentd-deploy(7)', () => {
     const sources = Object.values(compose.services).flatMap(({ volumes = [] }) =>
       volumes.map((volume) => volume.split(':')[0] ?? ''),
     );
@@ -233,7 +233,7 @@ describe.each(['compose.yaml', 'compose-replicas.yaml'])('config/%s', (file) => 
 });
 
 describe('config/nginx-replicas.conf', () => {
-  it('passes requests to the daemons of config/compose-replicas.yaml, on the port that is published', () => {
+  it('passes requests to the daemons of config/compose-replicas.yaml, on the published port', () => {
     const { services } = load(read('config/compose-replicas.yaml')) as {
       services: Record<string, ComposeService>;
     };
@@ -249,7 +249,7 @@ describe('config/nginx-replicas.conf', () => {
   });
 });
 
-/** The schemas of Kubernetes for the kinds that are used, and the modules of their types. */
+/** The Kubernetes schemas of the kinds that are used, and the modules of their types. */
 const KINDS = {
   ConfigMap: { schema: ConfigMap, types: 'v1' },
   Deployment: { schema: Deployment, types: 'apps/v1' },
@@ -279,17 +279,17 @@ describe('config/kubernetes', () => {
     expect(MANIFESTS.map(({ kind }) => kind).toSorted()).toEqual(Object.keys(KINDS));
   });
 
-  it.each(MANIFESTS)('$kind is valid by the schema of Kubernetes', (one) => {
+  it.each(MANIFESTS)('$kind is valid according to the Kubernetes schema', (one) => {
     const { schema: Schema, types } = KINDS[one.kind];
     expect(one.apiVersion).toBe(types);
     // biome-ignore lint/suspicious/noExplicitAny: the schema is asked whether it is one of its objects.
     expect(() => new Schema(one as any).validate()).not.toThrow();
   });
 
-  it('has no field that Kubernetes does not know', () => {
+  it('has only fields that Kubernetes knows', () => {
     const [first] = MANIFESTS;
     const wrong = { ...first, metadata: { name: 'x', lables: {} } } as unknown as Manifest;
-    // The compiler finds the one that is wrong, and nothing else.
+    // The compiler reports only the wrong one.
     expect(compile([...MANIFESTS, wrong])).toMatch(
       /^\S+ error TS\d+: [^\n]*'"lables"' does not exist[^\n]*\n$/,
     );
@@ -321,7 +321,7 @@ describe('config/kubernetes', () => {
     expect(manifest('Service').spec?.ports?.map(({ targetPort }) => targetPort)).toEqual(['http']);
   });
 
-  it('keeps to the restricted profile of the Pod Security Standards', () => {
+  it('follows the restricted profile of the Pod Security Standards', () => {
     expect(pod?.securityContext).toMatchObject({
       runAsNonRoot: true,
       seccompProfile: { type: 'RuntimeDefault' },
@@ -336,7 +336,7 @@ describe('config/kubernetes', () => {
     expect([pod?.securityContext?.runAsUser, pod?.securityContext?.runAsGroup]).toEqual(user);
   });
 
-  it('selects the pods that the Deployment makes', () => {
+  it('selects the pods of the Deployment', () => {
     const labels = { 'app.kubernetes.io/name': 'agentd' };
     expect(manifest('Deployment').spec?.template.metadata?.labels).toEqual(labels);
     expect(manifest('Deployment').spec?.selector.matchLabels).toEqual(labels);
@@ -345,7 +345,7 @@ describe('config/kubernetes', () => {
     expect(manifest('NetworkPolicy').spec?.podSelector?.matchLabels).toEqual(labels);
   });
 
-  it('scales by metrics that the daemon has, and that the adapter serves', () => {
+  it('scales by metrics that the daemon exposes and the adapter serves', () => {
     const scaled = manifest('HorizontalPodAutoscaler').spec?.metrics?.map(({ pods }) => pods?.metric.name);
     expect(scaled).toEqual(['agentd_runs', 'agentd_inbox_oldest_seconds']);
     const gauges = METRICS.filter(({ kind }) => kind === 'gauge').map(({ name }) => name as string);
@@ -360,7 +360,7 @@ describe('config/kubernetes', () => {
 describe('agentd-deploy(7)', () => {
   const page = read('man/agentd-deploy.7.md');
 
-  it('names files of the package that exist, and all of them', () => {
+  it('names only existing files of the package, and all of them', () => {
     const named = [...page.matchAll(/\bconfig\/([\w.-]+)/g)].map(([, name = '']) => name);
     const files = filesBelow('config').map((file) => file.split('/')[1] ?? '');
     expect(named.filter((name) => !files.includes(name))).toEqual([]);
@@ -368,7 +368,7 @@ describe('agentd-deploy(7)', () => {
     expect(files.filter((name) => !named.includes(name) && !elsewhere.includes(name))).toEqual([]);
   });
 
-  it('types commands that exist', () => {
+  it('uses commands that exist', () => {
     const typed = [...page.matchAll(/(?:^ *(?:\$ )?|`|[|&;] )agentd (?!at http)([a-z]+(?: [a-z]+)?)/gm)].map(
       ([, words = '']) => words,
     );
@@ -381,7 +381,7 @@ describe('agentd-deploy(7)', () => {
   });
 });
 
-/** What the compiler says of manifests that are written as objects of their types, which knows every field. */
+/** The output of the compiler for the manifests as objects of their types, which name every field. */
 function compile(manifests: readonly Manifest[]): string {
   const lines = manifests.map(
     (one, index) =>

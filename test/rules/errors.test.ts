@@ -9,7 +9,7 @@ const sources = [...sourcesBelow('src'), ...sourcesBelow('plugins')].filter(
   (file) => file !== 'src/daemon/errors.ts',
 );
 
-/** All words that the pattern finds, in their order. */
+/** All words that match the pattern, in order. */
 function wordsOf(files: readonly string[], pattern: RegExp): string[] {
   return files.flatMap((file) => [...read(file).matchAll(pattern)].map(([, word = '']) => word));
 }
@@ -19,14 +19,14 @@ function wordsIn(files: readonly string[], pattern: RegExp): string[] {
 }
 
 describe('error codes', () => {
-  it('are in agentd-errors(7), each with its status, and no others are', () => {
+  it('and only they are in agentd-errors(7), each with its status', () => {
     const documented = [...read('man/agentd-errors.7.md').matchAll(/^- `(\w+)` \((\d+)\): /gm)];
     expect(documented.map(([, code, status]) => [code, Number(status)])).toEqual(
       Object.entries(ERRORS).map(([code, { status }]) => [code, status]),
     );
   });
 
-  it('are all known that the code throws', () => {
+  it('include all that the code throws', () => {
     const thrown = wordsIn(sources, /(?:new AgentdError|\bproblem)\(\s*'([a-z_]+)'/g);
     expect(thrown.filter((code) => !codes.includes(code))).toEqual([]);
   });
@@ -35,17 +35,17 @@ describe('error codes', () => {
     const unused = codes.filter(
       (code) => !sources.some((file) => !file.startsWith('src/cli/') && read(file).includes(`'${code}'`)),
     );
-    // The store's own error carries it, and stands with the table.
+    // The store's own error has this code, and is defined next to the table.
     expect(unused.filter((code) => code !== 'unavailable')).toEqual([]);
   });
 });
 
 describe('advice', () => {
-  it('is there for every reason why a token is no use', () => {
+  it('exists for every reason why a token is invalid', () => {
     for (const reason of TOKEN_REASONS) expect(ADVICE[reason]?.todo, reason).toMatch(/\S/);
   });
 
-  it('is there for every reason that a step, a call or a tool leaves in a trace', () => {
+  it('exists for every reason that a step, a call or a tool leaves in a trace', () => {
     const traced = sources.filter((file) =>
       /^src\/daemon\/(message|downstream|agent|tools|confirmation|journal)\//.test(file),
     );
@@ -57,14 +57,14 @@ describe('advice', () => {
     expect(reasons.filter((reason) => adviceFor(reason) === undefined)).toEqual([]);
   });
 
-  it('is written once for each reason', () => {
+  it('exists once for each reason', () => {
     const keys = wordsOf(sourcesBelow('src/cli/advice'), /^ {2}'?([\w ]+?)'?: \{/gm);
     expect(keys.length).toBeGreaterThan(100);
     expect(keys.filter((key, place) => keys.indexOf(key) !== place)).toEqual([]);
     expect(keys.sort()).toEqual(Object.keys(ADVICE).sort());
   });
 
-  it('is written in sentences', () => {
+  it('consists of sentences', () => {
     for (const [reason, { happened, todo }] of Object.entries(ADVICE)) {
       expect(happened, reason).toMatch(/^[A-Z].*\.$/);
       if (todo !== undefined) expect(todo, reason).toMatch(/^[A-Z].*[.?]$/);

@@ -4,8 +4,9 @@ import { importsOf, sourcesBelow } from './source-files.ts';
 const DAEMON = 'src/daemon/';
 
 /**
- * The rooms of the daemon from the lowest to the highest: folders of `src/daemon`, and the files beside them. A room
- * imports from its own layer and from those before it in this list, never from those after it; types count as well.
+ * The parts of the daemon from the lowest layer to the highest: the folders of `src/daemon`, and the files next to
+ * them. A part imports from its own layer and from earlier ones in this list, never from later ones. This includes
+ * types.
  */
 const LAYERS: readonly (readonly string[])[] = [
   [
@@ -22,7 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'on-abort.ts',
     'package-folder.ts',
     'printable.ts',
-    'private-directory.ts',
+    'make-directory.ts',
     'provide-contracts.ts',
     'secret.ts',
     'source-location.ts',
@@ -65,7 +66,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ],
 ];
 
-/** The room of a source file of the daemon: its folder, or itself if it has none. */
+/** The part that a source file of the daemon belongs to: its folder, or itself if it has none. */
 function roomOf(file: string): string {
   return file.slice(DAEMON.length).split('/', 1)[0] ?? '';
 }
@@ -74,12 +75,12 @@ function layerOf(file: string): number {
   return LAYERS.findIndex((rooms) => rooms.includes(roomOf(file)));
 }
 
-it('every room of the daemon has its layer, and every layer has its rooms', () => {
+it('every part of the daemon is in a layer, and every layer has only existing parts', () => {
   const rooms = new Set(sourcesBelow('src/daemon').map(roomOf));
   expect([...rooms].sort()).toEqual(LAYERS.flat().sort());
 });
 
-it('no room of the daemon imports from a higher layer', () => {
+it('no part of the daemon imports from a higher layer', () => {
   const upwards = sourcesBelow('src/daemon').flatMap((file) =>
     importsOf(file)
       .filter((found) => found.file?.startsWith(DAEMON) && layerOf(found.file) > layerOf(file))

@@ -25,7 +25,7 @@ describe('the manual pages', () => {
 
   // With CI=true this runs, and fails, if mandoc is missing.
   it.skipIf(!mandoc && process.env.CI !== 'true').each([...mdocPages()])(
-    '%s is good mdoc',
+    '%s is valid mdoc',
     (_page, content) => {
       const { status, stdout } = spawnSync('mandoc', ['-T', 'lint', '-W', 'warning'], {
         encoding: 'utf8',
@@ -36,7 +36,7 @@ describe('the manual pages', () => {
     },
   );
 
-  it.each(manual)('%s is named as its first line says', (file) => {
+  it.each(manual)('%s has the name that is in its first line', (file) => {
     const { name, section } = readPage(read(file));
     expect(file).toBe(`man/${name}.${section}.md`);
   });
@@ -55,7 +55,7 @@ describe('agentd-channel(7)', () => {
 
 describe('the links of a document', () => {
   it.each(['README.md', 'CHANGELOG.md', 'SECURITY.md', 'plugins/template/README.md', ...manual])(
-    '%s leads only to files and sections that exist',
+    '%s has only links to files and sections that exist',
     (file) => {
       expect(targetsIn(file).filter((target) => !exists(file, target))).toEqual([]);
     },
@@ -85,26 +85,26 @@ describe('a page for man(1)', () => {
       .slice(7, -1)
       .join('\n');
 
-  it('is named, dated and summed up', () => {
+  it('has a name, a date and a summary', () => {
     expect(writeMdoc(readPage('# agentd-x(7) - a page'))).toMatch(
       /^\.\\" .+\n\.Dd \w+ \d+, \d+\n\.Dt AGENTD-X 7\n\.Os\n\.Sh NAME\n\.Nm agentd-x\n\.Nd a page\n$/,
     );
   });
 
-  it('escapes what roff would take for its own', () => {
+  it('escapes characters that roff would interpret', () => {
     expect(body("a\\\\b 'c é.\n\n'Tis so.")).toBe("a\\eb 'c \\[u00E9].\n.Pp\n\\&'Tis so.");
     expect(body('```\n.a\n\\b "c" it\'s ~x^y`z-1\n```')).toBe(
       '.Bd -literal -offset indent\n\\&.a\n\\eb "c" it\\(aqs \\(tix\\(hay\\(gaz\\-1\n.Ed',
     );
   });
 
-  it('has each sentence on a line of its own, and marks as fonts', () => {
+  it('has each sentence on its own line, and markup as fonts', () => {
     expect(body('Run `a --b`. *Then* **so**. E.g.\nthis.')).toBe(
       'Run \\fB\\%a \\%\\-\\-b\\fR.\n\\fIThen\\fR \\fBso\\fR.\nE.g. this.',
     );
   });
 
-  it('refers to other pages, and keeps what touches the reference', () => {
+  it('refers to other pages, and keeps punctuation next to a reference', () => {
     const link = '[agentd-y(5)](agentd-y.5.md#files)';
     expect(body(`See (${link}), "Files".`)).toBe('See\n.No "\\&(" Ns Xr agentd-y 5 ) ,\n"Files".');
     expect(body(`${link}'s [Files](#files).`)).toBe('.Xr agentd-y 5 Ns No "\\&\'s"\n.Sx "Files" .');
@@ -126,11 +126,11 @@ describe('a page for man(1)', () => {
     expect(body('1. a\n\n   b\n\n1. c')).toBe('.Bl -enum\n.It\na\n.Pp\nb\n.It\nc\n.El');
   });
 
-  it('leaves nothing of the writer in a page', () => {
+  it('keeps no state of the writer in a page', () => {
     for (const [page, content] of mdocPages()) expect(content, page).not.toMatch(/\p{Co}/u);
   });
 
-  it('refuses Markdown that it would lose', () => {
+  it('refuses Markdown that would be lost', () => {
     expect(() => body('> quoted')).toThrow('no form for this Markdown: blockquote_open');
     expect(() => body('a | b\n--|--\n')).toThrow('no form for this Markdown: table_open');
     expect(() => body('#### deep')).toThrow('no headings of the level h4: deep');
@@ -141,7 +141,7 @@ describe('a page for man(1)', () => {
 });
 
 describe('a generated page', () => {
-  it('escapes marks, shows settings as code and links pages', () => {
+  it('escapes markup, shows settings as code, and links pages', () => {
     expect(prose('The *_API_URL of <b>, or `a_b*` with JWT_VERIFY_EXP=false; see agentd-x(7).')).toBe(
       'The `*_API_URL` of \\<b>, or `a_b*` with `JWT_VERIFY_EXP=false`; see [agentd-x(7)](agentd-x.7.md).',
     );

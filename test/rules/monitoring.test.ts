@@ -54,7 +54,7 @@ const expressions = [
   ),
 ];
 
-/** Labels that Prometheus adds, and those of the process's own metrics. */
+/** Labels that Prometheus adds, and labels of the process metrics. */
 const OTHERS = ['job', 'instance', 'le'];
 const RECORDS = new Map<string, MetricRecord>(METRICS.map((record) => [record.name, record]));
 
@@ -69,13 +69,13 @@ async function exposed(): Promise<Set<string>> {
   );
 }
 
-/** The record of a metric, also of a part of a histogram. */
+/** The record of a metric, even for a part of a histogram. */
 function recordOf(name: string): MetricRecord | undefined {
   return RECORDS.get(name) ?? RECORDS.get(name.replace(/_(bucket|sum|count)$/, ''));
 }
 
 describe('dashboard and alert rules', () => {
-  it('name metrics that there are, histograms by their parts', async () => {
+  it('name only metrics that exist, and histograms by their parts', async () => {
     const known = await exposed();
     const files = ['config/prometheus-adapter.yaml', 'man/agentd-deploy.7.md'];
     const all = [...expressions, ...files.map((file) => ({ place: file, expr: read(file) }))];
@@ -105,7 +105,7 @@ describe('dashboard and alert rules', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('compare labels with values that the table of metrics names', () => {
+  it('compare labels with values in the table of metrics', () => {
     const unknown = expressions.flatMap(({ place, expr }) =>
       metricsIn(expr).flatMap(({ name, matchers }) =>
         matchers
@@ -117,10 +117,10 @@ describe('dashboard and alert rules', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('take the rate of counters only, and never a counter itself', () => {
+  it('use the rate of counters only, and never a counter itself', () => {
     const wrong = expressions.flatMap(({ place, expr }) =>
       metricsIn(expr).flatMap(({ name }) => {
-        // The values of a label need no rate.
+        // A query for the values of a label needs no rate.
         if (expr.startsWith('label_values(')) return [];
         const isRate = new RegExp(`\\b(rate|increase)\\(${name}(\\{[^}]*\\})?\\[`).test(expr);
         const kind = recordOf(name)?.kind;
@@ -149,13 +149,13 @@ describe('the dashboard', () => {
     }
   });
 
-  it('has a place for each panel, and none twice', () => {
+  it('has panels that do not overlap', () => {
     const taken = new Set<string>();
     for (const { id, title, gridPos } of dashboard.panels) {
       expect(gridPos.x + gridPos.w, title).toBeLessThanOrEqual(24);
       for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++)
         for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
-          expect(taken.has(`${x} ${y}`), `${title} lies on another panel`).toBe(false);
+          expect(taken.has(`${x} ${y}`), `${title} overlaps another panel`).toBe(false);
           taken.add(`${x} ${y}`);
         }
       expect(taken.has(`id ${id}`), `the id of ${title}`).toBe(false);
@@ -163,7 +163,7 @@ describe('the dashboard', () => {
     }
   });
 
-  it('uses no variable that it does not have', () => {
+  it('uses only variables that it defines', () => {
     const own = dashboard.templating.list.map(({ name }) => name);
     const used = [...JSON.stringify(dashboard).matchAll(/\$\{?([a-zA-Z_]+)/g)].map(([, name = '']) => name);
     expect(used.filter((name) => !own.includes(name) && !name.startsWith('__'))).toEqual([]);
@@ -171,7 +171,7 @@ describe('the dashboard', () => {
 });
 
 describe('each alert rule', () => {
-  it('has a name of its own, a severity, and says what to do', () => {
+  it('has a unique name, a severity, and says what to do', () => {
     expect(rules.map(({ alert }) => alert)).toEqual([...new Set(rules.map(({ alert }) => alert))]);
     for (const { alert, labels, annotations } of rules) {
       expect(alert).toMatch(/^Agentd[A-Z]\w+$/);
@@ -181,7 +181,7 @@ describe('each alert rule', () => {
     }
   });
 
-  it('names commands that there are', () => {
+  it('names commands that exist', () => {
     const known = COMMANDS.map(({ name }) => `agentd ${name}`);
     const named = rules.flatMap(({ annotations }) =>
       [...(annotations.description ?? '').matchAll(/`(agentd [^`]*)`/g)].map(([, command = '']) => command),
@@ -237,7 +237,7 @@ function testFile(evaluation_interval: string, tests: object[]): string {
   return dump({ rule_files: [join(ROOT, 'config/alerts.yaml')], evaluation_interval, tests });
 }
 
-/** Compares labels only: the words of annotations are read above. */
+/** Compares labels only: annotations are checked above. */
 function firing({ alert, series, at, fires }: AlertTest): object {
   const labels = labelsOf({ __name__: 'ALERTS', alertname: alert, alertstate: 'firing', ...fires });
   return {
@@ -259,7 +259,7 @@ function labelsOf({ __name__ = '', ...labels }: Record<string, string>): string 
   return `${__name__}{${pairs.join(', ')}}`;
 }
 
-/** An hour and a half of a service that is well. */
+/** The metrics of a healthy service, for an hour and a half. */
 const QUIET_SERIES = [
   ['up{job="agentd", instance="a"}', '1+0x100'],
   ['process_start_time_seconds{job="agentd", instance="a"}', '1000+0x100'],

@@ -13,7 +13,7 @@ const manifest = JSON.parse(read('package.json')) as {
   exports: Record<string, string | { types: string; default: string }>;
 };
 
-/** The packages that agentd-design(7) gives a reason for: the terms of the section's lists. */
+/** The packages for which agentd-design(7) gives a reason: the terms in the lists of the section. */
 function packagesWithReason(): string[] {
   const [, section = ''] = /^## Dependencies\n(.*?)^## /ms.exec(read('man/agentd-design.7.md')) ?? [];
   return [...section.matchAll(/^- (`.+?`): /gm)].flatMap(([, terms = '']) =>
@@ -22,7 +22,7 @@ function packagesWithReason(): string[] {
 }
 
 describe('package.json', () => {
-  it('depends on what agentd-design(7) gives a reason for, and on nothing else', () => {
+  it('depends on the packages for which agentd-design(7) gives a reason, and on no others', () => {
     const packages = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
     expect(packagesWithReason().toSorted()).toEqual(packages.toSorted());
   });
@@ -32,17 +32,17 @@ describe('package.json', () => {
     expect(manifest.man).toEqual(pages.map((file) => `./dist/${file.replace(/\.md$/, '')}`));
   });
 
-  it('starts the daemon in the place of the shell, so that SIGTERM reaches it, also in a new channel', () => {
+  it('replaces the shell with the daemon, so that SIGTERM reaches it, even in a new channel', () => {
     const template = JSON.parse(read('plugins/template/package.json')) as typeof manifest;
     for (const { scripts } of [manifest, template]) expect(scripts.start).toMatch(/^exec .*serve --dev$/);
   });
 
-  it('has keywords by which a registry finds it', () => {
+  it('has keywords for searches in a registry', () => {
     expect(manifest.keywords?.length).toBeGreaterThanOrEqual(5);
     expect(manifest.keywords).toEqual([...new Set(manifest.keywords)].toSorted());
   });
 
-  it('exports the two contracts, and what a channel needs to be tested, from sources that exist', () => {
+  it('exports the two contracts, and the modules that tests of a channel need, from sources that exist', () => {
     expect(Object.keys(manifest.exports)).toEqual([
       './agent',
       './channel',
@@ -58,7 +58,7 @@ describe('package.json', () => {
     }
   });
 
-  it('has the scripts that CONTRIBUTING.md names, and no unit test needs a build', () => {
+  it('has the scripts that CONTRIBUTING.md names, and runs unit tests without a build', () => {
     const named = [...read('CONTRIBUTING.md').matchAll(/npm (?:run )?([a-z][a-z0-9:]*)/g)]
       .map(([, name = '']) => name)
       .filter((name) => name !== 'ci' && name !== 'install');
@@ -71,18 +71,18 @@ describe('package.json', () => {
 });
 
 describe('the test suites', () => {
-  it('name slow files that exist', () => {
+  it('name only slow files that exist', () => {
     expect(SLOW.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
   });
 
-  it('run on a forge as they run on any machine', () => {
+  it('run on a CI server as on any machine', () => {
     expect(read('.github/workflows/ci.yml')).toMatch(/^ +- run: \.ci\/run$/m);
     expect(read('.ci/run')).toMatch(/^npm ci\nnpm test$/m);
   });
 });
 
 describe('.editorconfig', () => {
-  it('says what the formatter does', () => {
+  it('has the same settings as the formatter', () => {
     const { formatter } = JSON.parse(read('biome.json')) as { formatter: Record<string, string | number> };
     const [, rules = ''] = /^\[\*\]\n(.*?)\n\n/ms.exec(read('.editorconfig')) ?? [];
     expect(Object.fromEntries(rules.split('\n').map((line) => line.split(' = ')))).toMatchObject({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { headingsOf, readPage } from '../../man/build/page.ts';
 import { filesBelow, read } from './source-files.ts';
 
-/** These show references that lead nowhere. */
+/** These files contain examples of broken references. */
 const ABOUT_REFERENCES = ['test/rules/references.test.ts', 'test/rules/manual.test.ts'];
 
 const texts = [
@@ -39,7 +39,7 @@ function referencesIn(text: string): Reference[] {
   }));
 }
 
-/** A reference may go on in the next line of a comment. */
+/** A reference may continue on the next line of a comment. */
 function inOneLine(text: string): string {
   return text.replace(/\s*\n[ \t]*(?:\*(?!\/)|\/\/|#)?[ \t]*/g, ' ');
 }
@@ -64,7 +64,7 @@ describe('references to the manual', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('are found in comments, also over a line break', () => {
+  it('are found in comments, even across a line break', () => {
     const comment = ' * as in (agentd-message(7), "Many\n   * readers" and "The life\n   * of a stream").';
     expect(referencesIn(comment)).toEqual([
       { page: 'agentd-message(7)', sections: ['Many readers', 'The life of a stream'] },
@@ -77,8 +77,8 @@ describe('references to the manual', () => {
     expect(texts.flatMap((file) => referencesIn(read(file))).length).toBeGreaterThan(200);
   });
 
-  it('are the only ones to documents of the project', () => {
-    // What the top documents say is theirs to change.
+  it('are the only references to documents of the project', () => {
+    // Top-level documents may be referenced by others.
     const wrong = texts
       .filter((file) => file !== 'SECURITY.md' && file !== 'CHANGELOG.md')
       .flatMap((file) =>

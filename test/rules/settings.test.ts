@@ -4,7 +4,10 @@ import { fileSettings } from '../../src/daemon/settings/secret-files.ts';
 import { SETTINGS } from '../../src/daemon/settings/settings.ts';
 import { filesBelow, read, sourcesBelow } from './source-files.ts';
 
-/** Settings of the environment alone, and words in capitals that are none (labels of the log, constants). */
+/**
+ * Settings that exist only in the environment, and words in capitals that are not settings (labels of the log,
+ * constants).
+ */
 const NOT_SETTINGS = new Set([
   'NODE_ENV',
   'NO_COLOR',
@@ -17,7 +20,7 @@ const NOT_SETTINGS = new Set([
   'TEXT_MAX',
 ]);
 
-/** Telex is the channel that the documentation takes as its example; the shop has secrets of its own. */
+/** Telex is the example channel of the documentation; the shop has its own secrets. */
 const OF_AN_EXAMPLE = /^(TELEX|WIRE|SHOP)_/;
 
 const plugins = await Promise.all(
@@ -30,25 +33,25 @@ const fileNames = fileSettings(records);
 const names = [...records.map(({ name }) => name), ...fileNames];
 
 describe('settings', () => {
-  it('have a name of their own each', () => {
+  it('have unique names', () => {
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
   });
 
-  it('are told in a sentence each', () => {
+  it('are each described in a sentence', () => {
     for (const { name, sentence } of records) expect(sentence, name).toMatch(/\.$/);
   });
 
-  it.each(['man/agentd-settings.5.md', 'config/agentd.example.yaml'])('stand in %s', (file) => {
+  it.each(['man/agentd-settings.5.md', 'config/agentd.example.yaml'])('are in %s', (file) => {
     const text = read(file);
     expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
   });
 
-  it('are all there that the manual pages name', () => {
+  it('include all that the manual pages name', () => {
     const manuals = filesBelow('man').filter((file) => file.endsWith('.md'));
     expect(manuals.flatMap((file) => strangersIn(file, read(file)))).toEqual([]);
   });
 
-  it('are all there that the advice of `agentd explain`, of errors and of commands names', () => {
+  it('include all that the advice of `agentd explain`, of errors and of commands names', () => {
     const advising = [
       ...sourcesBelow('src/cli/advice'),
       'src/cli/report-error.ts',
@@ -59,7 +62,7 @@ describe('settings', () => {
   });
 });
 
-/** Words in the form of a setting's name that name none; shell variables of examples are no settings. */
+/** Words that look like the name of a setting and are not one; shell variables of examples do not count. */
 function strangersIn(file: string, text: string): string[] {
   const words = [...text.matchAll(/(?<![\w$])[A-Z]+(?:_[A-Z]+)+\b/g)].map(([word]) => word);
   const strangers = words.filter(
@@ -68,7 +71,7 @@ function strangersIn(file: string, text: string): string[] {
   return [...new Set(strangers)].map((word) => `${file}: ${word}`);
 }
 
-/** The string literals of a source, without what is filled into them. */
+/** The string literals of a source, without inserted values. */
 function textsOf(source: string): string {
   const literals = source.match(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g) ?? [];
   return literals.map((literal) => literal.replace(/\$\{[^}]*\}/g, '')).join('\n');

@@ -1,11 +1,11 @@
 import type { Change } from '../support/rewrite-sources.ts';
 
 export interface Bug {
-  /** What goes wrong with it. */
+  /** The effect of the bug. */
   says: string;
   /** The first seed that finds it. */
   seed: number;
-  /** What the run reports, among other things. */
+  /** A text that the run reports. */
   shows: RegExp;
   changes: readonly Change[];
 }
@@ -43,7 +43,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'renewal-ignored': {
-    says: 'a renewal does not prolong the claim',
+    says: 'a renewal does not extend the claim',
     seed: 3,
     shows:
       /while the claim of . was valid|though (?:its claim was valid|its claim is held|all claims are held)/,
@@ -68,7 +68,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'answer-before-commit': {
-    says: 'the answer leaves before it is stored',
+    says: 'the answer is sent before it is stored',
     seed: 3,
     shows: /was answered with .*, which is not stored/,
     changes: [{ file: STORE_REPLY, from: COMMIT, to: `outlet.complete(complete);\n    ${COMMIT}` }],
@@ -164,7 +164,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'stale-append': {
-    says: 'events are added to a stream under a claim that is gone',
+    says: 'events are added to a stream under a claim that has ended',
     seed: 15,
     shows: /under a claim that is gone|the store rejects streams\.append/,
     changes: [
@@ -258,7 +258,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'append-again': {
-    says: 'events whose append failed are added again though they are stored',
+    says: 'events whose append failed are added again although they are stored',
     seed: 53,
     shows: /the store rejects (?:streams\.append|commitTurn)/,
     changes: [
@@ -289,13 +289,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: BIND_TOOLS,
-        from: 'return send(prepared, write, run);\n}\n\n/** What',
-        to: 'return sent;\n}\n\n/** What',
+        from: 'throwIfAborted();\n  }\n  return sendAttempt(prepared, write, run);',
+        to: 'throwIfAborted();\n  }\n  return sent;',
       },
       {
         file: BIND_TOOLS,
-        from: 'const unsent = await record(',
-        to: 'const sent = await send(prepared, write, run);\n  const unsent = await record(',
+        from: 'const unsent = await startAttempt(',
+        to: 'const sent = await sendAttempt(prepared, write, run);\n  const unsent = await startAttempt(',
       },
     ],
   },
@@ -306,7 +306,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: TURN_JOURNAL,
-        from: 'this.#unrecorded.set(action_id, record);\n    await record();',
+        from: 'this.#known.unrecorded.set(action_id, record);\n    await record();',
         to: '',
       },
     ],
@@ -324,7 +324,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'writes-of-anyone': {
-    says: 'a write is recorded under a claim of the session that is gone',
+    says: 'a write is recorded under a claim of the session that has ended',
     seed: 418,
     shows: /was recorded under a claim that is gone/,
     changes: [
@@ -344,19 +344,25 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'further-unconfirmed': {
-    says: 'a repeated run may write again in other words',
+    says: 'a repeated run may repeat a write with different words',
     seed: 64,
     shows: /wanted \d writes, and \d reached the API/,
     changes: [{ file: BIND_TOOLS, from: "known?.state === 'new' && known.further", to: 'false' }],
   },
   'another-key-on-retry': {
-    says: 'a write that is repeated carries another idempotency key',
+    says: 'a repeated write carries a different idempotency key',
     seed: 2,
     shows: /is not in the journal|wanted \d writes, and \d reached the API/,
-    changes: [{ file: BIND_TOOLS, from: '(write?.key ?? crypto.randomUUID())', to: 'crypto.randomUUID()' }],
+    changes: [
+      {
+        file: 'src/daemon/tools/attempt.ts',
+        from: '(write?.key ?? crypto.randomUUID())',
+        to: 'crypto.randomUUID()',
+      },
+    ],
   },
   'turn-of-each-run': {
-    says: 'each run of a message is a turn of its own',
+    says: 'each run of a message is a separate turn',
     seed: 21,
     shows: /wanted \d writes, and \d reached the API|is told of/,
     changes: [
@@ -368,7 +374,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'earlier-writes-untold': {
-    says: 'a repeated run is not told what its turn has written',
+    says: 'a repeated run is not informed of what its turn has written',
     seed: 21,
     shows: /is told of/,
     changes: [
@@ -414,7 +420,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'declined-and-done': {
-    says: 'an action is carried out though the person declined it',
+    says: 'an action is carried out although the person declined it',
     seed: 143,
     shows: /nobody who was asked has confirmed it/,
     changes: [

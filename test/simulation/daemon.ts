@@ -27,12 +27,12 @@ import type { World } from './world.ts';
 export type Response<T> =
   | { is: 'answered'; value: T }
   | { is: 'problem'; error: AgentdError }
-  /** No daemon took it. */
+  /** No daemon accepted it. */
   | { is: 'refused' }
-  /** The connection broke: nobody knows what became of it. */
+  /** The connection broke: the outcome is unknown. */
   | { is: 'lost' };
 
-/** One start of a daemon, from its parts as `startDaemon` makes them, up to its crash or stop. */
+/** One start of a daemon, from its parts, as `startDaemon` creates them, up to its crash or stop. */
 export class SimulatedDaemon {
   readonly name: DaemonName;
   readonly actor: Actor;
@@ -47,6 +47,7 @@ export class SimulatedDaemon {
   readonly #scopes: Readonly<Record<Door, ChannelScope>>;
   readonly #drained = new AbortController();
   #accepts = false;
+  #leavesRequests = false;
 
   constructor(world: World, name: DaemonName) {
     this.name = name;
@@ -100,12 +101,17 @@ export class SimulatedDaemon {
     return this.#accepts && !this.actor.isDead;
   }
 
-  /** It works on a request or a message, also on one whose client has gone. */
+  /** Whether it works on a request or a message, even one whose client has disconnected. */
   get isBusy(): boolean {
     return this.#requests.size > 0 || this.services.running.size > 0;
   }
 
-  /** What is left of work that has ended; all 0 when nothing is under way. */
+  /** Whether it stopped while requests were in progress, because its grace period was over: their store is closed. */
+  get leavesRequests(): boolean {
+    return this.#leavesRequests;
+  }
+
+  /** What is left of finished work; all 0 if nothing is in progress. */
   get leftovers(): Readonly<Record<string, number>> {
     const { claims, sessions, sequencer, broadcaster, running, readers } = this.services;
     return {
@@ -118,7 +124,7 @@ export class SimulatedDaemon {
     };
   }
 
-  /** Rejects if the store fails meanwhile, as the start of a daemon does. */
+  /** Rejects if the store fails meanwhile, like the start of a daemon. */
   async start(): Promise<void> {
     const { store, clock, log, claims } = this.services;
     this.#life.started('store', () => store.close());
@@ -129,14 +135,14 @@ export class SimulatedDaemon {
     this.#accepts = true;
   }
 
-  /** Dies at once: nothing that it has begun goes on. */
+  /** Dies at once: nothing that it has begun continues. */
   crash(): void {
     this.#world.scheduler.kill(this.actor);
     void this.services.store.close();
     this.#died.resolve({ is: 'lost' });
   }
 
-  /** Stops as SIGTERM does, with the grace that `startDaemon` gives. */
+  /** Stops as with SIGTERM, with the grace period of `startDaemon`. */
   async stop(): Promise<void> {
     this.#accepts = false;
     const grace_ms = this.#world.settings.SHUTDOWN_GRACE_SECONDS * 1000;
@@ -147,14 +153,15 @@ export class SimulatedDaemon {
     await this.#settledBy(ends_at, this.services.running);
     this.#stopping.abort(new Error('the daemon is stopping'));
     await Promise.allSettled([...this.services.running]);
+    this.#leavesRequests = this.#requests.size > 0;
     await this.#life.stop(this.services.log);
     this.#world.scheduler.kill(this.actor);
     this.#died.resolve({ is: 'lost' });
   }
 
   /**
-   * Takes a request as the HTTP server does: its place in the order of its thread, its token, then the handler.
-   * @param gone aborts when the client goes away.
+   * Processes a request like the HTTP server: its place in the order of its thread, its token, then the handler. @param
+   * gone aborts when the client disconnects
    */
   request<T>(
     {
@@ -225,5 +232,5 @@ export class SimulatedDaemon {
   }
 }
 
-/** Lines that only a defect of the program makes. */
+/** Log lines that only a defect of the program causes. */
 const DEFECTS = /broke off|did not stop cleanly/;

@@ -15,12 +15,12 @@ import type { World } from './world.ts';
 type CommitParameters = Parameters<Store['commitTurn']>;
 type Method = (...given: unknown[]) => Promise<unknown>;
 
-/** Calls that only read, and are made often. */
+/** Frequent calls that only read. */
 const UNAUDITED: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt', 'inbox.holdsInterrupted']);
 
 /**
- * The store of one daemon on the state that both share: each call waits for the scheduler before and after its effect,
- * can be struck by a fault, and is told to the audit of claims.
+ * The store of one daemon on the shared state: each call waits for the scheduler before and after its effect, can have
+ * a fault, and is reported to the audit of claims.
  */
 export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store {
   const memory = openMemoryStore(world.state, { clock: world.scheduler.clockOf(daemon.actor) });
@@ -37,9 +37,10 @@ export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store
   const audited = async (op: string, method: Method, given: unknown[]): Promise<unknown> => {
     const before = op === 'commitTurn' ? world.record.beforeCommit(...(given as CommitParameters)) : null;
     const result = await method(...given).catch((error: unknown) => {
-      world.report(
-        `${daemon.name}: the store rejects ${op}(${given.map(brief).join(', ')}): ${brief(error)}`,
-      );
+      if (!daemon.leavesRequests)
+        world.report(
+          `${daemon.name}: the store rejects ${op}(${given.map(brief).join(', ')}): ${brief(error)}`,
+        );
       throw error;
     });
     audit(world, daemon, op, given, result);
@@ -69,7 +70,7 @@ export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store
   };
 }
 
-/** Hints come later than the change, and sometimes never. */
+/** Hints arrive after the change, and sometimes never. */
 function lateListener(world: World, daemon: SimulatedDaemon, listener: StreamListener): StreamListener {
   return (...change) => {
     if (daemon.actor.isDead || (!world.faults.isCalm && world.random.chance(0.1))) return;
@@ -233,13 +234,13 @@ function auditCommit(
   endStreams(world);
 }
 
-/** The claim of a stream ends with it. */
+/** The claim of a stream ends with the stream. */
 function endStreams({ state, claims }: World): void {
   for (const { record } of state.streams.values())
     if (record.state === 'ended') claims.ended('stream', record.stream_id);
 }
 
-/** An argument in a line of a trace: of claims and messages, their names. */
+/** An argument in a line of a trace; for claims and messages, their names. */
 function briefOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return brief(value);
   if (Array.isArray(value)) return value.length === 0 ? '' : `[${value.map(briefOf).join(', ')}]`;

@@ -6,7 +6,7 @@ import { BUGS } from './bugs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const RUN = resolve(import.meta.dirname, 'run.ts');
-/** Bugs that are put in here; `npm run simulate -- --bugs` puts in all of them. */
+/** Bugs that are inserted here; `npm run simulate -- --bugs` inserts all of them. */
 const SOME_BUGS = [
   'two-commits',
   'unlocked-before-commit',
@@ -18,7 +18,7 @@ const SOME_BUGS = [
   'confirmed-by-anyone',
 ] as const;
 
-/** A process of its own: chance and time are replaced in it, and bugs are put in as sources load. */
+/** Runs in its own process, because it replaces random numbers and time, and inserts bugs while the sources load. */
 function simulate(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((done) => {
     const child = execFile(
@@ -38,7 +38,7 @@ describe('two daemons on one store', () => {
     expect([stdout, code], stderr).toEqual(['2000 seeds are right\n', 0]);
   });
 
-  it('do exactly the same again with the same seed', { timeout: 120_000 }, async () => {
+  it('do exactly the same with the same seed', { timeout: 120_000 }, async () => {
     const seeds = ['--seeds', '30', '--from', '100', '--trace'];
     const [first, second] = [await simulate(...seeds), await simulate(...seeds)];
     expect(first.stdout.split('\n').length).toBeGreaterThan(2000);
@@ -48,14 +48,14 @@ describe('two daemons on one store', () => {
   });
 
   it.each(Object.entries(BUGS))(
-    'can be given the bug %s: its places are in the sources',
+    'can have the bug %s inserted: its texts are in the sources',
     (_name, { changes }) => {
       for (const { file, from } of changes)
         expect(readFileSync(resolve(ROOT, file), 'utf8').split(from), `${file}: ${from}`).toHaveLength(2);
     },
   );
 
-  it.each(SOME_BUGS)('are found to be wrong with the bug %s', { timeout: 120_000 }, async (name) => {
+  it.each(SOME_BUGS)('are found to be incorrect with the bug %s', { timeout: 120_000 }, async (name) => {
     const bug = BUGS[name] as (typeof BUGS)[string];
     const { code, stdout, stderr } = await simulate(
       '--bug',

@@ -4,10 +4,10 @@ export interface Canary {
   value: string;
 }
 
-/** Shortest part of a token's signature that counts as the token: more than a display of its beginning. */
+/** Minimum length of the part of a signature that counts as the token: more than a log line shows of its beginning. */
 const SIGNATURE_PART = 16;
 
-/** A token's canaries: its payload and its signature, since the header of all tokens is the same. */
+/** A token's canaries: its payload and its signature, since all tokens have the same header. */
 export function tokenCanaries(name: string, token: string): Canary[] {
   const [, payload = '', signature = ''] = token.split('.');
   const parts = [{ name: `payload of ${name}`, value: payload }];
@@ -18,7 +18,7 @@ export function tokenCanaries(name: string, token: string): Canary[] {
   return parts;
 }
 
-/** Where which canary turned up, in which writing; nothing where none did. */
+/** Where each canary was found, and in which encoding; empty if none was found. */
 export function findCanaries(canaries: readonly Canary[], places: ReadonlyMap<string, Buffer>): string[] {
   return canaries.flatMap(({ name, value }) =>
     writingsOf(value).flatMap(([writing, text]) =>
@@ -29,11 +29,11 @@ export function findCanaries(canaries: readonly Canary[], places: ReadonlyMap<st
   );
 }
 
-/** The ways in which a text may be written in another: as it is, escaped, or as a part of what was encoded. */
+/** The ways in which a text may be part of another one: unchanged, escaped, or as a part of encoded data. */
 function writingsOf(value: string): [writing: string, text: string][] {
   const bytes = Buffer.from(value);
   const writings: [string, string][] = [
-    ['as it is', value],
+    ['unchanged', value],
     ['in JSON', JSON.stringify(value).slice(1, -1)],
     ['in JSON in JSON', JSON.stringify(JSON.stringify(value)).slice(3, -3)],
     ['URL-encoded', encodeURIComponent(value)],
@@ -47,7 +47,7 @@ function writingsOf(value: string): [writing: string, text: string][] {
   return writings;
 }
 
-/** The characters of base64 that depend on these bytes alone, so many bytes after a border of three. */
+/** The base64 characters that depend only on these bytes, if they start this many bytes after a multiple of three. */
 function base64Within(bytes: Buffer, offset: number): string {
   const encoded = Buffer.concat([Buffer.alloc(offset), bytes])
     .toString('base64')

@@ -31,7 +31,7 @@ export interface ReceivedCall {
   key: string | null;
 }
 
-/** What a web client got. */
+/** The response to a web client. */
 export interface WebAnswer {
   response: string;
   session_id: string;
@@ -49,24 +49,24 @@ export interface WebMessage {
 
 /**
  * The whole path of a message on the reference store and a virtual clock, with a tool `cancel_order` that needs the
- * confirmation of its person, and an agent that does what it is told: "cancel 1004 because late" calls the tool.
+ * confirmation of its person, and an agent that follows instructions: "cancel 1004 because late" calls the tool.
  */
 export class ConfirmationWorld {
   readonly clock: VirtualClock;
   readonly store: Store;
   readonly services: StreamServices;
   readonly worker: InboxWorker;
-  /** What the API did. */
+  /** Calls of the API. */
   readonly calls: ReceivedCall[] = [];
-  /** What the platform took. */
+  /** Replies that the platform accepted. */
   readonly sent: OutgoingReply[] = [];
-  /** What the agent was given. */
+  /** The input of the agent. */
   readonly turns: AgentTurn[] = [];
   /** How the API answers. */
   answer: () => Promise<Sent> = async () => ({ outcome: 'answered', status: 200, result: { ok: true } });
-  /** Replaces what the agent does after a confirmation. */
+  /** Replaces the behavior of the agent after a confirmation. */
   afterwards: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
-  /** Throws if the platform does not take a reply. */
+  /** Throws if the platform does not accept a reply. */
   take: (reply: OutgoingReply) => void | Promise<void> = () => {};
   #messages = 0;
 
@@ -118,7 +118,7 @@ export class ConfirmationWorld {
     return world;
   }
 
-  /** What a web client sends, and what it gets. @throws the problem */
+  /** Sends a message as a web client. @returns the response @throws the problem */
   async say(text: string, message: WebMessage = {}): Promise<WebAnswer> {
     const { token, session = 'room', user = 'visitor', confirm, key } = message;
     const incoming: IncomingMessage = {
@@ -141,7 +141,9 @@ export class ConfirmationWorld {
     throw new Error('no answer');
   }
 
-  /** A person writes on the platform. Resolves when nothing is left to do. @returns the replies that were sent since. */
+  /**
+   * A person writes on the platform. Resolves when nothing is left to do. @returns the replies that were sent meanwhile
+   */
   async write(text: string, user = 'ada', members: Partial<IncomingMessage> = {}): Promise<string[]> {
     const before = this.sent.length;
     this.clock.moveTo(this.clock.now() + 1);
@@ -163,22 +165,22 @@ export class ConfirmationWorld {
     return outcome;
   }
 
-  /** Stores a message of the platform without working on it. */
+  /** Stores a message of the platform without processing it. */
   async post(text: string, user = 'ada', members: Partial<IncomingMessage> = {}): Promise<void> {
     await enqueue(TELEX, this.services, this.worker, [this.#platformMessage(text, user, members)]);
   }
 
-  /** Works on everything that is due. */
+  /** Processes everything that is due. */
   async settle(): Promise<void> {
     await this.worker.start();
     await this.worker.idle();
     this.worker.pause();
   }
 
-  /** The id of the question that the last reply to the platform asks. */
+  /** The id of the question in the last reply to the platform. */
   get asked(): string {
     const { confirmation } = this.sent.at(-1) ?? {};
-    if (!confirmation) throw new Error('the last reply asks nothing');
+    if (!confirmation) throw new Error('the last reply has no question');
     return confirmation.id;
   }
 
@@ -204,7 +206,7 @@ export class ConfirmationWorld {
 
   async *#run(turn: AgentTurn): AsyncGenerator<string> {
     this.turns.push(turn);
-    // A run takes time: what was sent before it ended is earlier than its reply.
+    // A run takes time: messages that were sent before it ended are earlier than its reply.
     this.clock.moveTo(this.clock.now() + 1);
     if (turn.confirmed && this.afterwards) yield* this.afterwards(turn);
     else if (turn.confirmed) yield `Result: ${JSON.stringify(turn.confirmed.answer)}`;

@@ -7,12 +7,12 @@ import { execa } from 'execa';
 export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
 
 /**
- * Where Node keeps the compiled code of a build between its many starts, each of which is a fifth cheaper for
- * it. In `dist`, so that it ends with the build.
+ * Where Node caches the compiled code of a build between its many starts, which makes each start a fifth cheaper. In
+ * `dist`, so that it is deleted with the build.
  */
 const COMPILED = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../dist/.compiled') };
 
-/** At least 256 bits, as the settings ask for. */
+/** At least 256 bits, as the settings require. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
 
 export interface Agentd {
@@ -25,10 +25,10 @@ export interface Agentd {
   log(): Record<string, unknown>[];
   /** Resolves with the first log line, past or future, that matches. */
   logged(match: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
-  /** What it has printed so far is looked at no more: another test begins. */
+  /** Forgets the output so far, for the next test. */
   forget(): void;
   signal(signal: NodeJS.Signals): void;
-  /** Sends SIGTERM (or the signal) and resolves with the exit code. */
+  /** Sends SIGTERM (or the signal) and resolves to the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
   exited: Promise<number | null>;
 }
@@ -36,15 +36,15 @@ export interface Agentd {
 export interface StartOptions {
   env?: Record<string, string>;
   args?: string[];
-  /** Kept from an earlier run; otherwise a new one, removed by `stop`. */
+  /** State directory of an earlier run. Default: a new one, which `stop` removes. */
   directory?: string;
   /** A command that runs the daemon with something changed, such as a limit. */
   under?: readonly string[];
-  /** The program; of another build than this one. */
+  /** The program of a different build. */
   bin?: string;
 }
 
-/** Settings that every test daemon has; a test's own ones win. */
+/** Settings of every test daemon; those of a test take precedence. */
 export function baseEnv(directory: string): Record<string, string> {
   return {
     ...COMPILED,
@@ -73,7 +73,7 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
     stdin: 'ignore',
     buffer: false,
     reject: false,
-    // A daemon may take its time to stop.
+    // A daemon may take some time to stop.
     forceKillAfterDelay: false,
   });
   let stdout = '';
@@ -107,7 +107,7 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
           resolvePromise(result);
         } else if (code !== undefined) {
           listeners.delete(check);
-          reject(new Error(`agentd has ended (exit code ${code}):\n${stdout}\n${stderr}`));
+          reject(new Error(`agentd ended (exit code ${code}):\n${stdout}\n${stderr}`));
         }
       };
       listeners.add(check);
@@ -163,7 +163,7 @@ export async function agentd(
   return { code: exitCode ?? null, stdout, stderr };
 }
 
-/** All bytes that a daemon has left in its directory, for searches. */
+/** All bytes in the directory of a daemon, for searches. */
 export function readAll(paths: readonly string[]): string {
   return paths.map((path) => readFileSync(path, 'latin1')).join('\n');
 }

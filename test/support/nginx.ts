@@ -5,15 +5,15 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
 import { freePort } from './free-ports.ts';
 
 const SAMPLE = resolve(import.meta.dirname, '../../config/nginx.conf');
-/** It stands where root alone looks for programs. */
+/** It may be in a directory that only root has in its PATH. */
 const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
-/** With CI=true the tests then fail instead of being skipped. */
+/** If it is missing, the tests are skipped; with CI=true, they fail. */
 export const withoutNginx =
   execaSync('sh', ['-c', 'command -v nginx'], { env: { PATH }, reject: false }).failed &&
   process.env.CI !== 'true';
@@ -24,7 +24,7 @@ export interface Asked {
   body?: string;
 }
 
-/** nginx with the sample configuration, in front of a daemon; over TLS, as the name that the sample has. */
+/** nginx with the sample configuration, in front of a daemon; over TLS, with the name in the sample. */
 export class Nginx {
   readonly #port: number;
   readonly #certificate: string;
@@ -50,7 +50,7 @@ export class Nginx {
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
       .map((name) => `${name}_temp_path ${join(directory, name)};`)
       .join('\n');
-    // Started by root it would be another who writes into the directory.
+    // If root starts it, a different user writes into the directory.
     const user = process.getuid?.() === 0 ? 'user root;' : '';
     const main = `${user} daemon off; worker_processes 1; pid ${join(directory, 'pid')};\nevents {}\nhttp {\n${temporary}\n${sample}\n}\n`;
     const file = join(directory, 'nginx.conf');
@@ -76,11 +76,11 @@ export class Nginx {
       }
       const up = await nginx.ask('/').catch(() => null);
       if (up !== null) return nginx;
-      await passed(20);
+      await delay(20);
     }
   }
 
-  /** Resolves with the head of the answer; its body is still to be read. */
+  /** Resolves to the head of the answer, whose body must still be read. */
   async ask(path: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<IncomingMessage> {
     const asked = request({
       host: '127.0.0.1',
@@ -102,7 +102,7 @@ export class Nginx {
   }
 }
 
-/** All of a body, as text. */
+/** The whole body, as text. */
 export async function bodyOf(response: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of response) text += String(chunk);
@@ -111,7 +111,7 @@ export async function bodyOf(response: IncomingMessage): Promise<string> {
 
 function replaced(text: string, by: Readonly<Record<string, string>>): string {
   return Object.entries(by).reduce((so_far, [from, to]) => {
-    if (!so_far.includes(from)) throw new Error(`the sample has no ${from} any more`);
+    if (!so_far.includes(from)) throw new Error(`the sample no longer contains ${from}`);
     return so_far.replaceAll(from, to);
   }, text);
 }

@@ -15,7 +15,7 @@ export function documentOf(paths: object, rest: object = {}): object {
   return { openapi: '3.0.3', info: { title: 'Shop', version: '1' }, paths, ...rest };
 }
 
-/** The entry of a document that is written to a file; the file is removed with the test. */
+/** The entry of a document that is written to a file, which is removed after the test. */
 export function entryOf(
   document: object | string,
   operations: Readonly<Record<string, ToolEntry>>,
@@ -40,7 +40,7 @@ export function entryOf(
   });
 }
 
-/** What the daemon makes of such an entry. */
+/** The result of reading such an entry. */
 export function readEntry(entry: OpenApiEntry): Promise<ReadTools> {
   return readOpenApiTools(entry, describeSource(entry, API));
 }
@@ -56,7 +56,7 @@ export async function toolsOf(...entry: Parameters<typeof entryOf>): Promise<rea
 export async function problemsOf(...given: Parameters<typeof entryOf>): Promise<string[]> {
   const entry = entryOf(...given);
   const { tools, problems } = await readEntry(entry);
-  if (problems.length > 0 && tools.length > 0) throw new Error('there are tools beside the problems');
+  if (problems.length > 0 && tools.length > 0) throw new Error('there are tools in spite of the problems');
   return problems.map(
     ({ setting, problem }) => `${setting} ${problem.replaceAll(entry.path, 'shop.openapi')}`,
   );

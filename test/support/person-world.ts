@@ -24,7 +24,7 @@ export interface Resident {
   name: string;
   person: PersonKey;
   user_id: string;
-  /** Names of all that is theirs begin with it, and all their texts hold it. */
+  /** The names of all their records begin with it, and all their texts contain it. */
   canary: string;
 }
 
@@ -33,7 +33,7 @@ export function aResident(name: string): Resident {
   return { name, person: personKey({ sub: canary }), user_id: `U${canary}`, canary };
 }
 
-/** Stores something of the person in each place that can hold it. */
+/** Stores data of the person in each kind of record. */
 export async function fillAsPerson(store: Store, now: number, { person, canary }: Resident): Promise<void> {
   const tied = { owner: person, credential_owner: { user_id: `web${canary}`, person } };
   const jwt_context = {
@@ -72,7 +72,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
   stream.start.message.text = `${canary} streams`;
   await store.streams.create(stream);
   const running = await store.streams.claim(stream.stream_id, { owner: person, reader: person });
-  if (!running) throw new Error('the stream runs already');
+  if (!running) throw new Error('the stream is already running');
   const data = JSON.stringify({ text: `${canary} streamed` });
   await store.streams.append(running, [{ id: 1, event: 'stream_complete', data }]);
   const user = guardUser({ platform: 'webchat', user_id: `web${canary}`, person, address: null });
@@ -129,7 +129,7 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
   );
 }
 
-/** A turn in the thread that all share; the first one opens it. */
+/** A turn in the shared thread; the first one opens the thread. */
 export async function speakInThread(
   store: Store,
   now: number,
@@ -159,7 +159,7 @@ function messageOf({ user_id, canary }: Resident, text: string) {
 
 async function keepSummary(store: Store, session: Session, principal: string, canary: string): Promise<void> {
   const token = await store.summaries.begin(tagOf(session), HOUR);
-  if (token === null) throw new Error('a summary is being made already');
+  if (token === null) throw new Error('a summary is already being made');
   const summary = { principal, text: `${canary} in short`, through_turn: 't', through_at: 1 };
   await store.summaries.keep(tagOf(session), token, summary);
 }

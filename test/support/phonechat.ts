@@ -12,24 +12,24 @@ import { FakeApi } from './fake-api.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from './fake-platform.ts';
 
 export const NUMBER_ID = '106540352242922';
-/** Two people of the samples, as the platform writes them, and the id of one who hides the number. */
+/** Two people of the samples, as the platform writes them, and the id of somebody who hides the number. */
 export const ADA = '16505551234';
 const BOB = '16505555678';
 const HIDDEN = 'US.13491208655302741918';
 
 const SAMPLES = resolve(import.meta.dirname, '../fixtures/phonechat');
 
-/** A body that the platform documents. */
+/** A documented body of the platform. */
 export function sample(name: string): string {
   return readFileSync(join(SAMPLES, `${name}.json`), 'utf8');
 }
 
-/** A daemon with the channel phonechat between the platform and a business API. */
+/** A daemon with the channel phonechat, the platform and a business API. */
 export class Phonechat {
   readonly platform: FakePlatform;
   readonly api: FakeApi;
   readonly directory = mkdtempSync(join(tmpdir(), 'agentd-phonechat-'));
-  /** The people of this test; they write as those of the samples do. */
+  /** The people of this test, who send the messages of the samples. */
   ada = ADA;
   bob = BOB;
   hidden = HIDDEN;
@@ -62,7 +62,7 @@ export class Phonechat {
     return this.#daemon;
   }
 
-  /** Another test begins, with people whom the daemon does not know. */
+  /** Prepares the next test, with people whom the daemon does not know. */
   meet(): void {
     const meeting = ++this.#meetings;
     this.ada = String(16_505_551_000 + meeting);
@@ -74,11 +74,11 @@ export class Phonechat {
   }
 
   get daemon(): Agentd {
-    if (!this.#daemon) throw new Error('the daemon does not run');
+    if (!this.#daemon) throw new Error('the daemon is not running');
     return this.#daemon;
   }
 
-  /** A command beside the daemon. */
+  /** Runs a command while the daemon runs. */
   run(...args: string[]): ReturnType<typeof command> {
     return command(args, {
       cwd: this.directory,
@@ -86,7 +86,7 @@ export class Phonechat {
     });
   }
 
-  /** An event with all that is not given filled in: a new message of the first person. */
+  /** A complete event. Default: a new message of the first person. */
   event(given: Partial<SimulatedEvent> = {}): SimulatedEvent {
     return this.platform.event({ user: this.ada, ...given });
   }
@@ -95,7 +95,7 @@ export class Phonechat {
     return this.platform.deliver(this.daemon, { user: this.ada, ...given });
   }
 
-  /** A body that the platform documents, as if the people of this test had written it. */
+  /** A documented body of the platform, as if the people of this test had written it. */
   sample(name: string): string {
     return sample(name)
       .replaceAll(ADA, this.ada)
@@ -104,7 +104,7 @@ export class Phonechat {
       .replaceAll('"wamid.', `"wamid.${this.#meetings}`);
   }
 
-  /** Posts a body as the platform signs it; the headers given win. */
+  /** Posts a body signed like the platform's; given headers take precedence. */
   post(body: string, headers: Record<string, string> = {}): Promise<DaemonAnswer> {
     return this.platform.post(this.daemon, {
       method: 'POST',
@@ -140,7 +140,7 @@ export class Phonechat {
     );
   }
 
-  /** Resolves with what somebody has been sent, once it is so many texts. */
+  /** Resolves to the texts that somebody got, once there are this many. */
   async texts(place: string, count: number): Promise<string[]> {
     await this.platform.until(() => this.platform.textsTo(place).length >= count);
     return this.platform.textsTo(place);
@@ -154,7 +154,7 @@ export class Phonechat {
   }
 
   private calls() {
-    // The daemon also looks its numbers up, which has no body.
+    // The daemon also looks its numbers up, in a request without a body.
     const posted = this.platform.calls.filter(({ method }) => method === 'POST');
     return posted.map((call) => ({
       call,

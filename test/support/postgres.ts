@@ -1,15 +1,15 @@
 import { chmodSync, chownSync, globSync, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
 import { freePort } from './free-ports.ts';
 
-/** Where Debian puts the programs of the server; elsewhere they are on the PATH. */
+/** Where Debian installs the programs of the server; elsewhere they are on the PATH. */
 const FOLDERS = [...globSync('/usr/lib/postgresql/*/bin').toReversed(), process.env.PATH ?? ''];
 const PATH = FOLDERS.join(delimiter);
 
-/** With CI=true the tests then fail instead of being skipped. */
+/** If it is missing, the tests are skipped; with CI=true, they fail. */
 export const withoutPostgres = isMissing() && process.env.CI !== 'true';
 
 function isMissing(): boolean {
@@ -21,7 +21,7 @@ function isMissing(): boolean {
   return failed;
 }
 
-/** Faster, and nothing of a test must outlive a crash. */
+/** Faster, since no test data must survive a crash. */
 const NOT_DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'].flatMap((name) => [
   '-c',
   `${name}=off`,
@@ -43,9 +43,9 @@ export class Postgres {
     this.#tls = tls;
   }
 
-  /** @param tls with a certificate of its own, `certificate` */
+  /** @param tls whether it uses TLS, with its own certificate `certificate` */
   static async start({ tls = false } = {}): Promise<Postgres> {
-    // Not in the directory of this run, which only its user can enter.
+    // Not in the directory of this run, which other users cannot enter.
     const directory = mkdtempSync('/tmp/agentd-postgres-');
     const server = new Postgres(directory, await freePort(), tls);
     await server.#initialize();
@@ -57,7 +57,7 @@ export class Postgres {
     return join(this.#directory, 'server.crt');
   }
 
-  /** For DATABASE_URL: a new, empty database. */
+  /** Creates a new, empty database. @returns the value for DATABASE_URL */
   async createDatabase(): Promise<string> {
     const name = `agentd_${++this.#databases}`;
     await this.#sql(`CREATE DATABASE ${name}`, 'postgres');
@@ -121,7 +121,7 @@ export class Postgres {
         reject: false,
       });
       if (!failed) return;
-      await passed(25);
+      await delay(25);
     }
     throw new Error('the Postgres server of the tests does not answer');
   }

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** A part of a source file, and what takes its place. */
+/** A part of a source file, and its replacement. */
 export interface Change {
   file: string;
   from: string;
@@ -12,8 +12,8 @@ export interface Change {
 }
 
 /**
- * Changes sources as they are loaded; the files stay as they are. Call it before any of them is imported.
- * @throws as they are loaded, if the place of a change is not found exactly once
+ * Changes sources while they are loaded; the files do not change. Call it before any of them is imported.
+ * @throws while they are loaded, if the text of a change is not found exactly once
  */
 export function rewriteSources(all: readonly Change[]): void {
   const changes = new Map(Map.groupBy(all, ({ file }) => pathToFileURL(resolve(ROOT, file)).href));
@@ -25,7 +25,7 @@ export function rewriteSources(all: readonly Change[]): void {
       let source = String(loaded.source);
       for (const { file, from, to } of own) {
         const places = source.split(from).length - 1;
-        if (places !== 1) throw new Error(`${file} has ${places} places like this, expected 1:\n${from}`);
+        if (places !== 1) throw new Error(`${file} contains this ${places} times, expected 1:\n${from}`);
         source = source.replace(from, () => to);
       }
       return { ...loaded, source };

@@ -24,7 +24,7 @@ import type { LogLine } from './log-lines.ts';
 import { testServices } from './services.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
-/** What is around a step: the services of a daemon on a reference store and a virtual clock. */
+/** The environment of a step: the services of a daemon on a reference store and a virtual clock. */
 export interface StepWorld {
   services: StreamServices;
   store: Store;
@@ -45,11 +45,11 @@ export async function stepWorld(
   return { services, store, peer: openMemoryStore(state, { clock }), clock, lines, stopping };
 }
 
-/** An outlet that notes what it is told. */
+/** An outlet that records its calls. */
 export class NotedOutlet implements Outlet {
   readonly leaves = 'in_response';
   readonly told: string[] = [];
-  /** What it wants to be stored with the turn. */
+  /** What it asks to store with the turn. */
   wanted: (end: TurnEnd) => OutletChanges = () => ({});
 
   started(session_id: string): void {
@@ -73,7 +73,7 @@ export class NotedOutlet implements Outlet {
   }
 }
 
-/** A message of nobody on a web channel, in a session that the client names; changed as told. */
+/** A message without sign-in on a web channel, in a session that the client names, with the given changes. */
 export function aMessage(members: Partial<IncomingMessage> = {}): IncomingMessage {
   return {
     platform: 'webchat',
@@ -86,14 +86,14 @@ export function aMessage(members: Partial<IncomingMessage> = {}): IncomingMessag
   };
 }
 
-/** A turn before its first step, and how its registered releases are run. */
+/** A turn before its first step, and a function that runs its registered releases. */
 export interface TestTurn extends Answering {
   outlet: NotedOutlet;
   /** Ends the turn. */
   release(failed: boolean): Promise<void>;
 }
 
-/** @param members of the turn that differ from a message of nobody on a web channel */
+/** @param members of the turn that differ from a message without sign-in on a web channel */
 export function aTurnOf<Members extends object = object>(
   { clock }: StepWorld,
   members: Members = {} as Members,
@@ -133,7 +133,7 @@ export function aTurnOf<Members extends object = object>(
   return Object.assign(turn, members);
 }
 
-/** What the steps before run-agent add for a message of a session that exists, if no action waits. */
+/** The members that the steps before run-agent add for a message of an existing session, if no action waits. */
 export function nothingWaits({ services }: StepWorld, session_id = 's') {
   const claim = { session_tag: session_id, owner: 'test' } as SessionClaim;
   const settlement: Settlement = { kind: 'none' };
@@ -157,15 +157,15 @@ export const ON_PLATFORM: Pick<Arrived, 'channel' | 'address'> = {
 };
 
 export interface StepRun<Turn, Result> {
-  /** With what the step has added. */
+  /** The turn, with the members that the step has added. */
   turn: Turn;
   /** Its line in the trace. */
   line: TraceLine;
-  /** How it has ended the turn early; undefined if it has not. */
+  /** How the step has ended the turn early; undefined if it has not. */
   ended: Result | undefined;
 }
 
-/** Runs one step as a sequence does. Rejects as the step does; its line is in `turn.trace` then. */
+/** Runs one step like a sequence. Rejects if the step rejects; its line is then in `turn.trace`. */
 export async function runStep<Needs extends Arrived, Adds extends object, Result>(
   { services }: StepWorld,
   step: Step<Needs, Adds, Result>,
@@ -178,7 +178,7 @@ export async function runStep<Needs extends Arrived, Adds extends object, Result
   return { turn: turn as Needs & Adds, line, ended };
 }
 
-/** What a valid token of this person proves. */
+/** The verdict on a valid token of this person. */
 export function personVerdict(
   sub: string,
   token = `token-of-${sub}`,
@@ -203,20 +203,20 @@ export function signedIn(sub: string, token?: string): Identified {
   return { credential: { kind: 'person', verdict: personVerdict(sub, token) } };
 }
 
-/** What authorize-sender finds of a session that exists, or of none under the id of the turn. */
+/** The result of authorize-sender for an existing session, or if there is none with the id of the turn. */
 export function named(found: Session | null, session_id = 's', session_is_generated = false): NamedSession {
   return found
     ? { found, session_id: found.session_id, session_is_generated: false, session_tag: tagOf(found) }
     : { found: null, session_id, session_is_generated, session_tag: session_id };
 }
 
-/** What was read of a session that has nothing. */
+/** The data of a session without any records. */
 export const NOTHING_BEGUN: Locked['begun'] = { pending: [], earlier: [], turns: null };
 
-/** What lock-session finds. */
+/** The result of lock-session. */
 export async function locked(world: StepWorld, of: NamedSession): Promise<Locked> {
   const begun = await world.store.beginTurn(of.session_tag, of.session_id, null);
-  if (!begun) throw new Error('the session is claimed already');
+  if (!begun) throw new Error('the session is already claimed');
   const { claim } = begun;
   return {
     ...of,

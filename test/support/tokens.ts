@@ -1,11 +1,11 @@
-import { setTimeout as passed } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { SignJWT } from 'jose';
 import { SECRET } from './daemon.ts';
 
 export interface TokenOptions {
   sub?: string;
   email?: string;
-  /** Seconds from now; negative: expired. */
+  /** Expiry in seconds from now; negative if expired. */
   ttl?: number;
   secret?: string;
   /** Further claims; undefined removes one. */
@@ -13,7 +13,7 @@ export interface TokenOptions {
   alg?: string;
 }
 
-/** A token as the site backend makes it (agentd-identity(7), "Claims"). */
+/** A token like those of the site backend (agentd-identity(7), "Claims"). */
 export async function token(options: TokenOptions = {}): Promise<string> {
   const sub = options.sub ?? 'ada';
   const now = Math.floor(Date.now() / 1000);
@@ -36,5 +36,5 @@ export async function token(options: TokenOptions = {}): Promise<string> {
 export async function lapsed(token: string): Promise<void> {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
   const { exp } = JSON.parse(payload) as { exp: number };
-  await passed(Math.max(0, exp * 1000 - Date.now()) + 10);
+  await delay(Math.max(0, exp * 1000 - Date.now()) + 10);
 }

@@ -2,15 +2,16 @@ import type { AgentTool } from '../../src/daemon/agent/agent.ts';
 import { systemClock } from '../../src/daemon/clock.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { Secret } from '../../src/daemon/secret.ts';
-import { bindTools, type ToolRun } from '../../src/daemon/tools/bind-tools.ts';
+import { bindTools } from '../../src/daemon/tools/bind-tools.ts';
 import { builtInSource, describeSource } from '../../src/daemon/tools/describe-source.ts';
 import type { OpenApiEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../../src/daemon/tools/tool.ts';
 import { createToolAccess, type ToolAccess } from '../../src/daemon/tools/tool-access.ts';
+import type { ToolRun } from '../../src/daemon/tools/tool-run.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import { collectLog } from './log-lines.ts';
 
-/** A tool that reads, of a source with no address, that answers `{ n: 1 }`. */
+/** A tool that reads, from a source without an address. It returns `{ n: 1 }`. */
 export function toolOf(rest: Partial<Tool> = {}): Tool {
   return {
     name: 'look',
@@ -30,7 +31,7 @@ export function toolOf(rest: Partial<Tool> = {}): Tool {
   };
 }
 
-/** The entry of an OpenAPI source, with no operations. */
+/** The entry of an OpenAPI source, without operations. */
 export function openApiEntry(rest: Partial<OpenApiEntry> = {}): OpenApiEntry {
   return {
     kind: 'openapi',
@@ -50,7 +51,7 @@ export function sourceOf(rest: Partial<OpenApiEntry>, api_base_url?: string): To
   return describeSource(openApiEntry(rest), api_base_url);
 }
 
-/** What the calls of tools need to reach the API at this address. */
+/** The clients that calls of tools need to reach the API at this address. */
 export function accessTo(api_base_url: string | undefined, log = collectLog().log): ToolAccess {
   return createToolAccess(
     {
@@ -74,10 +75,10 @@ export interface BoundTool {
   lines(): unknown[];
 }
 
-/** Of a run, what a test wants otherwise. */
+/** The members of a run that a test changes. */
 export type RunOptions = Partial<Omit<ToolRun, 'trace'>> & { trace?: Trace };
 
-/** A run in whose name tools are called: with no journal, no API, and nobody to ask. */
+/** A run for which tools are called, without a journal, an API, or anybody to ask. */
 export function aToolRun(rest: RunOptions = {}): ToolRun & { trace: Trace } {
   return {
     tool: () => undefined,

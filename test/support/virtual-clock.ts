@@ -24,9 +24,9 @@ export class VirtualClock implements AlarmClock {
     return () => this.#alarms.delete(alarm);
   }
 
-  /** Rings each alarm that has become due once. What sets alarms again and again is late by as much as was skipped. */
+  /** Rings each due alarm once. A repeating alarm is late by the skipped time. */
   moveTo(time: number): void {
-    if (time < this.#now) throw new Error('this clock does not go back');
+    if (time < this.#now) throw new Error('this clock cannot go back');
     this.#now = time;
     const due = [...this.#alarms].filter(({ at }) => at <= time).sort((a, b) => a.at - b.at);
     for (const alarm of due) this.#alarms.delete(alarm);

@@ -11,7 +11,7 @@ describe('the wait before the next attempt', () => {
     [4, 4000, 8000],
     [7, 30_000, 60_000],
     [100, 30_000, 60_000],
-  ])('after attempt %i lies between %i and %i ms', (attempts, shortest, longest) => {
+  ])('after attempt %i is between %i and %i ms', (attempts, shortest, longest) => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
     expect(backOff(attempts, LONGEST_MS.run)).toBe(longest);
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
@@ -19,20 +19,20 @@ describe('the wait before the next attempt', () => {
     expect(backOff(attempts, LONGEST_MS.run)).toBeLessThan(shortest + 10);
   });
 
-  it('is never less than the platform asks for, up to an hour', () => {
+  it('is at least as long as the platform asks, up to an hour', () => {
     expect(backOff(1, LONGEST_MS.run, 30)).toBe(30_000);
     expect(backOff(1, LONGEST_MS.run, 0.2)).toBeGreaterThanOrEqual(500);
     expect(backOff(1, LONGEST_MS.run, 86_400)).toBe(3_600_000);
   });
 
-  it('is ten minutes at most for a text that is to be sent', () => {
+  it('is at most ten minutes for a text that waits to be sent', () => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
     expect(backOff(10, LONGEST_MS.send)).toBe(512_000);
     expect(backOff(11, LONGEST_MS.send)).toBe(600_000);
     expect(backOff(2000, LONGEST_MS.send)).toBe(600_000);
   });
 
-  it('ends with the budget: the last attempt is made at its end, and none after it', () => {
+  it('ends at the end of the time limit: the last attempt is made then, and none after it', () => {
     expect(withinBudget(60_000, 1_000_000, 900_000)).toBe(60_000);
     expect(withinBudget(60_000, 1_000_000, 990_000)).toBe(10_000);
     expect(withinBudget(60_000, 1_000_000, 1_000_000)).toBeNull();

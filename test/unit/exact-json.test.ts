@@ -14,13 +14,13 @@ describe('JSON', () => {
   });
 
   it.each(['{"id":9007199254740991}', '[1.2345678901234567,-0.1]', '"9007199254740993"', '{"__proto__":1}'])(
-    'is otherwise what JSON.parse makes of it: %s',
+    'is otherwise parsed as by JSON.parse: %s',
     (json) => {
       expect(parseExactly(json)).toEqual(JSON.parse(json));
     },
   );
 
-  it('is refused if it is none', () => {
+  it('is refused if it is invalid', () => {
     expect(() => parseExactly('[9007199254740993')).toThrow(SyntaxError);
   });
 });

@@ -11,7 +11,7 @@ const load = runInThisContext('(url) => import(url)', {
   importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
 }) as (url: string) => Promise<unknown>;
 
-/** Imports the first of these files as the daemon does, and tells why it could not. */
+/** Imports the first of these files like the daemon. @returns why it failed */
 async function failureOf(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'agentd-import-'));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -48,7 +48,7 @@ test.each<[what: string, files: Record<string, string>, failure: string | RegExp
     'SyntaxError: Unexpected end of input (at /q.mjs:3)',
   ],
   [
-    'an import of what another file does not export',
+    'an import of a name that another file does not export',
     { 'p.mjs': "\nimport { nope } from './good.mjs';\n", 'good.mjs': GOOD },
     "SyntaxError: The requested module './good.mjs' does not provide an export named 'nope' (at /p.mjs:2)",
   ],
@@ -68,12 +68,12 @@ test.each<[what: string, files: Record<string, string>, failure: string | RegExp
     'TypeError: no luck (at /p.ts:2)',
   ],
   [
-    'an error of Node that it lets pass',
+    'an error of Node that it does not catch',
     { 'p.mjs': "import fs from 'node:fs';\nfs.readFileSync('/no/such/file');\n" },
     "ENOENT: no such file or directory, open '/no/such/file' (at /p.mjs:2)",
   ],
   ['a value that it throws', { 'p.mjs': "throw 'no luck';\n" }, 'it threw "no luck" (at /p.mjs)'],
-])('%s is told with file and line', async (_what, files, failure) => {
+])('%s is reported with file and line', async (_what, files, failure) => {
   expect(await failureOf(files)).toEqual(
     typeof failure === 'string' ? failure : expect.stringMatching(failure),
   );

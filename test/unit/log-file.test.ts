@@ -30,7 +30,7 @@ test('a named pipe without a reader is a configuration error, not a daemon that 
   expect(() => new LogFile(path, () => undefined)).toThrow(ConfigurationError);
 });
 
-test('a named pipe that nobody reads loses lines, which is said, and never blocks', () => {
+test('a named pipe that nobody reads never blocks: lines are lost, and the loss is reported', () => {
   const path = makePipe();
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   onTestFinished(() => closeSync(reader));

@@ -5,7 +5,7 @@ const EVIL = 'a\u001b[2Jb\u009b31mc\u0007d\u202ee';
 const CLEAN = 'a\ufffd[2Jb\ufffd31mc\ufffdd\ufffde';
 
 describe('formatLogLine', () => {
-  test('hands no control character of a log line to the terminal', () => {
+  test('passes no control character of a log line to the terminal', () => {
     const line = JSON.stringify({
       time: '2026-01-01T00:00:00.000Z',
       level: EVIL,
@@ -20,12 +20,12 @@ describe('formatLogLine', () => {
     expect(shown).toContain(`Error: ${CLEAN}\n`);
   });
 
-  test('keeps a text with line ends on its own line, so that it cannot pass for another entry', () => {
+  test('keeps a text with line ends on its own line, so that it cannot look like another entry', () => {
     const line = JSON.stringify({ level: 'info', msg: 'one\n00:00:00.000 FATAL two', user: 'a\r\nb' });
     expect(formatLogLine(line, { colour: false }).trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('cleans lines that are no JSON as well', () => {
+  test('cleans lines that are not JSON as well', () => {
     expect(formatLogLine(EVIL, { colour: false })).toBe(`${CLEAN}\n`);
   });
 });

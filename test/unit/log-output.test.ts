@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { LAST_LINES_MS, LogOutput, QUEUE_MAX } from '../../src/daemon/log-output.ts';
 
-/** What standard error is connected to: takes `room` bytes, then refuses, as a full pipe does. */
+/** The target of standard error: accepts `room` bytes, then refuses like a full pipe. */
 class Reader {
   room = Number.POSITIVE_INFINITY;
   failure: string | null = null;
@@ -44,7 +44,7 @@ describe('the output of the log', () => {
     expect(reader.text).toBe('one\n');
   });
 
-  test('keeps what a full pipe does not take, in order and to the byte, until the reader is back', () => {
+  test('keeps the bytes that a full pipe does not accept, in order and completely, until the reader is back', () => {
     reader.room = 5;
     for (const line of ['first\n', 'sécond\n', 'third\n']) output.write(line);
     expect(reader.text).toBe('first');
@@ -56,12 +56,12 @@ describe('the output of the log', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('keeps at most 1 MiB, drops the newest lines, and says how many once the reader has caught up', () => {
+  test('keeps at most 1 MiB, drops the newest lines, and reports how many when the reader has caught up', () => {
     reader.room = 0;
     for (let i = 0; i < FITTING + 7; i++) output.write(LINE);
     expect(output.queued).toBe(QUEUE_MAX);
 
-    // Room for one line is no reason to let a later one pass those that were dropped.
+    // Even if there is room for one line, no later line may come before the dropped ones.
     reader.room = LINE.length;
     vi.advanceTimersByTime(250);
     output.write('too early\n');
@@ -72,7 +72,7 @@ describe('the output of the log', () => {
     expect(reader.lines.slice(0, FITTING)).toEqual(Array(FITTING).fill(LINE.trimEnd()));
   });
 
-  test('says how many were dropped without a further line', () => {
+  test('reports how many were dropped even without a further line', () => {
     reader.room = 0;
     for (let i = 0; i < FITTING + 1; i++) output.write(LINE);
     reader.room = Number.POSITIVE_INFINITY;
@@ -80,7 +80,7 @@ describe('the output of the log', () => {
     expect(reader.lines.at(-1)).toBe('dropped 1');
   });
 
-  test('asks a stalled reader less and less often, four times a second at least', () => {
+  test('tries a stalled reader less and less often, but at least four times a second', () => {
     const asked = vi.fn(() => {
       throw Object.assign(new Error('full'), { code: 'EAGAIN' });
     });
@@ -91,7 +91,7 @@ describe('the output of the log', () => {
     expect(asked.mock.calls.length).toBeLessThan(50);
   });
 
-  test('drops and counts lines that cannot be written at all, and goes on when they can', () => {
+  test('drops and counts lines that cannot be written at all, and continues when they can', () => {
     reader.failure = 'ENOSPC';
     for (const line of ['lost\n', 'lost too\n']) output.write(line);
     expect(output.queued).toBe(0);
@@ -100,7 +100,7 @@ describe('the output of the log', () => {
     expect(reader.lines).toEqual(['dropped 2', 'again']);
   });
 
-  test('begins a new line after one that was cut off', () => {
+  test('starts a new line after an incomplete one', () => {
     reader.room = 3;
     output.write('a line\n');
     reader.failure = 'EIO';
@@ -115,7 +115,7 @@ describe('the output of the log', () => {
 describe('the last lines of a process', () => {
   beforeEach(() => void vi.useRealTimers());
 
-  /** A reader that takes nothing before it is `back`, then some bytes at a time. */
+  /** A reader that accepts nothing before it is `back`, then some bytes at a time. */
   function readBy(back: () => boolean, atOnce: number): void {
     output = new LogOutput(
       (bytes) => {
@@ -126,7 +126,7 @@ describe('the last lines of a process', () => {
     );
   }
 
-  test('wait for a slow reader, behind what was logged before', () => {
+  test('wait for a slow reader, after the earlier lines', () => {
     let asked = 0;
     readBy(() => asked++ % 3 === 2, 4);
     output.write('before\n');
@@ -135,7 +135,7 @@ describe('the last lines of a process', () => {
     expect(reader.text).toBe('before\nfatal\n');
   });
 
-  test('are worth more than what waits: a reader that is back late still gets them', () => {
+  test('take precedence over waiting lines: a reader that is back late still gets them', () => {
     const began = performance.now();
     readBy(() => performance.now() - began > 1.2 * LAST_LINES_MS, 100);
     for (const line of ['one\n', 'two\n']) output.write(line);
@@ -144,7 +144,7 @@ describe('the last lines of a process', () => {
     expect(reader.lines).toEqual(['dropped 2', 'fatal']);
   });
 
-  test('do not wait for ever', () => {
+  test('do not wait forever', () => {
     readBy(() => false, 0);
     output.write('one\n');
     output.beginLastLines();

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { onAbort } from '../../src/daemon/on-abort.ts';
 
-it('calls all who wait, once each, over one listener of the signal', () => {
+it('onAbort calls all waiting functions once, with one listener on the signal', () => {
   const stopping = new AbortController();
   const called: string[] = [];
   const listener = () => called.push('twice given');
@@ -15,7 +15,7 @@ it('calls all who wait, once each, over one listener of the signal', () => {
   expect(called).toEqual(['twice given', 'twice given', 'another']);
 });
 
-it('calls nobody who waits no more, also where another takes the listener away meanwhile', () => {
+it('onAbort does not call a function that no longer waits, even if another one removes the listener meanwhile', () => {
   const stopping = new AbortController();
   const called: string[] = [];
   const noMore = onAbort(stopping.signal, () => called.push('gone'));
@@ -26,7 +26,7 @@ it('calls nobody who waits no more, also where another takes the listener away m
   expect(called).toEqual([]);
 });
 
-it('holds no listener while nobody waits', () => {
+it('onAbort has no listener while nothing waits', () => {
   const { signal } = new AbortController();
   const [one, another] = [onAbort(signal, () => {}), onAbort(signal, () => {})];
   one();
@@ -38,7 +38,7 @@ it('holds no listener while nobody waits', () => {
   expect(getEventListeners(signal, 'abort')).toHaveLength(1);
 });
 
-it('calls nobody where the signal aborted before', () => {
+it('onAbort calls nothing if the signal was already aborted', () => {
   const called: string[] = [];
   onAbort(AbortSignal.abort(), () => called.push('late'));
   expect(called).toEqual([]);

@@ -3,7 +3,7 @@ import { Readiness } from '../../src/daemon/readiness.ts';
 import type { ReplicaStore } from '../../src/daemon/store/replicas.ts';
 import type { StoreCondition } from '../../src/daemon/store/store.ts';
 
-test('a daemon is ready from when it serves until it stops, while its store can be written', () => {
+test('a daemon is ready from the time when it serves until it stops, while its store can be written', () => {
   const readiness = new Readiness();
   let condition: StoreCondition = { writable: true, detail: null };
   readiness.starting('opening the store');
@@ -16,7 +16,7 @@ test('a daemon is ready from when it serves until it stops, while its store can 
   let checks = 0;
   const check = async () => {
     checks++;
-    if (!condition.writable) throw new Error('a write that fails is told by the condition');
+    if (!condition.writable) throw new Error('a failed write is visible in the condition');
   };
   readiness.useStore({ condition: () => condition, check, replicas: null });
   readiness.starting('loading the agent runtime');
@@ -29,7 +29,7 @@ test('a daemon is ready from when it serves until it stops, while its store can 
   const ready = { status: 'ok', reason: null, checks: { daemon: { status: 'ok' }, store: { status: 'ok' } } };
   expect(readiness.report()).toEqual(ready);
 
-  // Probes have the store written now and then, not each time.
+  // Probes cause a write to the store only now and then, not each time.
   expect(checks).toBe(1);
 
   const detail = 'The volume of STATE_DIR is full.';
@@ -47,7 +47,7 @@ test('a daemon is ready from when it serves until it stops, while its store can 
   expect(readiness.report()).toMatchObject({ status: 'failed', reason: 'The daemon is stopping.' });
 });
 
-test('a daemon whose shared store is out of reach is degraded, and stays ready', () => {
+test('a daemon whose shared store is unreachable is degraded, and stays ready', () => {
   const readiness = new Readiness();
   const detail = 'Redis is out of reach.';
   const away = { condition: () => ({ writable: false, detail }), check: async () => undefined };

@@ -10,7 +10,7 @@ const PAYLOAD = '{"sub":"ada","email":"ada@example.com"}';
 const SPACED = `${part('{ "alg":"HS256" }')}.${part(PAYLOAD)}.c2lnbmF0dXJl`;
 
 describe('a secret', () => {
-  it('prints as [secret] wherever it ends up', () => {
+  it('is printed as [secret] everywhere', () => {
     const secret = new Secret(TOKEN);
     expect(
       [`${secret}`, JSON.stringify({ secret }), inspect(secret), String(secret)].join('\n'),
@@ -21,7 +21,7 @@ describe('a secret', () => {
 });
 
 describe('the mask', () => {
-  it('hides tokens, whole or cut, and nothing else', () => {
+  it('hides complete and truncated tokens, and nothing else', () => {
     expect(maskTokens(`Bearer ${TOKEN}, and`)).toBe('Bearer [token], and');
     expect(maskTokens(TOKEN.slice(0, 30))).toBe('[token]');
     expect(maskTokens('eyes, an e-mail, eyJ')).toBe('eyes, an e-mail, eyJ');
@@ -29,12 +29,12 @@ describe('the mask', () => {
 
   it.each([
     ['after an ellipsis', '...TOKEN', '...[token]'],
-    ['after an encoded blank', '/page?auth=Bearer%20TOKEN', '/page?auth=Bearer%20[token]'],
+    ['after an encoded space', '/page?auth=Bearer%20TOKEN', '/page?auth=Bearer%20[token]'],
     ['after an encoded equals sign', '/login?to=%2Fcb%3Ftoken%3DTOKEN', '/login?to=%2Fcb%3Ftoken%3D[token]'],
     ['after an underscore', 'token_TOKEN', 'token_[token]'],
     ['twice', 'TOKEN TOKEN', '[token] [token]'],
     ['twice without a break', 'TOKEN.TOKEN', '[token].[token]'],
-  ])('hides a token whole: %s', (_, text, masked) => {
+  ])('hides a whole token: %s', (_, text, masked) => {
     expect(maskTokens(text.replaceAll('TOKEN', TOKEN))).toBe(masked);
   });
 
@@ -49,12 +49,12 @@ describe('the mask', () => {
     }
   });
 
-  it('leaves words alone', () => {
+  it('does not change words', () => {
     const text = 'eyJ is how a token begins. See ewok.example.com/a.b and eyA.txt, they.are.fine.';
     expect(maskTokens(text)).toBe(text);
   });
 
-  it('hides a token that comes in pieces, wherever it is cut', () => {
+  it('hides a token that arrives in pieces, wherever it is split', () => {
     const text = `Hello. Every e-mail is read. ${TOKEN} is yours, ey. ?a=%20${TOKEN}.${SPACED}…${SPACED}, few`;
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 12 }), (places) => {
@@ -66,7 +66,7 @@ describe('the mask', () => {
     );
   });
 
-  it('does not hold back without bound', () => {
+  it('buffers a limited amount of text', () => {
     const mask = new StreamMask();
     const shown = mask.push(`eyJ${'a'.repeat(20_000)}`) + mask.push('b') + mask.end();
     expect(shown.length).toBeGreaterThan(20_000);

@@ -23,7 +23,7 @@ const send = (...assignments: string[]) => {
 const pings = () => sent.filter(([first]) => first === 'WATCHDOG=1').length;
 
 describe('the service manager', () => {
-  it('hears that the daemon is ready and stopping', () => {
+  it('is notified when the daemon is ready, and when it is stopping', () => {
     const manager = new ServiceManager({ NOTIFY_SOCKET: SOCKET }, log, send);
     manager.ready('Serving');
     manager.stopping();
@@ -33,7 +33,7 @@ describe('the service manager', () => {
     ]);
   });
 
-  it('hears at half of WATCHDOG_USEC that the daemon is alive, from when it is ready to its end', async () => {
+  it('gets a ping every half of WATCHDOG_USEC, from when the daemon is ready until it ends', async () => {
     const manager = new ServiceManager({ NOTIFY_SOCKET: SOCKET, WATCHDOG_USEC: '30000000' }, log, send);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(pings()).toBe(0);
@@ -54,8 +54,8 @@ describe('the service manager', () => {
     ['not set', undefined],
     ['empty', ''],
     ['0', '0'],
-    ['no number', 'soon'],
-  ])('hears nothing more if WATCHDOG_USEC is %s', async (_what, WATCHDOG_USEC) => {
+    ['not a number', 'soon'],
+  ])('gets no pings if WATCHDOG_USEC is %s', async (_what, WATCHDOG_USEC) => {
     new ServiceManager({ NOTIFY_SOCKET: SOCKET, WATCHDOG_USEC }, log, send).ready('Serving');
     await vi.advanceTimersByTimeAsync(60_000);
     expect(sent).toEqual([['READY=1', 'STATUS=Serving']]);
@@ -65,14 +65,14 @@ describe('the service manager', () => {
     ['this process', process.pid, 1],
     ['the launcher of this process', process.ppid, 1],
     ['another process', 2 ** 30, 0],
-  ])('hears pings as WATCHDOG_PID says, if that is %s', async (_whose, pid, times) => {
+  ])('gets pings only if WATCHDOG_PID names this process or its launcher: %s', async (_whose, pid, times) => {
     const env = { NOTIFY_SOCKET: SOCKET, WATCHDOG_USEC: '2000000', WATCHDOG_PID: String(pid) };
     new ServiceManager(env, log, send).ready('Serving');
     await vi.advanceTimersByTimeAsync(1000);
     expect(pings()).toBe(times);
   });
 
-  it('gets one ping at a time, and the log one line for failures in a row', async () => {
+  it('gets one ping at a time; failures in a row are logged once', async () => {
     const outcomes: ((error?: Error) => void)[] = [];
     const manager = new ServiceManager(
       { NOTIFY_SOCKET: SOCKET, WATCHDOG_USEC: '2000000' },
@@ -94,12 +94,12 @@ describe('the service manager', () => {
     }
     expect(pings()).toBe(5);
     expect(logged.map((line) => JSON.parse(line))).toMatchObject([
-      { msg: 'systemd was not told WATCHDOG=1', reason: 'no' },
-      { msg: 'systemd was not told WATCHDOG=1', reason: 'no' },
+      { msg: 'cannot notify systemd: WATCHDOG=1', reason: 'no' },
+      { msg: 'cannot notify systemd: WATCHDOG=1', reason: 'no' },
     ]);
   });
 
-  it('is not spoken to if NOTIFY_SOCKET is not set', async () => {
+  it('gets nothing if NOTIFY_SOCKET is not set', async () => {
     const manager = serviceManager(log, { WATCHDOG_USEC: '2000000' });
     manager.ready('Serving');
     await vi.advanceTimersByTimeAsync(10_000);
@@ -108,19 +108,19 @@ describe('the service manager', () => {
     expect(logged).toEqual([]);
   });
 
-  it('is known to the daemon alone: its variables leave the environment', () => {
+  it('is known only to the daemon: its variables are removed from the environment', () => {
     const env = { NOTIFY_SOCKET: SOCKET, WATCHDOG_USEC: '1', WATCHDOG_PID: '1', PATH: '/usr/bin' };
     serviceManager(log, env);
     expect(env).toEqual({ PATH: '/usr/bin' });
   });
 
-  it('that cannot be told leaves a line in the log', async () => {
+  it('that cannot be notified leaves a line in the log', async () => {
     vi.useRealTimers();
     serviceManager(log, { NOTIFY_SOCKET: '/nowhere/socket', PATH: '/nowhere' }).ready('Serving');
     await until(() => logged.length > 0);
     expect(JSON.parse(logged[0] ?? '')).toMatchObject({
       level: 50,
-      msg: 'systemd was not told READY=1',
+      msg: 'cannot notify systemd: READY=1',
       reason: expect.stringContaining('ENOENT'),
     });
   });

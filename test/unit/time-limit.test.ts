@@ -6,7 +6,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 const never = () => new Promise<never>(() => {});
 const tick = () => new Promise(setImmediate);
 
-it('a limit ends work that ignores it, when its time has passed', async () => {
+it('a limit ends work that ignores it when the time has passed', async () => {
   const clock = new VirtualClock(0);
   const limit = new TimeLimit(clock, 100);
   const work = limit.within(never());
@@ -19,22 +19,25 @@ it('a limit ends work that ignores it, when its time has passed', async () => {
 
 it('a limit ends work with the first of the other signals, which has its own reason', async () => {
   const [one, other] = [new AbortController(), new AbortController()];
-  const limit = new TimeLimit(new VirtualClock(0), 100, one.signal, other.signal);
+  const limit = new TimeLimit(new VirtualClock(0), 100, [one.signal], [other.signal]);
   const work = limit.within(never());
   other.abort(new Error('other'));
   one.abort(new Error('one'));
   await expect(work).rejects.toThrow('other');
   await expect(limit.within(never())).rejects.toThrow('other');
   expect(limit.passed).toBe(false);
-  expect(() => new TimeLimit(new VirtualClock(0), 100, one.signal).signal.throwIfAborted()).toThrow('one');
+  for (const signals of [[[one.signal]], [[], [one.signal]]]) {
+    const late = new TimeLimit(new VirtualClock(0), 100, ...signals);
+    expect(() => late.signal.throwIfAborted()).toThrow('one');
+  }
 });
 
-it('a limit calls back once, at once if it has ended the work before, and not after the listener was taken away', () => {
+it('a limit calls a listener once, immediately if it has already ended the work, and not after the listener was removed', () => {
   const clock = new VirtualClock(0);
   const limit = new TimeLimit(clock, 100);
   const reasons: unknown[] = [];
   limit.onEnd((reason) => reasons.push(reason));
-  limit.onEnd(() => expect.fail('it was taken away'))();
+  limit.onEnd(() => expect.fail('it was removed'))();
   clock.moveTo(100);
   clock.moveTo(300);
   limit.onEnd((reason) => reasons.push(reason));
@@ -45,12 +48,13 @@ it('a limit calls back once, at once if it has ended the work before, and not af
 
 it('a limit that was lifted ends nothing', async () => {
   const clock = new VirtualClock(0);
-  const stop = new AbortController();
-  const limit = new TimeLimit(clock, 100, stop.signal);
+  const [stop, own] = [new AbortController(), new AbortController()];
+  const limit = new TimeLimit(clock, 100, [stop.signal], [own.signal]);
   expect(await limit.within(Promise.resolve('done'))).toBe('done');
   limit.lift();
   clock.moveTo(200);
   stop.abort();
+  own.abort();
   expect(limit.signal.aborted).toBe(false);
 });
 
@@ -65,7 +69,7 @@ it('a wait ends early when its signal aborts', async () => {
   await waits[0];
 });
 
-it('work is done again and again, each time after the last one has ended, until it is stopped', async () => {
+it('repeated work starts again each time after it has ended, until it is stopped', async () => {
   const clock = new VirtualClock(0);
   const at: number[] = [];
   let end = () => {};

@@ -37,7 +37,7 @@ describe('the line of a value', () => {
     [['tools', 7], 3],
     [['tools', 1, 'headers', 'X-Key'], 12],
     [['PORT', 'deeper'], 2],
-  ])('is that of the deepest value that there is: %j', (path, line) => {
+  ])('is that of the deepest existing value: %j', (path, line) => {
     expect(lineOf(path)).toBe(line);
   });
 

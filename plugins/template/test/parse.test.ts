@@ -14,7 +14,7 @@ const DELIVERY = {
   text: ' Who am I? ',
 };
 
-test('a message has its session, and the place that its reply goes to', () => {
+test('a message has its session, and the destination of its reply', () => {
   assert.deepEqual(parse(DELIVERY), {
     kind: 'message',
     message: {

@@ -12,7 +12,7 @@ export function checkCases(): readonly [name: string, trial: Trial][] {
   return [
     ['check() accepts good credentials', checksGood],
     ['check() reports credentials that the platform refuses', checksForeign],
-    ['check() reports a platform that gives no answer of its own', checksInVain],
+    ['check() reports a platform that does not answer itself', checksInVain],
   ];
 }
 
@@ -68,7 +68,7 @@ async function checked(
   });
 }
 
-/** A header or an address that cannot be sent: such errors quote the request. */
+/** Fails like `fetch` if a header or an address cannot be sent: such errors quote the request. */
 function quoting({ method, path, headers }: StandInCall): Promise<Response> {
   return Promise.reject(new TypeError(`cannot send ${JSON.stringify({ method, path, headers })}`));
 }

@@ -6,7 +6,7 @@ import { type OpenChannel, withChannel } from './open-channel.ts';
 import type { Trial } from './options.ts';
 import { RecordedProblem } from './recorded-errors.ts';
 
-/** A channel that does not wait for the store answers within so many ticks of the event loop. */
+/** A channel that does not wait for the store answers within this many ticks of the event loop. */
 const TICKS = 50;
 
 /** Cases about deliveries, which the plugin's simulator makes. */
@@ -17,7 +17,7 @@ export function deliveryCases(): readonly [name: string, trial: Trial][] {
     ['acknowledges deliveries that are not text', acknowledgesOthers],
     ['gives a repeated message the same message_id, and another message another', namesRepeatsAlike],
     ['gives messages the same id, thread and time in any order of arrival', ignoresOrder],
-    ['gives each person and each group a thread of its own', separatesThreads],
+    ['gives each person and each group a separate thread', separatesThreads],
     ['does not enqueue an edit as a new message', recognizesEdits],
     ['answers 200 only after the message is stored', answersAfterStoring],
     ['enqueues a message that is delivered again because it could not be stored', enqueuesAgain],
@@ -78,7 +78,7 @@ async function ignoresOrder(options: Parameters<Trial>[0]): Promise<void> {
     for (const [index, { sent_at }] of inOrder.entries()) {
       const { sent_at: written } = bench.event(of(index + 1));
       const isClose = sent_at === undefined || Math.abs(sent_at - written) <= 1000;
-      assert.ok(isClose, `sent_at must be when the message was sent: ${written}, not ${sent_at}`);
+      assert.ok(isClose, `sent_at must be the time when the message was sent: ${written}, not ${sent_at}`);
     }
   }
 }
@@ -152,7 +152,7 @@ async function enqueuesAgain(options: Parameters<Trial>[0]): Promise<void> {
   });
 }
 
-/** The message of each event, in order. Each event has a delivery of its own, which must make one message. */
+/** The message of each event, in order. Each event has its own delivery, which must make one message. */
 async function messagesOf<Events extends Partial<SimulatedEvent>[]>(
   bench: Bench,
   events: readonly [...Events],

@@ -2,7 +2,7 @@ import { checkMessage, checkMessageId, checkReplyTo, checkText } from '../check-
 import type { ChannelPlugin, FieldError, IncomingMessage, JsonObject } from '../index.ts';
 import { leaks } from './secrets.ts';
 
-/** What the daemon would refuse in a message, and what the contract forbids, in words. */
+/** Sentences about what the daemon would refuse in a message, and what the contract forbids. */
 export function faultsOfMessage(
   plugin: ChannelPlugin,
   message: IncomingMessage,
@@ -11,7 +11,7 @@ export function faultsOfMessage(
   const isPush = plugin.capabilities.delivery === 'push';
   const faults = checkMessage(message, plugin, 'message').map(inWords);
   if (leaks(JSON.stringify(message), secrets))
-    faults.push('the message must not hold a secret of the settings');
+    faults.push('the message must not contain a secret of the settings');
   if (!isPush) return faults;
   if (message.message_id === undefined) faults.push('message_id must be set');
   if (message.reply_to === undefined) faults.push('reply_to must be set');

@@ -16,11 +16,11 @@ export interface Sending {
   platform: StandIn;
   /** The error of `send`; null if it resolves. */
   send(text?: string, id?: string): Promise<Error | null>;
-  /** The same with a question at its end. */
+  /** Sends a reply with a question at its end. */
   ask(question: ReplyConfirmation): Promise<Error | null>;
 }
 
-/** Makes the channel, and lets the case send replies to a message that was delivered. */
+/** Creates the channel, and lets the case send replies to a message that was delivered. */
 export async function sending(
   bench: Bench,
   work: (sending: Sending) => Promise<void>,
@@ -49,7 +49,7 @@ export async function replyOf(bench: Bench, place: 'direct' | 'group'): Promise<
     const [message] = open.scope.enqueued;
     assert.ok(message, 'the delivery must make a message');
     const { thread_id, reply_to = {} } = message;
-    // The daemon reads it from its store.
+    // Copied as JSON, because the daemon reads it from its store.
     const place_of = JSON.parse(JSON.stringify(reply_to)) as JsonObject;
     return { id: 'reply', session_id: thread_id, text: 'Good **morning**.', reply_to: place_of };
   });
@@ -75,7 +75,7 @@ export function isSent(error: Error | null): void {
 }
 
 export function isFailure(error: Error | null, { final, retryAfterSeconds, platform }: Failure): void {
-  assert.ok(error, 'send() resolved, but the platform did not take the reply');
+  assert.ok(error, 'send() resolved, but the platform did not accept the reply');
   if (!(error instanceof RecordedDeliveryFailure)) {
     const what = 'the daemon retries after an error that scope.deliveryFailed() did not make';
     assert.ok(!final && retryAfterSeconds === undefined, `${what}: ${error.message}`);

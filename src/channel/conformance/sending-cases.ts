@@ -19,9 +19,9 @@ import {
 import { withShortTimeouts } from './short-timeouts.ts';
 import type { StandInCall, Trouble } from './stand-in.ts';
 
-/** Real time for a call that must end within 60 s. Time-outs take a thousandth; a busy machine takes longer. */
+/** Real time for a call that must end within 60 s, ms. Short time-outs make it 60 ms; a busy machine is slower. */
 const PATIENCE_MS = 3_000;
-/** Words of a reply that no platform takes in one message. */
+/** Number of words in a reply that is too long for one message on any platform. */
 const WORDS = 2_000;
 
 /** Target of a redirect. */
@@ -37,7 +37,7 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
     ['sends a reply again after a restart', sendsAgain],
     ['sends a long reply in full', sendsLong],
     ['continues a long reply at the part that failed', continues],
-    ['sends a question that is answered by its buttons, if there are buttons', asks],
+    ['sends a question that its buttons answer, if the channel has buttons', asks],
     ['sends a long question in full', asksLong],
     failing('reports status 400 as final', () => status(400), { final: true }),
     failing('reports status 429 as a failure to retry', () => status(429), PASSING),
@@ -53,7 +53,7 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
       UNREACHABLE,
     ),
     failing('keeps the request out of errors and logs if it cannot be sent', quoting, PASSING),
-    ...(send ? [failing('reports a refusal of the platform as final', send.refused, { final: true })] : []),
+    ...(send ? [failing('reports a refusal by the platform as final', send.refused, { final: true })] : []),
     ['does not follow a redirect to another address', followsNoRedirect],
     ['gives up on a platform that does not answer', givesUp],
     ...(hasSecrets
@@ -70,7 +70,7 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
   ];
 }
 
-/** A case in which the platform answers like this, and `send` must fail like that. */
+/** A case in which the platform answers with `trouble`, and `send` must fail with `failure`. */
 export function failing(name: string, trouble: Trouble, failure: Failure): [string, Trial] {
   const trial: Trial = async (options) => {
     await sending(await Bench.set(options), async ({ send, platform }) => {
@@ -96,14 +96,14 @@ async function sends(options: TrialOptions): Promise<void> {
   }
 }
 
-/** The process may have died after the platform took the reply, and before this was stored. */
+/** The process may have died after the platform accepted the reply, but before the daemon stored that it was sent. */
 async function sendsAgain(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
   const platform = bench.platform();
   await sending(bench, async ({ send }) => isSent(await send()), 'direct', platform);
   const first = platform.seen.splice(0);
   await sending(bench, async ({ send }) => isSent(await send()), 'direct', platform);
-  assert.equal(platform.seen.length, first.length, 'messages that people saw of the second attempt');
+  assert.equal(platform.seen.length, first.length, 'messages of the second attempt that people saw');
 }
 
 async function sendsLong(options: TrialOptions): Promise<void> {
@@ -121,7 +121,7 @@ const QUESTION = {
   decline: 'Cancel',
 };
 
-/** A press must come back with who pressed, where, and which button, so that the daemon can compare. */
+/** A press must say who pressed which button, and where, so that the daemon can compare it with the question. */
 async function asks(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
   for (const place of bench.simulator ? bench.places : (['direct'] as const)) {
@@ -161,12 +161,12 @@ async function presses(
     await open.take(bench.delivery({ kind: 'press', text: press, place }));
     const [message] = open.scope.enqueued;
     const [pressed] = open.scope.pressed;
-    assert.ok(pressed, 'the press must be handed over with scope.press()');
+    assert.ok(pressed, 'the press must be passed on with scope.press()');
     assert.deepEqual(pressed.confirm, { id: QUESTION.id, approve });
     assert.equal(pressed.text, '', 'a press has no text');
     for (const member of ['user_id', 'thread_id', 'channel_id', 'shared'] as const)
       assert.equal(pressed[member], message?.[member], `${member} of the press and of the message`);
-    assert.notEqual(pressed.message_id, message?.message_id, 'a press is a message of its own');
+    assert.notEqual(pressed.message_id, message?.message_id, 'a press is a separate message');
   });
 }
 
@@ -192,7 +192,7 @@ async function continues(options: TrialOptions): Promise<void> {
   });
 }
 
-/** Replies and credentials must reach no address but the configured one. */
+/** Replies and credentials must reach no address other than the configured one. */
 async function followsNoRedirect(options: TrialOptions): Promise<void> {
   await sending(await Bench.set(options), async ({ send, platform }) => {
     platform.trouble = ({ path }) =>
@@ -228,7 +228,7 @@ async function reportsCredentials(options: TrialOptions): Promise<void> {
     const error = await attempt(open, reply);
     if (error === null) {
       assert.ok(platform.seen.length > 0, 'send() resolved, but nobody saw the reply');
-      // This platform lets everybody send.
+      // This platform accepts messages without valid credentials.
       return;
     }
     isFailure(error, { final: false, platform: 'credentials' });
@@ -241,7 +241,7 @@ async function reportsCredentials(options: TrialOptions): Promise<void> {
       recovered.fetch(bench.apiUrl(settings) + path, { method, headers, ...(body === '' ? {} : { body }) });
     if (!bench.simulator) platform.trouble = () => null;
     isSent(await attempt(open, { ...reply, id: 'another reply' }));
-    assert.equal(open.health().status, 'ok', 'health() after the platform took the credentials again');
+    assert.equal(open.health().status, 'ok', 'health() after the platform accepted the credentials again');
   });
 }
 
@@ -267,7 +267,7 @@ const NETWORK_ERROR = new TypeError('fetch failed', {
   cause: Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' }),
 });
 
-/** A header or an address that cannot be sent: such errors quote the request. */
+/** Fails like `fetch` if a header or an address cannot be sent: such errors quote the request. */
 function quoting({ method, path, headers, body }: StandInCall): Promise<Response> {
   const request = JSON.stringify({ method, path, headers, body });
   return Promise.reject(new TypeError(`cannot send ${request}`, { cause: new Error(request) }));

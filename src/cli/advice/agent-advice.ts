@@ -10,11 +10,13 @@ export const AGENT_ADVICE: AdviceTable = {
     happened: 'Long-term memory could not be reached: the message was answered without it.',
     todo: 'Run `agentd doctor`: its line `memory` says what is wrong. The log says when the outage began.',
   },
-  memory_refused: { happened: 'The agent called a tool of memory with a text that cannot be stored.' },
-  memory_of_nobody: { happened: 'A tool of memory was called for nobody: there is nothing to remember.' },
+  memory_refused: { happened: 'The agent called a memory tool with a text that cannot be stored.' },
+  memory_of_nobody: {
+    happened: 'A memory tool was called, but the message has no known person: nothing was stored or found.',
+  },
   memory_unmarked: {
     happened:
-      'A result from another origin was withheld: memories that the run had stored could not be marked before it.',
+      'A tool of another origin returned a result that was withheld: the memories that the run had already stored could not be marked as `elsewhere`.',
     todo: 'Run `agentd doctor`: its line `memory` says what is wrong.',
   },
 
@@ -32,8 +34,8 @@ export const AGENT_ADVICE: AdviceTable = {
   },
   model_broken_stream: { happened: 'The connection to the model broke during its answer.', todo: MODEL },
   not_summarized: {
-    happened: 'The beginning of the conversation could not be summed up; the model is not given it.',
-    todo: 'The lines before it have the reason. It is tried again after a later message.',
+    happened: 'The beginning of the conversation could not be summarized, so the model does not get it.',
+    todo: 'See the lines before `not_summarized` for the reason. agentd tries again after a later message.',
   },
   budget_exhausted: {
     happened: 'The tokens that one person may use within 24 hours were used up, and the reply said so.',
@@ -41,20 +43,22 @@ export const AGENT_ADVICE: AdviceTable = {
   },
 
   // Confirmation (agentd-agent(7))
-  no_button: { happened: 'The message answers no question by a button.' },
+  no_button: { happened: 'The message is not a button press, so there was no action to find.' },
   no_run_needed: { happened: 'The service answered by itself, without a run of the agent.' },
   settled_before: {
     happened: 'An earlier run of this message settled an action, and ended before its reply was stored.',
   },
-  action_waits: { happened: 'An action waits for its person, and this message was no answer to it.' },
-  action_confirmed: { happened: 'The person confirmed the action that waited.' },
-  action_declined: { happened: 'The message declined the action that waited.' },
+  action_waits: {
+    happened: 'An action waits for the confirmation of its person, and this message did not answer it.',
+  },
+  action_confirmed: { happened: 'The person confirmed the pending action.' },
+  action_declined: { happened: 'The message declined the pending action.' },
   action_withdrawn: {
-    happened: 'The action that waited was withdrawn: the person signed out, or somebody else signed in.',
+    happened: 'The pending action was withdrawn: the person signed out, or somebody else signed in.',
   },
   action_of_another: { happened: 'The message named an action that waits for somebody else.' },
   confirmation_needs_sign_in: {
-    happened: 'The answer to the question came without a usable token. The action goes on waiting.',
+    happened: 'The answer to the question came without a usable token. The action stays pending.',
     todo: 'Have the client send the token with the confirming message; on a platform, have the person link again.',
   },
   confirmation_gone: { happened: ERRORS.confirmation_gone.meaning, todo: ERRORS.confirmation_gone.solve },
@@ -71,6 +75,6 @@ export const AGENT_ADVICE: AdviceTable = {
   },
   runtime_threw: {
     happened: 'The agent runtime threw an error.',
-    todo: 'If the module of AGENT_RUNTIME is yours, fix it: `at` has the file and line. `agentd logs --request` shows the error.',
+    todo: 'If the module of AGENT_RUNTIME is yours, fix it: the detail `at` has the file and line. `agentd logs --request` shows the error.',
   },
 };

@@ -1,11 +1,11 @@
 import type { AdviceTable } from './advice-table.ts';
 
 const DEFAULT_CREDENTIALS = 'The default credentials were used';
-/** What helps against an expired token. */
+/** Advice for an expired token. */
 export const RENEW =
   'Have the person sign in again and send a new token with the next message (clients renew a token 5 minutes before it expires). A linked person must link again.';
 
-/** Reasons of the token checks, and of who a message acts for. */
+/** Reasons that the token checks give, and reasons why a message acts for a person or for nobody. */
 export const IDENTITY_ADVICE: AdviceTable = {
   // Tokens (agentd-token(1))
   'JWT Malformed': {
@@ -68,14 +68,14 @@ export const IDENTITY_ADVICE: AdviceTable = {
   },
   stored_token_unreadable: {
     happened: `No encryption key decrypts the stored token. ${DEFAULT_CREDENTIALS}.`,
-    todo: 'When you change the key, keep the old key after the new one, separated by a comma.',
+    todo: 'When you change TOKEN_ENCRYPTION_KEY, keep the old key in it after the new one, separated by a comma.',
   },
   client_chosen_session: {
     happened: `The client chose the id of the session, so every message must bring its own token. ${DEFAULT_CREDENTIALS}.`,
     todo: 'Send the token with every message. Or leave `session_id` out of the first message and use the id in the reply.',
   },
   other_sender: {
-    happened: `Another user brought the stored token. ${DEFAULT_CREDENTIALS}.`,
+    happened: `The stored token of this session came from another user. ${DEFAULT_CREDENTIALS}.`,
     todo: 'Do nothing: each person in a shared conversation signs in on their own.',
   },
   no_request_context: {

@@ -49,7 +49,7 @@ export const MESSAGE_ADVICE: AdviceTable = {
   rate_limit: {
     happened:
       'The user sent more than LOOP_GUARD_MAX_MESSAGES within LOOP_GUARD_WINDOW_SECONDS. All messages of the user are blocked for LOOP_GUARD_COOLDOWN_SECONDS.',
-    todo: 'If the user is a bot, make sure that it does not answer the replies. A person only has to wait: any message is blocked until then. `agentd guard list` shows who is blocked, and `agentd guard reset` unblocks a user at once.',
+    todo: 'If the user is a bot, make sure that it does not answer the replies. A person only has to wait until the cooldown is over: until then, every message is blocked. `agentd guard list` shows who is blocked, and `agentd guard reset` unblocks a user at once.',
   },
   repetition: {
     happened:
@@ -88,7 +88,7 @@ export const MESSAGE_ADVICE: AdviceTable = {
   },
   delivery_failed: {
     happened: 'The platform did not accept the reply this time.',
-    todo: 'Do nothing while another attempt follows. Once the message has failed, check the platform and the credentials of the channel, then run `agentd inbox retry --failed`.',
+    todo: 'Do nothing as long as another attempt is planned. Once the message has failed, check the platform and the credentials of the channel, then run `agentd inbox retry --failed`.',
   },
   delivery_refused: {
     happened: 'The platform refused the reply permanently.',

@@ -67,7 +67,7 @@ export const TOOL_ADVICE: AdviceTable = {
     happened: 'The call was not made: the credentials of the tool must not be sent to its address.',
     todo: 'Change `credentials` of the tool. agentd-agent(7), "Credentials", says which ones an address may get.',
   },
-  repeated_call: { happened: 'The agent made the same call for the third time; it was not made.' },
+  repeated_call: { happened: 'The agent asked for the same call a third time; it was not made.' },
   tool_gone: {
     happened: 'A confirmed call was not made: there is no such tool any more.',
     todo: 'Run `agentd tools list` to see which tools there are.',
@@ -104,7 +104,7 @@ export const TOOL_ADVICE: AdviceTable = {
   outcome_unknown: {
     happened:
       'An earlier run of the message may have made this call. It was not repeated, and the reply says so.',
-    todo: 'Look in the other system whether it was done. `agentd actions list` shows what was sent.',
+    todo: 'Check in the other system whether it was done. `agentd actions list` shows what was sent.',
   },
   cannot_be_confirmed: {
     happened: 'The call was not made: it needs a confirmation, and nobody can be asked.',
@@ -121,11 +121,11 @@ export const TOOL_ADVICE: AdviceTable = {
   // Tools: how a call ended
   tool_failed: {
     happened: 'A tool could not do what the agent asked for, and told the agent so.',
-    todo: 'The lines before it have the reason. The conversation continued.',
+    todo: 'See the lines before `tool_failed` for the reason. The conversation continued.',
   },
   tool_timeout: {
     happened: 'A tool did not finish in time.',
-    todo: 'The lines before it show which call took long.',
+    todo: 'The lines before `tool_timeout` show which call took long.',
   },
   invalid_arguments: { happened: 'The agent called a tool with invalid arguments, and was told so.' },
   too_many_calls: {
@@ -135,6 +135,10 @@ export const TOOL_ADVICE: AdviceTable = {
   tool_withdrawn: {
     happened: 'The tool changed or disappeared on its MCP server while the message was being answered.',
     todo: 'Run `agentd tools list`. If the tool has changed, compare and accept it with `agentd tools trust`.',
+  },
+  tool_changing: {
+    happened: 'The MCP server announced that its tools have changed, and did not list them in time.',
+    todo: 'Run `agentd tools list`, and check the log of the server.',
   },
   mcp_unreachable: {
     happened: 'The MCP server could not be reached, or its connection broke during the call.',
@@ -161,12 +165,13 @@ export const TOOL_ADVICE: AdviceTable = {
     todo: 'Check the address in the entry under `tools`, and the log of the server.',
   },
   mcp_session_changed: {
-    happened: 'The MCP server answered in another session than that of the request. The answer was not used.',
+    happened:
+      'The MCP server answered in a different session from that of the request. The answer was not used.',
     todo: 'Report it to the operators of the server: the answer may have been meant for another person.',
   },
   mcp_session_gone: {
     happened: 'The MCP server ended its session twice in a row. Nothing was done.',
-    todo: 'Check the log of the server. If it runs several times behind one address, sessions must reach the same one.',
+    todo: 'Check the log of the server. If several instances of it run behind one address, all requests of a session must reach the same instance.',
   },
   mcp_ended: { happened: 'The connection to the MCP server was closed because the daemon stops.' },
   mcp_refused: {

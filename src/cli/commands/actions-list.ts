@@ -14,7 +14,7 @@ export const command: Command = {
   name: 'actions list',
   summary: 'List what the agent did: for whom, and with what outcome.',
   description:
-    'Lists the journal of writes, newest first. The outcome is done; failed (it was refused, or nothing was sent); unknown (it was sent, and it is not known whether it was carried out); or running. A write of `agentd tools call` names the operator. Writes are kept for ACTIONS_RETENTION_DAYS. Works with the daemon up or down.',
+    'Lists the journal of writes, newest first. The outcome is `done`, `failed` (the write was refused, or nothing was sent), `unknown` (it was sent, but it is not known whether it was carried out) or `running`. A write of `agentd tools call` names the operator. Writes are kept for ACTIONS_RETENTION_DAYS. Works whether the daemon is running or not.',
   args: [WHO_ARGUMENT],
   options: [
     ...WHO_OPTIONS,

@@ -13,8 +13,11 @@ import { SETTING_COLUMNS } from '../setting-view.ts';
 export const command: Command = {
   name: 'channels list',
   summary: 'List the installed channels, active or not.',
-  description:
-    'Lists the bundled channels, and those of the configuration file and of MESSAGING_PLATFORMS. For each channel it shows whether a daemon with these settings runs it, and why; its state in the running daemon (`off` if that daemon does not run it); how it sends its answers; where it was loaded from; and its settings with their sources, secrets masked. The daemon is asked at HOST and PORT of the settings, or at --url; if no daemon runs, only the state is missing. A plugin that does not load is listed with its problems. Exit code 78 if a channel has problems, so that the daemon would not start. With --json, an array of {name, summary, from, active, why, missing, answers, state, detail, settings, problems}; name is null for a plugin that does not load.',
+  description: [
+    'Lists the bundled channels, and those of the configuration file and of MESSAGING_PLATFORMS. For each channel it shows whether a daemon with these settings runs it, and why; its state in the running daemon (`off` if that daemon does not run it); how it sends its answers; where it was loaded from; and its settings with their sources, secrets masked.',
+    'The daemon is asked at HOST and PORT of the settings, or at --url. If no daemon runs, only the state is missing. A plugin that does not load is listed with its problems. Exit code 78 if a channel has problems that prevent the daemon from starting.',
+    'With --json, an array of {name, summary, from, active, why, missing, answers, state, detail, settings, problems}; name is null for a plugin that does not load.',
+  ].join('\n\n'),
   options: [URL_OPTION],
   examples: [
     { line: 'agentd channels list', does: 'Shows all channels, and what inactive ones lack.' },

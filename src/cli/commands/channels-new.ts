@@ -10,13 +10,16 @@ export const command: Command = {
   name: 'channels new',
   summary: 'Create a channel of your own: a TypeScript package with tests.',
   ignoresDev: true,
-  description:
-    'Writes a working channel for an invented platform: signed webhooks arrive, replies are sent over HTTP in parts, users sign in by a command, and `agentd simulate` simulates the platform. It passes the conformance suite. Change it file by file for your platform. The package contains this agentd in vendor/, packed as npm would pack it, so that `npm install` and `npm test` work on any machine. Its README describes how to try, test, load and publish it; agentd-channel(7) has a tutorial. The directory must be empty or missing: otherwise nothing is written, and the exit code is 1.',
+  description: [
+    'Writes a working channel for an invented platform: signed webhooks arrive, replies are sent over HTTP in parts, users sign in by a command, and `agentd simulate` simulates the platform. It passes the conformance suite. Change it file by file for your platform.',
+    'The package contains this agentd in vendor/, packed as npm would pack it, so that `npm install` and `npm test` work on any machine. Its README describes how to try, test, load and publish it; agentd-channel(7) has a tutorial.',
+    'The directory must be empty or missing: otherwise nothing is written, and the exit code is 1.',
+  ].join('\n\n'),
   args: [
     {
       name: 'name',
       sentence:
-        'name of the channel: lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters',
+        'name of the channel: at most 32 lower-case letters, digits and single hyphens; begins with a letter, and does not end with a hyphen',
       required: true,
     },
   ],

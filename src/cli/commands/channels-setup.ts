@@ -14,8 +14,12 @@ import { EXIT } from '../exit-codes.ts';
 export const command: Command = {
   name: 'channels setup',
   summary: 'Register the webhook of a channel with its platform.',
-  description:
-    'Registers the address of the daemon with the platform of a channel, and checks that the platform delivers there. Some platforms ask the address at once, so the daemon should run. For a platform that must be set up by hand, the command prints the document to enter there, with the addresses filled in; the manual page of each channel says which it is. The address is the public one of the daemon, with the path prefix of a proxy if there is one: the command appends the path of the webhook. The channel need not be active; the settings that its setup needs must be set, else the exit code is 78. Secrets are sent to the platform and never printed. Exit code 1 if the platform refuses, or if the channel has no setup. With --json, `{channel, detail, url, …}`, or the document alone. `agentd doctor` checks the registration later.',
+  description: [
+    'Registers the address of the daemon with the platform of a channel, and checks that the platform delivers there. Some platforms immediately send a request to the address to verify it, so the daemon should be running. Some platforms must be set up by hand; the manual page of a channel says if that is so. For those, the command prints the document to enter there, with the addresses filled in.',
+    'Give the public address of the daemon, with the path prefix of a proxy if there is one; the command appends the path of the webhook. The channel need not be active. Secrets are sent to the platform and never printed. `agentd doctor` checks the registration later.',
+    'The exit code is 1 if the platform refuses, or if the channel has no setup. It is 78 if a setting is missing that the setup needs.',
+    'With --json, the command prints `{channel, detail, url, …}`; for a platform that must be set up by hand, it prints only the document.',
+  ].join('\n\n'),
   args: [{ name: 'name', sentence: 'name of the channel', required: true, values: channelNames }],
   options: [{ flags: '--url <url>', sentence: 'public address of the daemon, https' }],
   examples: [
@@ -63,7 +67,7 @@ function pluginOf({ plugins, loaded }: Inspection, name: string): ChannelPlugin 
   );
 }
 
-/** The public address without a slash at the end. The address of the webhook itself means that of the daemon. */
+/** The public address without a slash at the end. If the address of the webhook is given, its path is removed. */
 function addressOf(given: unknown, name: string): string {
   if (typeof given !== 'string')
     throw usageError(

@@ -10,14 +10,18 @@ const USER_MAX = 256;
 export const command: Command = {
   name: 'chat',
   summary: 'Talk to the running daemon from the terminal.',
-  description:
-    'Shows the answer while the agent writes it, with a status line for the tool that is running. If the connection breaks, the command connects again, also after a restart of the daemon, and the answer continues. Ctrl-C stops the answer. A second Ctrl-C, or one at an empty prompt, leaves the chat, as does Ctrl-D. The arrow keys bring back earlier messages, which are kept in memory only. If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. Exit code 1 if an answer failed, 69 if the daemon cannot be reached. The daemon needs a channel with event streams (SSE_ENABLED).',
+  description: [
+    'Shows the answer while the agent writes it, with a status line for the tool that is running. If the connection breaks, the command connects again, even after a restart of the daemon, and the answer continues.',
+    'Ctrl-C stops the answer. A second Ctrl-C, or one at an empty prompt, leaves the chat, as does Ctrl-D. The arrow keys bring back earlier messages, which are kept in memory only.',
+    'If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output.',
+    'Exit code 1 if an answer failed, 69 if the daemon cannot be reached. The daemon needs a channel with event streams (SSE_ENABLED).',
+  ].join('\n\n'),
   options: [
     URL_OPTION,
     {
       flags: '--token [token]',
       sentence:
-        'user token to sign in with; without a value, it is asked for without echo; `-` reads it from standard input, and the messages are typed on the terminal',
+        'user token to sign in with; without a value, the command prompts for it without echo; `-` reads it from standard input, and the messages are typed on the terminal',
     },
     {
       flags: '--user <id>',
@@ -25,7 +29,7 @@ export const command: Command = {
     },
   ],
   examples: [
-    { line: 'agentd chat', does: 'Talks to the daemon of these settings.' },
+    { line: 'agentd chat', does: 'Talks to the daemon at the configured address.' },
     {
       line: 'agentd chat --url https://chat.example.com --token',
       does: 'Talks to a remote daemon as a signed-in person; asks for the token.',

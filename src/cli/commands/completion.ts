@@ -14,7 +14,7 @@ export const command: Command = {
   summary: 'Print a shell script that completes agentd commands.',
   ignoresDev: true,
   description:
-    'The script completes commands, options, and known values such as names of bundled channels and log levels. It fits this version: create it again after an update, or have the shell do so at each start (`source <(agentd completion bash)` in `~/.bashrc`). In zsh, load it after `compinit`, or store it as `_agentd` in a folder of `fpath`. This command reads no settings, and does not contact the daemon or its store.',
+    'The script completes commands, options, and known values such as names of bundled channels and log levels. It is made for this version: create it again after an update, or have the shell do so at each start (`source <(agentd completion bash)` in `~/.bashrc`). In zsh, load it after `compinit`, or store it as `_agentd` in a folder of `fpath`. This command reads no settings, and does not contact the daemon or its store.',
   args: [{ name: 'shell', sentence: SHELLS.join(', '), required: true, values: SHELLS }],
   examples: [
     {

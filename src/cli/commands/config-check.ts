@@ -8,9 +8,12 @@ export const command: Command = {
   name: 'config check',
   summary: 'Validate all settings.',
   description:
-    'Makes the checks that the daemon makes before it starts: values, combinations of values, plugins, channels with their routes, the agent, the sources of tools, misspelled names. Of each source of tools it says whether the token of a person may be sent there. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
+    'Runs the checks that the daemon runs before it starts: values, combinations of values, plugins, channels with their routes, the agent, the sources of tools, misspelled names. For each source of tools, it says whether the token of a person may be sent there. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
   examples: [
-    { line: 'agentd config check', does: 'Checks the settings of a daemon that is started here.' },
+    {
+      line: 'agentd config check',
+      does: 'Checks the settings that a daemon started in this directory would use.',
+    },
     {
       line: 'agentd config check --config /etc/agentd/agentd.yaml && systemctl restart agentd',
       does: 'Restarts the service only if its configuration is valid.',

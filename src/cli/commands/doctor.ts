@@ -12,10 +12,24 @@ import { wrapText } from '../wrap-text.ts';
 export const command: Command = {
   name: 'doctor',
   summary: 'Check that everything the daemon needs is present and works.',
-  description:
-    'Checks the configuration; the strength of the secrets; the state directory and the free space of its disk; the store: that it opens, can be written and is intact, and with Redis how many keys there are of each kind, and whether some never expire; whether stored tokens are sealed, and whether the key decrypts them; the database of long-term memory; the business API and its default credentials; each source of tools; the model server; the credentials of each active channel, by asking its platform, and whether the platform delivers to it: its webhook, the scopes of its token, what waits there; and the clock, by comparing it with those of the machines that answered. Each check is a line: `ok`, `warning`, `failed`, or `skipped` with the reason, and what to do. Other machines are asked in parallel, each with a time-out, and no message is sent to anyone. Outside production, a platform whose API is simulated on this machine (`agentd simulate`) may be missing. It works with the daemon up or down; run it as the user that the daemon runs as. Exit code 1 if a check failed, 78 if the configuration itself is wrong: then all its problems are listed, and the other checks are skipped. Secrets are not printed. With --json, an array of {check, outcome, detail, advice}; advice is present only if something needs to be done.',
+  description: [
+    'Checks the following:',
+    [
+      '- the configuration, and the strength of the secrets',
+      '- the state directory, and the free space of its disk',
+      '- the store: that it opens, can be written and is intact; with Redis, how many keys of each kind there are, and whether some never expire',
+      '- whether stored tokens are sealed, and whether the key opens them',
+      '- the database of long-term memory',
+      '- the business API and its default credentials, each source of tools, and the model server',
+      "- the credentials of each active channel, by asking its platform, and whether the platform delivers messages to the channel: the registered webhook, the scopes of the channel's token, the messages that wait at the platform",
+      '- the clock, by comparing it with those of the machines that answered',
+    ].join('\n'),
+    'Each check prints a line: `ok`, `warning`, `failed` or `skipped`, with the reason and what to do. With --json, the command prints an array of {check, outcome, detail, advice}; advice is present only if something needs to be done. Secrets are not printed.',
+    'The command works whether the daemon is running or not; run it as the user that the daemon runs as. Other machines are asked in parallel, each with a time-out, and no message is sent to anyone. Outside production, the check of a channel does not fail if its platform is simulated on this machine (`agentd simulate`) and the simulator is not running.',
+    'The exit code is 1 if a check failed. It is 78 if the configuration itself is wrong: then all its problems are listed, and the other checks are skipped.',
+  ].join('\n\n'),
   examples: [
-    { line: 'agentd doctor', does: 'Makes all checks.' },
+    { line: 'agentd doctor', does: 'Runs all checks.' },
     {
       line: `agentd doctor --json | jq -r '.[] | select(.outcome == "failed") | .detail'`,
       does: 'Prints what failed, for a script.',

@@ -8,7 +8,7 @@ export const command: Command = {
   name: 'guard list',
   summary: 'List the users and sessions that the loop guard blocks.',
   description:
-    'Lists users whose circuit is open, with the reason (rate_limit, repetition), the number of blocked messages and the time left; then sessions that have reached their limit of turns and had messages blocked, with the time until they end. At most 1000 of each, newest first. `agentd explain` explains a single message. Works with the daemon up or down.',
+    'Lists the users whom the guard blocks (their circuit is open), with the reason (`rate_limit` or `repetition`), the number of blocked messages and the time left; then sessions that have reached their limit of turns and had messages blocked, with the time until they end. At most 1000 of each, newest first. `agentd explain` explains a single message. Works whether the daemon is running or not.',
   examples: [
     { line: 'agentd guard list', does: 'Shows who is blocked, why, and for how long.' },
     { line: 'agentd guard list --json', does: 'Prints the same as a JSON array.' },

@@ -10,7 +10,7 @@ export const command: Command = {
   name: 'inbox discard',
   summary: 'Delete a platform message: it is no longer answered.',
   description:
-    'Deletes a message in any state, at once and without confirmation. If it is being answered, the reply is not sent. Later messages of its session continue. If the platform repeats the message, it is still recognized as a repeat, and its traces are kept for `agentd explain`. ID is as for `agentd inbox show`. Exit code 1 if there is no such message, or if the id matches several.',
+    'Deletes a message in any state, at once and without confirmation. If it is being answered, the reply is not sent. Later messages of its session continue. If the platform repeats the message, it is still recognized as a repeat. The traces of the message are kept for `agentd explain`. ID is as for `agentd inbox show`. Exit code 1 if there is no such message, or if the id matches several.',
   args: [{ name: 'id', sentence: 'id of the message', required: true }],
   examples: [
     { line: 'agentd inbox discard 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Deletes one message.' },

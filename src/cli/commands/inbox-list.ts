@@ -12,7 +12,7 @@ export const command: Command = {
   name: 'inbox list',
   summary: 'List platform messages that are waiting or have failed, newest first.',
   description:
-    'Shows the state of each message, when it arrived, how many runs of the agent and attempts to send were started, when the next one is due, and why the last one failed. The texts are shown by `agentd inbox show` only. Works with the daemon up or down.',
+    'Shows the state of each message, when it arrived, how many agent runs and attempts to send were started, when the next one is due, and why the last one failed. Only `agentd inbox show` shows the texts. Works whether the daemon is running or not.',
   options: [
     { flags: '--failed', sentence: 'only messages that have failed permanently' },
     { flags: '--limit <n>', sentence: 'maximum number of messages, 1 to 10000', default: 20 },

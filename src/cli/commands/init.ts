@@ -7,14 +7,17 @@ import { answersTo, listOf, QUESTIONS } from '../init/answers.ts';
 import { nextSteps } from '../init/next-steps.ts';
 import { type Form, plannedFiles } from '../init/planned-files.ts';
 import { chooseSecrets } from '../init/secrets.ts';
-import { writeAll } from '../init/write-all.ts';
+import { writeNewFiles } from '../write-new-files.ts';
 
 export const command: Command = {
   name: 'init',
   summary: 'Write a configuration and an env file with generated secrets.',
   ignoresDev: true,
-  description:
-    'Writes agentd.yaml, which explains every setting, and .env (mode 0600) with secrets of 256 bits, and prints the commands that come next. On a terminal it asks five questions; an option answers its question beforehand, and --yes takes the defaults of the others, as does a run without a terminal. What only a platform or a provider can give is listed in .env as a comment. With --secret-files each secret is written to a file of its own, which agentd.yaml names, as containers and Kubernetes want them. With --systemd the units of the service and of its nightly backup are written as well; see agentd-deploy(7). Files that exist are not changed: then nothing is written, and the exit code is 1.',
+  description: [
+    'Writes agentd.yaml, which explains every setting, and .env (mode 0600) with secrets of 256 bits, and prints the commands that come next. On a terminal it asks five questions; an option answers its question beforehand. With --yes, or without a terminal, the other questions get their defaults. Values that only a platform or a provider can give you are listed in .env as comments.',
+    'With --secret-files, each secret is written to a separate file, which agentd.yaml names; use it for containers and Kubernetes. With --systemd, the units of the service and of its nightly backup are written as well; see agentd-deploy(7).',
+    'If one of the files exists, nothing is written, and the exit code is 1.',
+  ].join('\n\n'),
   options: [
     ...QUESTIONS.map((one) => ({
       flags: `--${one.option} <value>`,
@@ -27,12 +30,12 @@ export const command: Command = {
     },
     {
       flags: '--secret-files',
-      sentence: 'write each secret to a file of its own in secrets/ (mode 0700), and no .env',
+      sentence: 'write each secret to a separate file in secrets/ (mode 0700), and no .env',
     },
     {
       flags: '--systemd',
       sentence:
-        'write the files of a service of systemd: --secret-files, the units, and STATE_DIR=/var/lib/agentd',
+        'write the files of a systemd service: the units, secrets as with --secret-files, and STATE_DIR=/var/lib/agentd',
     },
     { flags: '-y, --yes', sentence: 'ask nothing' },
   ],
@@ -40,7 +43,7 @@ export const command: Command = {
     { line: 'agentd init', does: 'Asks, and writes both files into the working directory.' },
     {
       line: 'agentd init --yes --name Shop --origins https://www.example.com --directory .',
-      does: 'Writes them without a question.',
+      does: 'Writes them without asking.',
     },
     {
       line: 'agentd init --systemd --name Shop',
@@ -70,7 +73,7 @@ export const command: Command = {
     const secrets = chooseSecrets(answers, channels, settings);
     const plan = { directory, form, answers, channels, secrets, groups };
     const files = await plannedFiles(plan);
-    await writeAll(files);
+    await writeNewFiles(files, 'Name another directory with --directory.');
     const paths = files.map(({ path }) => path);
     out.data({ files: paths }, () =>
       [...paths.map((path) => `wrote ${printable(path)}`), ...nextSteps(plan, process.cwd())].join('\n'),

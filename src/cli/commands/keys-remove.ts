@@ -12,9 +12,9 @@ import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'keys remove',
-  summary: 'Remove an earlier key that has sealed nothing any more.',
+  summary: 'Remove an earlier key that nothing is sealed with any more.',
   description:
-    'Removes a key from STATE_DIR/encryption-key, in one step, if it only opens and nothing in the store is sealed with it. KEY is the hash that `agentd keys list` shows. Keep a copy of the key with the backups from its time: no other key opens the tokens in them. If the key is in TOKEN_ENCRYPTION_KEY, take it out of that setting yourself. Exit code 1 if the key is used, or if the file has no such key.',
+    'Removes a key from STATE_DIR/encryption-key, in one step, if the key does not seal new tokens and nothing in the store is sealed with it. KEY is the hash that `agentd keys list` shows. First make a copy of the key, and keep it for as long as you keep backups from its time, because no other key opens the tokens in them. Do not keep it in the same place as the backups: anybody who has both can read the stored tokens. If the key is in TOKEN_ENCRYPTION_KEY, take it out of that setting yourself. Exit code 1 if the key is used, or if the file has no such key.',
   args: [{ name: 'key', sentence: 'the hash of the key', required: true }],
   examples: [{ line: 'agentd keys remove "$KEY"', does: 'Removes a key that is no longer used.' }],
   json: true,
@@ -31,7 +31,7 @@ export const command: Command = {
         if (found.texts > 0)
           throw failed(
             `${found.texts} stored ${found.texts === 1 ? 'text is' : 'texts are'} sealed with key ${id}`,
-            'A running daemon seals them with the first key within a minute. Try again then.',
+            'A running daemon seals them again with the current key within a minute. Try again then.',
           );
         await noteAudit(store, { command: 'keys remove', about: id });
         await changeKeyFile(settings.STATE_DIR, (keys) => keys.filter((key) => idOf(key) !== id));

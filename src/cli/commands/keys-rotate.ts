@@ -13,7 +13,7 @@ import { EXIT } from '../exit-codes.ts';
 import { noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
 
-/** More keys than that make the key file too long to be read. */
+/** With more keys, the key file would be too long to be read. */
 const KEYS_MAX = 64;
 
 const FOLLOW = 'Run `agentd keys list` until the earlier key is no longer used, then remove it.';
@@ -21,8 +21,13 @@ const FOLLOW = 'Run `agentd keys list` until the earlier key is no longer used, 
 export const command: Command = {
   name: 'keys rotate',
   summary: 'Add a key that seals stored tokens from now on.',
-  description:
-    'Makes a new key. If the key is in STATE_DIR/encryption-key, the command writes the new key into that file, before the others, in one step: after a crash the file is as before or as after. A running daemon seals with the new key from then on, and seals in the background what earlier keys have sealed; a stopped one does so after its next start. If TOKEN_ENCRYPTION_KEY is set, the command prints the line to set instead, the new key first, because agentd does not write into your secrets: the line holds the keys, so keep it out of logs. Daemons that share a store must all open a key before one of them seals with it: first set the line with the new key last on each of them, one after the other, then the line as printed. While their keys differ they reseal nothing. `agentd keys list` shows when an earlier key is no longer used. Keep earlier keys with the backups from their time. Exit code 1 if sealing is off.',
+  description: [
+    'Makes a new key that seals from now on. Earlier keys are still used to open what they have sealed.',
+    'If the keys are in STATE_DIR/encryption-key, the command writes the new key into that file, before the others, in one step: after a crash, the file is either the old or the new one. A running daemon seals with the new key from then on and, in the background, reseals what earlier keys have sealed. A stopped daemon does so after its next start.',
+    'If TOKEN_ENCRYPTION_KEY is set, the command does not change it. It prints the line to set instead, with the new key first. The line contains the keys, so keep it out of logs.',
+    'Daemons that share a store must all have a key before one of them seals with it. This takes two rounds. First move the new key to the end of the printed line, and set that line on one daemon after the other. Then set the line as it was printed. While their keys differ, the daemons reseal nothing.',
+    '`agentd keys list` shows when an earlier key is no longer used. Keep a copy of an earlier key for as long as you keep backups from its time, but not in the same place: anybody who has both can read the stored tokens. Exit code 1 if sealing is off.',
+  ].join('\n\n'),
   examples: [{ line: 'agentd keys rotate', does: 'Adds a key.' }],
   json: true,
   run: (call) => withStore(call.options, (store, settings) => rotate(call, store, settings), 'links'),
@@ -55,7 +60,7 @@ async function rotate(
     );
     if (isShared && earlier.length > 0)
       out.note(
-        'Several daemons: first set it with the new key last on each of them, and restart them one after the other; then set it as printed.',
+        'If several daemons share the store, first set the line with the new key moved to its end, and restart the daemons one after the other; then set it as printed.',
       );
     out.note(FOLLOW);
     return EXIT.ok;

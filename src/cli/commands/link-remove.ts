@@ -14,11 +14,11 @@ export const command: Command = {
   name: 'link remove',
   summary: 'Remove the link of a user of a channel.',
   description:
-    'From the next message on, messages of this user use the default credentials. The link is removed for all spellings of the id, and so is what a second id of the user was bound to. Exit code 1 if there is no link.',
+    'From the next message on, messages of this user use the default credentials. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.',
   args: [
     {
       name: 'channel',
-      sentence: "the channel's word for linking, or its name",
+      sentence: 'name of the channel, or its word for linking, such as `phone`',
       required: true,
       values: linkingWords,
     },

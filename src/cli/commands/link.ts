@@ -22,17 +22,25 @@ type Linked = Extract<LinkOutcome, { linked: true }>;
 export const command: Command = {
   name: 'link',
   summary: 'Link a user of a channel to the person of a token.',
-  description:
-    'From the next message of this user on, the tools act as that person: for 30 days, or until the token expires, whichever is earlier. The token is validated first, as the daemon does it. The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key; if neither exists, nothing is linked (exit code 78). If the user has a link to another person whose token has not expired, the command asks on a terminal, and needs --replace elsewhere. Exit code 1 if the token is invalid, or if the link belongs to another person and is not replaced. The token itself is never printed.',
+  description: [
+    'From the next message of this user on, the tools act as the person of the token: for 30 days, or until the token expires, whichever is earlier. The token is validated first, in the same way as by the daemon.',
+    'The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key; if neither exists, nothing is linked (exit code 78).',
+    'If the user has a link to another person whose token has not expired, the command asks for confirmation on a terminal; elsewhere it needs --replace.',
+    'Exit code 1 if the token is invalid, or if the link belongs to another person and is not replaced. The token itself is never printed.',
+  ].join('\n\n'),
   args: [
     {
       name: 'channel',
-      sentence: "the channel's word for linking, or its name",
+      sentence: 'name of the channel, or its word for linking, such as `phone`',
       required: true,
       values: linkingWords,
     },
     { name: 'user', sentence: 'id or number of the user on that channel', required: true },
-    { name: 'token', sentence: '`-` reads it from standard input; without it, it is asked for without echo' },
+    {
+      name: 'token',
+      sentence:
+        '`-` reads the token from standard input; without this argument, the command asks for it without echo',
+    },
   ],
   options: [{ flags: '--replace', sentence: "replace another person's link" }],
   examples: [

@@ -40,7 +40,7 @@ export const command: Command = {
   ],
   json: true,
   jsonSentence:
-    'print one JSON object per line, as in the file; any other line becomes the `msg` of an object',
+    'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of one',
   async run({ options, out }) {
     const count = wholeNumber('--lines', options.lines, { min: 0, max: 100_000 });
     const filter = filterOf(options, systemClock.now());

@@ -14,7 +14,7 @@ export const command: Command = {
   name: 'memory forget',
   summary: 'Delete one memory of somebody, or all.',
   description:
-    'Deletes the memory with this id, or all memories if no id is given: then the command asks on a terminal, and needs --yes elsewhere. Takes effect at once, also while the daemon runs. Exit code 1 if there is no such memory, or if nothing is remembered.',
+    'Deletes the memory with this id, or all memories if no id is given. Before it deletes all, the command asks for confirmation on a terminal; elsewhere it needs --yes. Takes effect at once, even while the daemon runs. Exit code 1 if there is no such memory, or if nothing is remembered.',
   args: [WHO_ARGUMENT, { name: 'id', sentence: 'id of one memory, as `agentd memory list` shows it' }],
   options: [...WHO_OPTIONS, { flags: '--yes', sentence: 'do not ask before all memories are deleted' }],
   examples: [
@@ -52,7 +52,7 @@ export const command: Command = {
 };
 
 function nothingFound(who: Who, id: string | undefined): CliError {
-  if (id === undefined) return failed(`nothing is remembered of ${whoInWords(who)}`);
+  if (id === undefined) return failed(`nothing is remembered about ${whoInWords(who)}`);
   return failed(
     `there is no memory ${printable(id)} of ${whoInWords(who)}`,
     'List the memories with `agentd memory list`.',
@@ -63,7 +63,7 @@ function nothingFound(who: Who, id: string | undefined): CliError {
 async function askFor(count: number, who: Who): Promise<void> {
   const answer = await confirm(`Delete ${count} ${memoryWord(count)} of ${whoInWords(who)}?`);
   if (answer === null)
-    throw usageError('all memories would be deleted', 'Pass --yes to delete them without a question.');
+    throw usageError('all memories would be deleted', 'Pass --yes to delete them without being asked.');
   if (!answer) throw failed('nothing was deleted');
 }
 

@@ -9,9 +9,9 @@ import { ownerOf } from '../with-memories.ts';
 
 export const command: Command = {
   name: 'memory list',
-  summary: 'List what is remembered of somebody, newest first.',
+  summary: 'List what is remembered about somebody, newest first.',
   description:
-    'Shows each memory with the time when it was stored. `elsewhere` marks a memory of a run that had results of tools of another origin than API_BASE_URL: it is never given to the agent unasked. With --json, also the turn that stored it, for `agentd explain`. Works with the daemon up or down.',
+    'Shows each memory with the time when it was stored. `elsewhere` marks a memory from a run in which a tool returned data from an origin other than that of API_BASE_URL. The agent gets such a memory only by searching for it. With --json, also the turn that stored it, for `agentd explain`. Works whether the daemon is running or not.',
   args: [WHO_ARGUMENT],
   options: WHO_OPTIONS,
   examples: [
@@ -24,7 +24,7 @@ export const command: Command = {
   json: true,
   async run({ args, options, out }) {
     const { who } = await expectWho(args, options);
-    const none = `Nothing is remembered of ${whoInWords(who)}.`;
+    const none = `Nothing is remembered about ${whoInWords(who)}.`;
     const found = await listMemories(options, none, (memories) => memories.list(ownerOf(who)));
     out.list(MEMORY_COLUMNS, found.items, found.none);
     return EXIT.ok;

@@ -11,9 +11,9 @@ import { ownerOf } from '../with-memories.ts';
 
 export const command: Command = {
   name: 'memory search',
-  summary: 'Search what is remembered of somebody, best match first.',
+  summary: 'Search what is remembered about somebody, best match first.',
   description:
-    'Searches as the agent does: a memory matches if it has one of the words, whatever their case and ending; rarer words count more. With --sub, all words are the query. A search does not count as a use of a memory. Works with the daemon up or down.',
+    'Searches as the agent does: a memory matches if it contains one of the words, regardless of case and ending; rarer words count more. With --sub, there is no WHO argument, so all words are the query. A search does not count as a use of a memory. Works whether the daemon is running or not.',
   args: [WHO_ARGUMENT, { name: 'query', sentence: 'words to look for', variadic: true }],
   options: [
     ...WHO_OPTIONS,

@@ -10,23 +10,28 @@ import { memoriesOf, type PersonDesk, withPerson } from '../person-records.ts';
 import { WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
 import { ownerOf } from '../with-memories.ts';
 
-/** Messages may arrive during the erasure; after so many rounds it is for the administrator to stop them. */
+/** Messages may arrive during the erasure. After this many rounds, the administrator must stop them. */
 const ROUNDS = 3;
 
 const NOT_COVERED = ['log files', 'files that `agentd backup` wrote'];
 
 export const command: Command = {
   name: 'person erase',
-  summary: 'Delete everything that is stored of a person.',
-  description:
-    "Deletes what `agentd person show` shows, at once and for good: the links and sessions, so that a message that is being answered stores nothing, and in the same step everything else. Turns of other people in shared threads stay; the summaries of such a thread are made anew. Then the file of the store is written again, so that no free space, log or copy contains the data: the backups that were made before a migration and `agentd.db.before-restore` are removed. Until the file is written, which takes seconds with a large store, the daemon answers 503. The command asks on a terminal, and needs --yes elsewhere. If a message of the person arrives meanwhile, the command begins anew, and ends with exit code 1 if that does not help. A message that is being answered meanwhile leaves neither its turn nor its trace nor the answer of its Idempotency-Key; for an hour the store holds hashes of the erased sessions and messages for that. With Redis, the log of writes (`BGREWRITEAOF`) and the snapshot (`BGSAVE`) of the server are written again instead; if the server refuses, everything is deleted, the exit code is 1, and the message says what is left to do. Not covered: log files, files that `agentd backup` wrote, the disks of replicas of Redis, and what platforms, agent runtimes and APIs store. The line in the audit log names the person as an HMAC. Messages that somebody wrote on a platform without sign-in belong to the platform's user: erase that user as well.",
+  summary: 'Delete everything that is stored about a person.',
+  description: [
+    'Deletes everything that `agentd person show` shows, for good. On a terminal the command asks for confirmation; elsewhere it needs --yes. The line in the audit log names the person as an HMAC.',
+    "Turns of other people in shared threads are kept, but the summaries of such a thread are made again. Messages that somebody wrote on a platform without sign-in belong to the platform's user: erase that user as well.",
+    'Links, sessions and everything else are deleted in one step, so that a message that is being answered meanwhile stores neither its turn nor its trace nor the answer of its Idempotency-Key. For this purpose, the store keeps hashes of the erased sessions and messages for an hour. If a message of the person arrives meanwhile, the command starts over; if that does not help, the exit code is 1.',
+    'Then the file of the store is written again, so that no free space, log or copy contains the data. This also removes the backups that were made before a migration, and `agentd.db.before-restore`. Until the file is written, which takes seconds with a large store, the daemon answers 503. With Redis, the server writes its log of writes (`BGREWRITEAOF`) and its snapshot (`BGSAVE`) again instead. If the server refuses, everything is deleted from the store, but the exit code is 1, and the message says what is left to do.',
+    'Not covered: log files, files that `agentd backup` wrote, the disks of replicas of Redis, and data that platforms, agent runtimes and APIs store.',
+  ].join('\n\n'),
   args: [WHO_ARGUMENT],
   options: [...WHO_OPTIONS, { flags: '--yes', sentence: 'do not ask' }],
   examples: [
-    { line: 'agentd person erase --sub alice --yes', does: 'Deletes everything of a person.' },
+    { line: 'agentd person erase --sub alice --yes', does: 'Deletes everything about a person.' },
     {
       line: `agentd person erase ${EXAMPLE.channel}:${EXAMPLE.user} --yes`,
-      does: "Deletes everything of a platform's user.",
+      does: "Deletes everything about a platform's user.",
     },
   ],
   json: true,
@@ -37,19 +42,19 @@ export const command: Command = {
       await noteAudit(desk.store, { command: 'person erase', who });
       return eraseAll(who, desk);
     });
-    out.data({ erased, not_covered: NOT_COVERED }, () => `erased what was stored of ${whoInWords(who)}`);
-    out.note(`Not covered: ${NOT_COVERED.join(' and ')}. Delete those that are older than now yourself.`);
+    out.data({ erased, not_covered: NOT_COVERED }, () => `erased what was stored about ${whoInWords(who)}`);
+    out.note(`Not covered: ${NOT_COVERED.join(' and ')}. Delete the existing ones yourself.`);
     return EXIT.ok;
   },
 };
 
 async function expectConsent(who: Who, isGiven: boolean): Promise<void> {
   if (isGiven) return;
-  const answer = await confirm(`Delete everything that is stored of ${whoInWords(who)}, for good?`);
+  const answer = await confirm(`Delete everything that is stored about ${whoInWords(who)}, for good?`);
   if (answer === null)
     throw usageError(
-      'everything of a person would be deleted',
-      'Pass --yes to delete it without a question.',
+      'everything about a person would be deleted',
+      'Pass --yes to delete it without being asked.',
     );
   if (!answer) throw failed('nothing was deleted');
 }
@@ -62,7 +67,7 @@ async function eraseAll(who: Who, desk: PersonDesk): Promise<Record<string, numb
     for (const [kind, count] of Object.entries(kinds)) erased[kind] = (erased[kind] ?? 0) + count;
   };
   for (let round = 0; round < ROUNDS; round++) {
-    // Before the rest: its bytes leave the files of the store with it.
+    // Memories first: if the store holds them, their bytes disappear from its files together with the rest.
     add({ memories: (await memories?.forget(ownerOf(who), 'all')) ?? 0 });
     add(countsOf(await eraseRecords(desk)));
     const left = countRecords(await persons.show(selector)) + (await memoriesOf(who, desk)).length;

@@ -9,16 +9,16 @@ import { WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 
 export const command: Command = {
   name: 'person show',
-  summary: 'Show everything that is stored of a person, as JSON.',
+  summary: 'Show everything that is stored about a person, as JSON.',
   description:
-    "Prints one JSON document: `sessions` with the turns of the person, `links`, `memories`, `actions`, the messages of the `inbox`, and under `others` how many summaries, traces, streams, answers of idempotency keys, known message ids, and records of the loop guard, the rate limits and the token budgets there are. A session is `shared` if other people wrote in it too: their turns are not shown. A person is somebody who signed in: name the claims of the token. Messages that somebody wrote on a platform without sign-in belong to the platform's user: show that user as well; `links` names the user. Tokens are never shown. The command adds a line to the audit log. Works with the daemon up or down. With Redis the whole key space is read.",
+    "Prints one JSON document: `sessions` with the turns of the person, `links`, `memories`, `actions`, and the messages of the `inbox`. `others` has only counts: of summaries, traces, streams, answers of idempotency keys, known message ids, and records of the loop guard, the rate limits and the token budgets. A session is `shared` if other people wrote in it too: their turns are not shown. A person is somebody who signed in; identify them by the claims of their token (--sub, --iss, --tenant). Messages that somebody wrote on a platform without sign-in belong to the platform's user: show that user as well; `links` names the user. Tokens are never shown. The command adds a line to the audit log. Works whether the daemon is running or not. With Redis the whole key space is read.",
   args: [WHO_ARGUMENT],
   options: WHO_OPTIONS,
   examples: [
-    { line: 'agentd person show --sub alice', does: 'Shows what is stored of a person.' },
+    { line: 'agentd person show --sub alice', does: 'Shows what is stored about a person.' },
     {
       line: `agentd person show ${EXAMPLE.channel}:${EXAMPLE.user}`,
-      does: "Shows what is stored of a platform's user.",
+      does: "Shows what is stored about a platform's user.",
     },
   ],
   json: true,

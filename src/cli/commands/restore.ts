@@ -8,9 +8,9 @@ import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'restore',
-  summary: 'Put a backup back in the place of the embedded store.',
+  summary: 'Replace the embedded store with a backup.',
   description:
-    'Works only while no daemon runs on the store. The file is verified as a whole before anything is changed. The store that it replaces stays beside it as `agentd.db.before-restore`, until the next restore or `agentd person erase` removes it. Messages that were waiting when the backup was made are answered again after the next start. Questions that waited for a confirmation are withdrawn: what they ask for may have been done since. What was taken back since the backup is stored again, such as links, sign-ins and erased persons: remove it once more. Exit code 1 if the file is no backup of agentd or is damaged, 69 while a daemon runs.',
+    'Works only while no daemon runs on the store. The file is verified as a whole before anything is changed. The store that it replaces is kept next to it as `agentd.db.before-restore`, until the next restore or `agentd person erase` removes it. Messages that were waiting when the backup was made are answered again after the next start. Questions that waited for a confirmation are withdrawn, because their actions may have been carried out after the backup was made. Links, sign-ins, erased persons and other data that was removed after the backup was made are in the store again: remove them once more. Exit code 1 if the file is not a backup of agentd or is damaged, 69 while a daemon runs.',
   args: [{ name: 'file', sentence: 'a file that `agentd backup` has written', required: true }],
   examples: [{ line: 'agentd restore /var/backups/agentd-2026-11-20.db', does: 'Restores that backup.' }],
   json: true,
@@ -26,7 +26,7 @@ export const command: Command = {
     out.data({ file: path, store: description, replaced }, () =>
       [
         `restored ${printable(path)} to ${printable(description)}`,
-        ...(replaced === null ? [] : [`the store before is kept as ${printable(replaced)}`]),
+        ...(replaced === null ? [] : [`the previous store is kept as ${printable(replaced)}`]),
       ].join('\n'),
     );
     return EXIT.ok;

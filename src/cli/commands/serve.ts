@@ -6,13 +6,24 @@ export const command: Command = {
   name: 'serve',
   summary: 'Run the daemon in the foreground.',
   ignoresDev: true,
-  description:
-    'Prints the address, the active channels and the backends, then logs to standard error. SIGTERM or SIGINT stops it: running requests may finish within SHUTDOWN_GRACE_SECONDS, new ones get 503, and the exit code is 0, or 1 if the time passed and a request was not answered. A second signal ends it at once with 1. SIGHUP reopens LOG_FILE, for log rotation. If nobody reads standard error, the daemon keeps up to 1 MiB of log lines, drops newer ones, and logs how many it dropped once the reader is back; LOG_FILE gets every line. With ADMIN_LISTEN set, a second listener answers probes: `GET /live` with 200 while the process runs, `GET /ready` with 200 while the daemon should get requests, otherwise with 503 and the reason (it is starting or stopping, or its store cannot be written), `GET /metrics` with the metrics of agentd-metrics(7). That listener starts first and stops last. After SIGTERM, `/ready` answers 503 for SHUTDOWN_DELAY_SECONDS while requests are still accepted, so that a load balancer stops sending them; then the daemon refuses new connections, so that a proxy sends the request elsewhere, ends the open ones with their next answer, and drains within the rest of SHUTDOWN_GRACE_SECONDS. Under systemd, or another program that sets NOTIFY_SOCKET, it reports that it is ready, alive and stopping; see agentd-deploy(7).',
+  description: [
+    'Prints the address, the active channels and the backends, then logs to standard error.',
+    'SIGTERM or SIGINT stops the daemon: running requests may finish within SHUTDOWN_GRACE_SECONDS, and new ones get 503. The exit code is 0, or 1 if a request was not answered in that time. A second signal ends the daemon at once with 1. SIGHUP reopens LOG_FILE, for log rotation.',
+    'With ADMIN_LISTEN set, a second listener answers probes. It starts first and stops last:',
+    [
+      '- `GET /live`: 200 while the process runs.',
+      '- `GET /ready`: 200 while the daemon should get requests; otherwise 503 and the reason: it is starting or stopping, or its store cannot be written.',
+      '- `GET /metrics`: the metrics of agentd-metrics(7).',
+    ].join('\n'),
+    'After SIGTERM, `/ready` answers 503 for SHUTDOWN_DELAY_SECONDS while requests are still accepted, so that a load balancer stops sending them. Then the daemon refuses new connections, so that a proxy sends the request elsewhere, and closes each open connection after its next answer. It finishes the running requests within the rest of SHUTDOWN_GRACE_SECONDS.',
+    'If nobody reads standard error, the daemon keeps up to 1 MiB of log lines and drops newer ones. Once the reader is back, it logs how many lines it dropped. LOG_FILE gets every line.',
+    'Under systemd, or another program that sets NOTIFY_SOCKET, the daemon reports that it is ready, alive and stopping; see agentd-deploy(7).',
+  ].join('\n\n'),
   options: [
     {
       flags: '--dev',
       sentence:
-        'Try agentd without any setup: state in .agentd/ of the working directory, a generated secret, all channels on (those of platforms with generated secrets, for `agentd simulate`), a sample business API on a loopback port, a demo page (/demo). Prints the address of that page, a user token and commands to paste. The loop guard is relaxed, unless JWT_SECRET_KEY, JWT_PUBLIC_KEY or JWT_JWKS_URL is set: it blocks the 20th equal message, for 5 seconds. The settings are stored in .agentd/env, except secrets that were set explicitly; other commands in this directory find them there. Only one `serve --dev` can run in a directory. Explicit settings take precedence. Refused if NODE_ENV=production.',
+        'Try agentd without any setup: state in .agentd/ of the working directory, a generated secret, all channels on (those of platforms with generated secrets, for `agentd simulate`), a sample business API on a loopback port, a demo page (/demo). Prints the address of that page, a user token and commands to paste. Unless JWT_SECRET_KEY, JWT_PUBLIC_KEY or JWT_JWKS_URL is set, the loop guard is relaxed: it blocks the 20th identical message, for 5 seconds. The settings are stored in .agentd/env, except secrets that were set explicitly; other commands in this directory find them there. Only one `serve --dev` can run in a directory. Explicit settings take precedence. Refused if NODE_ENV=production.',
     },
   ],
   examples: [

@@ -10,7 +10,7 @@ import { listFromStore } from '../with-store.ts';
 export const command: Command = {
   name: 'sessions list',
   summary: 'List sessions, newest activity first.',
-  description: 'Works with the daemon up or down.',
+  description: 'Works whether the daemon is running or not.',
   options: [
     { flags: '--platform <name>', sentence: 'only sessions of this channel', values: channelNames },
     { flags: '--user <id>', sentence: 'only sessions that this channel user opened' },

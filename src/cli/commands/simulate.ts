@@ -26,8 +26,11 @@ export const command: Command = {
   name: 'simulate',
   summary: 'Send a message to the daemon as the platform of a channel would.',
   ignoresDev: true,
-  description:
-    'Sends a correctly signed webhook to the running daemon and shows the answers, so that every channel can be tried without an account. If the *_API_URL of the channel is a loopback address, it also simulates the API of the platform; otherwise it only sends, and says what it cannot show. `serve --dev` sets this up in .agentd/env of its working directory; in that directory, nothing needs to be configured. To link a sender to a person, use the command of the platform (--command), as the page of the channel describes, or `agentd link`: then `Who am I?` is answered with their data. It ends when the daemon has answered each message, or with Ctrl-C. Exit code 1 if no answer arrived, or if the daemon did not answer as it must.',
+  description: [
+    'Sends a correctly signed webhook to the running daemon and shows the answers, so that you can try every channel without an account. If the *_API_URL of the channel is a loopback address, it also simulates the API of the platform; otherwise it only sends the webhook, and says what it cannot show.',
+    '`serve --dev` sets this up in .agentd/env of its working directory; in that directory you do not need to configure anything. To link a sender to a person, use the command of the platform (--command), as the page of the channel describes, or `agentd link`. `Who am I?` is then answered with the data of that person.',
+    'The command ends when the daemon has answered each message, or with Ctrl-C. Exit code 1 if no answer arrived, or if the daemon answered incorrectly.',
+  ].join('\n\n'),
   args: [
     { name: 'channel', sentence: 'name of the channel', required: true, values: simulatedChannels },
     { name: 'text', sentence: 'text of the message; `-` reads it from standard input' },
@@ -44,7 +47,7 @@ export const command: Command = {
         'message, command, other (an image or the like, without text), status (delivery status of a reply)',
       values: KINDS,
     },
-    { flags: '--edit <text>', sentence: 'change the message to this text at once' },
+    { flags: '--edit <text>', sentence: 'edit the message to this text immediately after it is sent' },
     {
       flags: '--press <button>',
       sentence: 'press a button of the question, if the answer asks to confirm an action',
@@ -79,7 +82,7 @@ export const command: Command = {
     },
     {
       line: `agentd simulate ${EXAMPLE.channel} --command - < command.txt`,
-      does: `Sends the command in a file, \`${EXAMPLE.command}\` and a token: an argument would be visible to other users.`,
+      does: `Sends a command that is read from a file (\`${EXAMPLE.command}\` and a token), because other users could see it as an argument.`,
     },
     {
       line: `agentd simulate ${EXAMPLE.channel} "Hello" --fail 2 --retry-after 3`,
@@ -200,7 +203,7 @@ function reporter(
       return;
     }
     const words = eventInWords(event, isOneOfMany);
-    // A typing sign is repeated again and again.
+    // A typing indicator is repeated again and again.
     if (event.type === 'shown' && event.text === '' && words === lastSign) return;
     lastSign = words;
     out.write(words);

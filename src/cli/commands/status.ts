@@ -35,7 +35,7 @@ export const command: Command = {
     'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, and a digest of the settings that they must agree on. Exit code 1 if it is degraded, 69 if it cannot be reached or is stopping.',
   options: [URL_OPTION],
   examples: [
-    { line: 'agentd status', does: 'Shows the daemon of these settings.' },
+    { line: 'agentd status', does: 'Shows the state of the daemon at the configured address.' },
     {
       line: 'agentd status --json --url https://chat.example.com/',
       does: 'Asks a remote daemon, for a script.',
@@ -61,7 +61,10 @@ export const command: Command = {
   },
 };
 
-/** The daemons that share the store of these settings; null if one at a time uses it, or it cannot be reached. */
+/**
+ * The daemons that share the store of these settings; null if only one daemon at a time can use it, or if it cannot be
+ * reached.
+ */
 async function replicasOf(options: OptionValues): Promise<Replica[] | null> {
   const { sessionBackend } = await import('../../daemon/settings/session-backend.ts');
   const settings = await coreSettings(options, 'store').catch(() => null);

@@ -30,7 +30,7 @@ export const command: Command = {
       sentence: 'another claim, as JSON if it parses; can be repeated',
       repeatable: true,
     },
-    { flags: '--force', sentence: 'allow it if NODE_ENV=production' },
+    { flags: '--force', sentence: 'allow it even if NODE_ENV=production' },
   ],
   json: true,
   jsonSentence: 'print one JSON document: the token and its claims',

@@ -16,9 +16,13 @@ export const command: Command = {
   name: 'token verify',
   summary: 'Check a user token step by step.',
   description:
-    'Makes the checks of the daemon, in the same order; the first one that fails is the reason. Then it shows the claims, the expiry, and the person of the token. Exit code 1 if the token is invalid. The token itself is never printed.',
+    'Runs the checks of the daemon, in the same order; the first check that fails is the reason why the token is invalid. Then it shows the claims, the expiry, and the person of the token. Exit code 1 if the token is invalid. The token itself is never printed.',
   args: [
-    { name: 'token', sentence: '`-` reads it from standard input; without it, it is asked for without echo' },
+    {
+      name: 'token',
+      sentence:
+        '`-` reads the token from standard input; without this argument, the command asks for it without echo',
+    },
   ],
   examples: [
     { line: 'agentd token verify - < token.txt', does: 'Checks the token in a file.' },
@@ -91,7 +95,7 @@ function outcomeInWords(step: Step): string {
   }
 }
 
-/** The messages of all causes: only the innermost one says what to fix (`connect ECONNREFUSED …`). */
+/** The messages of all causes, because often only the innermost one says what to fix (`connect ECONNREFUSED …`). */
 function causesInWords(cause: unknown): string {
   const messages: string[] = [];
   for (let next = cause; next instanceof Error && messages.length < 5; next = next.cause)

@@ -26,9 +26,14 @@ import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'tools call',
-  summary: 'Call one tool of the agent, as a person or as nobody.',
-  description:
-    'Makes one call under the same rules as in a conversation: arguments, bound parameters, credentials, public fields. With --token it acts as the person of that token, which is validated first; without it as nobody. It shows each request without its token, the status of the answer, and the result as the agent would be given it. You take the place of the person: a tool that writes asks first, or takes --yes. Its call is in the journal of actions, with your name, and in the audit log. Exit code 1 if there is no such tool, the token is invalid, or the call fails. With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, status}], ok, result | message}.',
+  summary: 'Call one tool of the agent, signed in or not.',
+  description: [
+    'Makes one call under the same rules as in a conversation: arguments, bound parameters, credentials, public fields.',
+    'With --token it acts as the person of that token, which is validated first. Without --token nobody is signed in. It shows each request without its token, the status of the answer, and the result as the agent would get it.',
+    'You confirm in place of the person: before a tool that writes, the command asks you, or needs --yes. The call is recorded in the journal of actions, with your name, and in the audit log.',
+    'Exit code 1 if there is no such tool, the token is invalid, or the call fails.',
+    'With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, status}], ok, result | message}.',
+  ].join('\n\n'),
   args: [
     { name: 'name', sentence: 'name of the tool, as `agentd tools list` shows it', required: true },
     { name: 'json', sentence: 'arguments as a JSON object; default: {}' },
@@ -37,7 +42,7 @@ export const command: Command = {
     {
       flags: '--token [token]',
       sentence:
-        'act as the person of this token; without a value, it is asked for without echo; `-` reads it from standard input',
+        'act as the person of this token; without a value, the command prompts for it without echo; `-` reads it from standard input',
     },
     { flags: '--yes', sentence: 'do not ask before a call that writes' },
   ],
@@ -85,7 +90,7 @@ interface OperatorCall {
   person: Person;
   registry: ToolRegistry;
   log: ReturnType<typeof operatorLog>;
-  /** Null: a read. */
+  /** Null for a call that reads. */
   journal: CallJournal | null;
 }
 
@@ -135,7 +140,7 @@ async function askFirst(
 ): Promise<void> {
   const { name } = tool;
   const question = questionOf(tool, args);
-  // A question is never longer than a person can be shown, and arguments may be.
+  // There is no question if the arguments are too long for one.
   note(question === null ? `${printable(name)}\n${jsonText(args)}` : plainQuestion(question));
   const whom = person === null ? 'nobody' : `${person.user.email} (${person.user.user_id})`;
   const answer = await confirm(printable(`Call ${name}, which changes something, as ${whom}?`));

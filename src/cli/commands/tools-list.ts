@@ -8,8 +8,11 @@ import { withRegistry } from '../tools/open-registry.ts';
 export const command: Command = {
   name: 'tools list',
   summary: 'List the tools of the agent.',
-  description:
-    'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls carry, whether the person must confirm a call, and its state: `ok`, or `withheld` if it is configured and not offered now, with the reason. Modules are loaded and MCP servers are asked for their tools; no tool is called. With --json, an array of {name, source, effect, credentials, confirm, state, detail}; effect, credentials and confirm are null for a tool that is withheld.',
+  description: [
+    'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls carry, whether the person must confirm a call, and its state: `ok`, or `withheld`, with the reason, if it is configured but not offered now.',
+    'Modules are loaded and MCP servers are asked for their tools; no tool is called.',
+    'With --json, an array of {name, source, effect, credentials, confirm, state, detail}; effect, credentials and confirm are null for a tool that is withheld.',
+  ].join('\n\n'),
   examples: [
     { line: 'agentd tools list', does: 'Shows all tools with their policies.' },
     {

@@ -1,10 +1,10 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { printable } from '../../daemon/printable.ts';
-import { failed, usageError } from '../cli-error.ts';
+import { usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { toolModule, toolTest } from '../tools/tool-template.ts';
+import { writeNewFiles } from '../write-new-files.ts';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
@@ -13,7 +13,7 @@ export const command: Command = {
   summary: 'Create a tool of your own: a TypeScript module with its test.',
   ignoresDev: true,
   description:
-    'Writes a module with one tool, which reads orders of the person who is signed in, and its test. Change it for your API. Neither needs a build or an installed package: Node runs both as they are. The name of the tool is NAME. A file that exists is not overwritten: then nothing is written, and the exit code is 1. agentd-agent(7), "Modules", describes what a tool may say of itself.',
+    'Writes a module with one tool, which reads orders of the person who is signed in, and its test. Change it for your API. Neither needs a build or an installed package: Node.js runs both directly. The name of the tool is NAME. If one of the files exists, nothing is written, and the exit code is 1. agentd-agent(7), "Modules", describes what a tool can declare.',
   args: [
     {
       name: 'name',
@@ -44,34 +44,15 @@ export const command: Command = {
     if (chosen === '') throw usageError('--directory names no directory');
     const directory = resolve(chosen);
     const files = [
-      { file: join(directory, `${name}.ts`), text: toolModule(name) },
-      { file: join(directory, `${name}.test.ts`), text: toolTest(name) },
+      { path: join(directory, `${name}.ts`), text: toolModule(name) },
+      { path: join(directory, `${name}.test.ts`), text: toolTest(name) },
     ];
-    await mkdir(directory, { recursive: true });
-    await writeAll(files);
-    const paths = files.map(({ file }) => file);
+    await writeNewFiles(files, 'Choose another name, or another directory with --directory.');
+    const paths = files.map(({ path }) => path);
     out.data({ name, files: paths }, () => inWords(name, paths));
     return EXIT.ok;
   },
 };
-
-/** Writes all files or none. */
-async function writeAll(files: readonly { file: string; text: string }[]): Promise<void> {
-  const written: string[] = [];
-  try {
-    for (const { file, text } of files) {
-      await writeFile(file, text, { flag: 'wx' });
-      written.push(file);
-    }
-  } catch (error) {
-    for (const file of written) await rm(file, { force: true });
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw failed(
-      `${(error as NodeJS.ErrnoException).path} exists already`,
-      'Nothing was written. Choose another name, or another directory with --directory.',
-    );
-  }
-}
 
 function inWords(name: string, [module = '', test = '']: readonly string[]): string {
   const path = (file: string) => {

@@ -10,8 +10,12 @@ import { withStore } from '../with-store.ts';
 export const command: Command = {
   name: 'tools trust',
   summary: 'Accept a tool of an MCP server whose description or schema has changed.',
-  description:
-    'A tool of an MCP server is offered only as it was when the daemon first saw it. If the server changes its title, description or schema, the tool is withheld until this command accepts the change. The command shows what changed, line by line, and accepts exactly what it shows. A running daemon offers the tool again within seconds. Read the description as data: a server can write instructions into it, and the model reads them. NAME is the name of the tool, as in `agentd tools list`. Exit code 1 if no MCP server has listed such a tool. A tool that has not changed is left as it is.',
+  description: [
+    'A tool of an MCP server is offered only as it was when the daemon first saw it. If the server changes its title, description or schema, the tool is withheld until this command accepts the change.',
+    'The command shows what changed, line by line, and accepts exactly what it shows. A running daemon offers the tool again within seconds.',
+    'Check the new description for instructions: a server can hide some there, and the model reads them.',
+    'NAME is the name of the tool, as in `agentd tools list`. Exit code 1 if no MCP server has listed such a tool. A tool that has not changed is not affected.',
+  ].join('\n\n'),
   args: [{ name: 'name', sentence: 'name of the tool', required: true }],
   examples: [
     { line: 'agentd tools trust docs_search', does: 'Shows what changed in a tool, and accepts it.' },

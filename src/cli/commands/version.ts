@@ -7,7 +7,7 @@ export const command: Command = {
   summary: 'Print the versions of the program, its runtime and its store, and the platform.',
   ignoresDev: true,
   description:
-    'The schema is that of the embedded store: a store with a higher number was written by a later version of agentd, which this one refuses to open. It reads no settings, and does not contact the daemon or its store. `agentd --version` prints the version of agentd alone.',
+    '`schema` is the version of the schema of the embedded store. A store with a higher schema was written by a later version of agentd, and this version refuses to open it. The command reads no settings, and does not contact the daemon or its store. `agentd --version` prints only the version of agentd.',
   examples: [
     { line: 'agentd version', does: 'Prints the versions, for a bug report.' },
     {

@@ -14,7 +14,7 @@ export function fishCompletion({ commands, valued }: Vocabulary): string {
   ]);
   return `# Completion of agentd for fish, made by \`agentd completion fish\`.
 
-# Does the line have this command and, if given, is the current word at this position after it?
+# Is this the command of the line? If a position is given: is the current word at that position after the command?
 function __agentd_at
     set -l words (commandline -opc)
     set -e words[1]

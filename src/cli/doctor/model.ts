@@ -31,7 +31,7 @@ export async function checkModel(settings: Settings, client: ProbeClient): Promi
   return Promise.all([first, ...(fallback ? [checkServer(fallback, client)] : [])]);
 }
 
-/** Null: there is no fallback model, or no server to ask for it. */
+/** Null if there is no fallback model, or no server to ask for it. */
 function fallbackServer(settings: Settings): ModelServer | null {
   const { AGENT_FALLBACK_MODEL: model, AGENT_FALLBACK_API_KEY, AGENT_FALLBACK_BASE_URL } = settings;
   const base_url = AGENT_FALLBACK_BASE_URL ?? settings.AGENT_BASE_URL;
@@ -77,7 +77,7 @@ function refused({ key, names }: ModelServer, host: string, answer: string): Fin
     ? failed(`${host} refuses the key (${answer})`, `Set ${names.key} to a key of that server.`)
     : failed(
         `${host} requires a key (${answer}), and ${names.key} is not set here`,
-        `Run the doctor with the ${names.key} of the daemon: \`serve --dev\` does not copy secrets.`,
+        `Set ${names.key} for this command, too: \`serve --dev\` does not pass on secrets from its environment to other commands.`,
       );
 }
 
@@ -95,7 +95,9 @@ function judge(server: ModelServer, status: number, models: readonly string[] | 
   if (models.includes(model)) return ok(`${host} answers, and has ${model}`);
   return warning(
     `${host} answers, but does not list ${model}`,
-    `Set ${names.model} to one of its models: ${models.slice(0, 10).join(', ') || 'it lists none'}.`,
+    models.length === 0
+      ? `The server lists no models. Check ${names.base_url}, and that the server has a model.`
+      : `Set ${names.model} to one of its models: ${models.slice(0, 10).join(', ')}.`,
   );
 }
 
@@ -106,7 +108,7 @@ function modelsIn(text: string | null): string[] | null {
   return data.flatMap((entry: { id?: unknown } | null) => (typeof entry?.id === 'string' ? [entry.id] : []));
 }
 
-/** Shows the operator if the daemon was started with other values, and so has another agent. */
+/** Lets the operator see whether the daemon was started with other values, and so has a different agent. */
 function valuesOf({ AGENT_RUNTIME, AGENT_MODEL }: Settings): string {
   return Object.entries({ AGENT_RUNTIME, AGENT_MODEL })
     .map(([name, value]) => (value === undefined ? `${name} is not set` : `${name}=${value}`))

@@ -17,7 +17,7 @@ const { ok, warning, failed, skipped } = findingsOf('sealing');
 /** The beginning of every JWT: `{"` in base64url. */
 const UNSEALED = 'eyJ';
 const SET_KEY =
-  'Set TOKEN_ENCRYPTION_KEY to the output of `openssl rand -base64 32`, on every replica the same.';
+  'Set TOKEN_ENCRYPTION_KEY to the output of `openssl rand -base64 32`, the same on every replica.';
 const MAKE = 'the first start creates a key in STATE_DIR/encryption-key';
 
 /** Are stored tokens sealed, and does the key decrypt them? Creates no key. */
@@ -58,7 +58,7 @@ async function look(settings: Settings, store: Store | null): Promise<Finding[]>
   return [ok(`stored tokens are sealed with the key in ${where}`), ...earlier];
 }
 
-/** What became of the keys from before a rotation. */
+/** Reports which keys from before a rotation are still used. */
 async function earlierKeys(settings: Settings, store: Store): Promise<Finding[]> {
   const keys = await sealingKeys(settings, store);
   return keys
@@ -68,12 +68,12 @@ async function earlierKeys(settings: Settings, store: Store): Promise<Finding[]>
         ? ok(
             `the earlier key ${key} in ${source} is no longer used`,
             source === 'TOKEN_ENCRYPTION_KEY'
-              ? 'Take it out of TOKEN_ENCRYPTION_KEY, and keep it with the backups from its time.'
-              : `Remove it with \`agentd keys remove ${key}\`, and keep a copy with the backups from its time.`,
+              ? 'Take it out of TOKEN_ENCRYPTION_KEY. Keep a copy for the backups from its time, but not in the same place.'
+              : `Remove it with \`agentd keys remove ${key}\`, after you have made a copy of it. Keep the copy for the backups from its time, but not in the same place.`,
           )
         : ok(
             `${texts} stored ${texts === 1 ? 'text is' : 'texts are'} still sealed with the earlier key ${key} in ${source}`,
-            'The running daemon seals them with the first key. Keep the earlier key until then: see `agentd keys list`.',
+            'The running daemon seals them again with the current key. Keep the earlier key until `agentd keys list` shows that it is no longer used.',
           ),
     );
 }

@@ -12,7 +12,7 @@ const CONFIGURE_SERVER =
   'Change redis.conf, or use `CONFIG SET` and `CONFIG REWRITE`, then run `agentd doctor` again.';
 const FREE_SPACE = 'Free space on the volume of STATE_DIR. Expiring sessions free some space, too.';
 
-/** Does the store open, does it have this version, can it be written, and is it intact? */
+/** Does the store open, does its version fit this program, can it be written, and is it intact? */
 export async function checkStore(settings: Settings): Promise<Finding[]> {
   try {
     const store = await openStore(settings, { role: 'administrator', clock: systemClock });
@@ -34,7 +34,10 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** How many keys there are of each kind, and whether some never end. Names of keys hold ids of people, so none is shown. */
+/**
+ * How many keys there are of each kind, and whether some never expire. Names of keys hold ids of people, so none is
+ * shown.
+ */
 function keysIn(census: KeyCensus | null): Finding[] {
   if (census === null) return [];
   const { kinds, isWhole } = census;
@@ -58,7 +61,7 @@ function openFailure(error: unknown): Finding {
   if (error instanceof StoreMissing) return skipped(error.message);
   if (error instanceof StoreLocked)
     return failed(
-      `${error.message} That daemon has another version than this program, and locks the store`,
+      `${error.message} That daemon runs a different version of agentd, and locks the store`,
       'Restart that daemon with this version.',
     );
   const { message, advice } = explainError(error);

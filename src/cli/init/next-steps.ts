@@ -11,7 +11,7 @@ export function nextSteps(plan: Plan, cwd: string): string[] {
 function toFillIn({ directory, form, answers: { api }, secrets: { needed, optional } }: Plan): string[] {
   const isEnv = form === 'env';
   const folder = printable(join(directory, SECRETS));
-  const place = isEnv ? 'into .env' : `each into a file of its name in ${folder}`;
+  const place = isEnv ? 'them into .env' : `each into a file with its name in ${folder}`;
   const [first = ''] = optional;
   const named = isEnv ? '' : `, and name it in agentd.yaml (${fileSettingOf(first)}: ${SECRETS}/${first})`;
   const wanted = api !== '' && isEnv ? ['API_EMAIL', ...optional] : optional;
@@ -19,10 +19,10 @@ function toFillIn({ directory, form, answers: { api }, secrets: { needed, option
   return [
     ...(needed.length === 0
       ? []
-      : ['', `Put what only the platforms can give you ${place}: ${needed.join(', ')}.`]),
+      : ['', `Get these values from the platforms, and put ${place}: ${needed.join(', ')}.`]),
     ...(wanted.length === 0
       ? []
-      : ['', `If your API or model asks for it, put ${place}${named}: ${wanted.join(', ')}.${email}`]),
+      : ['', `If your API or model needs these values, put ${place}${named}: ${wanted.join(', ')}.${email}`]),
   ];
 }
 
@@ -41,7 +41,7 @@ function commands({ directory, form }: Plan, cwd: string): string[] {
   return [
     ...(directory === cwd ? [] : [`cd ${printable(directory)}`]),
     'agentd config check    # are the settings valid?',
-    'agentd doctor          # is everything there that they name?',
+    'agentd doctor          # does everything that they name exist and work?',
     'agentd serve           # run it, here',
     'man agentd-deploy      # run it with systemd, in a container or in Kubernetes',
   ];

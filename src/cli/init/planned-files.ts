@@ -5,11 +5,14 @@ import { packageFolder } from '../../daemon/package-folder.ts';
 import { exampleFile } from '../../daemon/settings/example-file.ts';
 import type { SettingGroup } from '../../daemon/settings/reference.ts';
 import { fileSettingOf } from '../../daemon/settings/secret-files.ts';
+import type { NewFile } from '../write-new-files.ts';
 import { type Answers, listOf } from './answers.ts';
 import type { Secrets } from './secrets.ts';
-import type { NewFile } from './write-all.ts';
 
-/** Where secrets are written: in one env file, or in a file each for systemd, containers and Kubernetes. */
+/**
+ * Where secrets are written: all in one env file, or each secret in its own file (for systemd, containers and
+ * Kubernetes).
+ */
 export type Form = 'env' | 'secret-files' | 'systemd';
 
 export interface Plan {
@@ -24,7 +27,7 @@ export interface Plan {
 /** The folder of secrets, as seen from agentd.yaml. */
 export const SECRETS = 'secrets';
 const UNITS = ['agentd.service', 'agentd-backup.service', 'agentd-backup.timer'] as const;
-/** The state of the service of systemd, as in `StateDirectory=`. */
+/** The state directory of the systemd service, as in `StateDirectory=`. */
 const SYSTEMD_STATE = '/var/lib/agentd';
 
 /** All files of a new configuration. */
@@ -73,13 +76,13 @@ function envFile({ api }: Answers, { generated, needed, optional }: Secrets): st
     '# Secrets of agentd. Keep this file private: anyone who reads it can act as any person.',
     '# JWT_SECRET_KEY is shared with the site that signs the tokens of its users.',
     ...[...generated].map(([name, value]) => `${name}=${value}`),
-    ...(wanted.length === 0 ? [] : ['', '# What only the platform or the provider can give you:']),
+    ...(wanted.length === 0 ? [] : ['', '# Values that only the platform or the provider can give you:']),
     ...wanted.map((name) => `# ${name}=`),
     '',
   ].join('\n');
 }
 
-/** The units of the package. That of the daemon gets a credential for each further secret of a channel. */
+/** The units of the package. The unit of the daemon gets a credential for each further secret of a channel. */
 async function unitFiles(directory: string, { generated, needed }: Secrets): Promise<NewFile[]> {
   return Promise.all(
     UNITS.map(async (name) => {
@@ -94,7 +97,7 @@ async function unitFiles(directory: string, { generated, needed }: Secrets): Pro
   );
 }
 
-/** Adds the credentials that the unit lacks after its last one. */
+/** Adds the credentials that the unit lacks. They follow the last one that it has. */
 function withCredentials(unit: string, directory: string, names: readonly string[]): string {
   const lines = unit.split('\n');
   const missing = names.filter((name) => !lines.some((line) => line.startsWith(`LoadCredential=${name}:`)));

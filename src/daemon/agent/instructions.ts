@@ -5,9 +5,9 @@ import { misconfigured } from './misconfigured.ts';
 const MAX_BYTES = 65_536;
 
 /**
- * The operator's instructions from `AGENT_INSTRUCTIONS`: the text itself, or that of the file it names
- * (relative to the working directory). Undefined if there are none. What looks like a path but names no
- * file is a configuration error: a prompt that reads `/etc/agentd/prompt.md` would help nobody.
+ * The operator's instructions from `AGENT_INSTRUCTIONS`: the text itself, or the content of the file that it names
+ * (relative to the working directory). Undefined if there are none. A value that looks like a path but names no file is
+ * a configuration error: the prompt should not read `/etc/agentd/prompt.md`.
  */
 export async function loadInstructions(value: string | undefined): Promise<string | undefined> {
   if (value === undefined || value.trim() === '') return undefined;
@@ -29,7 +29,7 @@ export async function loadInstructions(value: string | undefined): Promise<strin
   if (looksLikePath(text)) {
     throw misconfigured(
       'AGENT_INSTRUCTIONS',
-      `names ${path}, and there is no such file`,
+      `names ${path}, but there is no such file`,
       'a text, or the path of a text file',
     );
   }

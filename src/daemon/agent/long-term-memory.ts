@@ -11,20 +11,20 @@ import type { AgentMemory } from './agent.ts';
 export const GIVEN_WAIT_MS = 300;
 /** How long a tool waits, ms. */
 const TOOL_WAIT_MS = 5_000;
-/** After a failure, runs begin without memories for this time, ms, so that an outage does not slow each of them. */
+/** After a failure, runs begin without memories for this time, ms, so that an outage does not slow down each run. */
 const PAUSE_MS = 5_000;
 
-/** Memories that a run is given, at most. */
+/** Maximum number of memories that a run is given. */
 const GIVEN_MAX = 5;
-/** What they may take of a model's window, in tokens, at about four bytes each. */
+/** The part of a model's window that they may take, in tokens of about four bytes. */
 const GIVEN_TOKENS = 1_000;
 const BYTES_PER_TOKEN = 4;
 
 /** Longest memory, in characters (agentd-agent(7), "Memory"). */
 export const MEMORY_CHARACTERS_MAX = 1_000;
-/** Memories that one `recall` returns. */
+/** Maximum number of memories that one `recall` returns. */
 const RECALLED_MAX = 20;
-/** Memories that one `forget` deletes; a query that more of them match was not meant so. */
+/** Maximum number of memories that one `forget` deletes. A query that matches more of them is probably a mistake. */
 const FORGOTTEN_MAX = 20;
 
 export interface MemoryServices {
@@ -41,16 +41,19 @@ export interface RememberingRun {
   trace: TraceWriter;
   /** Aborts with the run. */
   signal: AbortSignal;
-  /** Nothing of the run is stored any more: its person may have been erased. */
+  /** Whether nothing of the run may be stored any more, for example because its person was erased. */
   isLost(): Promise<boolean>;
 }
 
-/** What came of a call of a memory tool. `unavailable`: the backend is down. */
+/** The result of a call of a memory tool. `unavailable`: the backend is down. */
 export type MemoryAnswer<T> =
   | { outcome: 'done'; result: T }
   | { outcome: 'refused' | 'unavailable'; message: string };
 
-/** Long-term memory for runs of the agent. An outage of the backend costs the memory, never the reply. */
+/**
+ * Long-term memory for runs of the agent. During an outage of the backend, runs have no memories, but messages are
+ * still answered.
+ */
 export class LongTermMemory {
   readonly #services: MemoryServices;
   /** The last use failed. */
@@ -82,14 +85,14 @@ export class LongTermMemory {
     await this.use((memories) => memories.check(), TOOL_WAIT_MS).catch(() => undefined);
   }
 
-  /** Uses under way end first; later ones fail. */
+  /** Waits until current uses have ended; later uses fail. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#inUse);
     await this.#services.memories.close();
   }
 
-  /** Uses the backend, within a time. The begin and the end of an outage are logged, one line each. */
+  /** Uses the backend, within a time limit. The beginning and the end of an outage are logged, one line each. */
   async use<T>(
     work: (memories: MemoryStore) => Promise<T>,
     ms: number,
@@ -97,7 +100,7 @@ export class LongTermMemory {
   ): Promise<T> {
     const { memories, clock } = this.#services;
     if (this.#isClosed) throw new Error('long-term memory is closed');
-    const limit = new TimeLimit(clock, ms, ...(signal ? [signal] : []));
+    const limit = new TimeLimit(clock, ms, signal ? [signal] : []);
     const working = work(memories);
     this.#inUse.add(working);
     try {
@@ -130,11 +133,11 @@ export class LongTermMemory {
   }
 }
 
-/** The memories of whoever one run acts for. */
+/** The memories of the owner for whom one run acts. */
 export class RunMemory {
   readonly #all: LongTermMemory;
   readonly #run: RememberingRun;
-  /** Results from elsewhere than the API are in the run. */
+  /** The run has read results of sources other than the API. */
   #tainted = false;
   #hasAdded = false;
 
@@ -143,14 +146,14 @@ export class RunMemory {
     this.#run = run;
   }
 
-  /** The key of whose memories these are. */
+  /** The key of the owner of these memories. */
   get owner(): string {
     return this.#run.owner.key;
   }
 
   /**
-   * The memories that match a message best, for the run to begin with; never a tainted one. Empty if the backend is down
-   * or slow. They count as used.
+   * The memories that match a message best, given to the run at its start. Tainted memories are never among them. Empty
+   * if the backend is down or slow. They count as used.
    */
   async given(text: string): Promise<AgentMemory[]> {
     const { owner, trace } = this.#run;
@@ -176,8 +179,8 @@ export class RunMemory {
   }
 
   /**
-   * To be called before a result of a tool whose source is foreign reaches the agent. What the run has stored by then
-   * is marked too: it may have been stored beside the call.
+   * Must be called before a result of a tool of a foreign source reaches the agent. Memories that the run has already
+   * stored are marked too: they may have been stored at the same time as the call.
    */
   async noteForeignResult(): Promise<void> {
     if (this.#tainted) return;
@@ -197,19 +200,19 @@ export class RunMemory {
       );
     }
     const { owner, turn_id } = this.#run;
-    // If nobody can say it, the run will fail for that.
+    // If this cannot be found out, the run will fail for that reason.
     if (await this.#run.isLost().catch(() => false))
-      return refused('Nothing was remembered: the conversation goes on elsewhere, or has ended.');
+      return refused('Nothing was remembered: the conversation continues elsewhere, or has ended.');
     return this.#answer('Nothing was remembered', async (memories) => {
       this.#hasAdded = true;
       const memory = await memories.add(owner, { text, turn_id, tainted: this.#tainted });
-      // A result may have arrived while it was stored.
+      // A result may have arrived while the memory was stored.
       if (this.#tainted && !memory.tainted) await memories.taint(owner, turn_id);
       return done(shown(memory));
     });
   }
 
-  /** Tainted memories are among them, and taint this run: what is remembered next may come from them. */
+  /** The results include tainted memories, which taint this run: later memories may be based on them. */
   async recall(query: string): Promise<MemoryAnswer<AgentMemory[]>> {
     const { owner } = this.#run;
     return this.#answer('Nothing was recalled', async (memories) => {
@@ -223,14 +226,17 @@ export class RunMemory {
     });
   }
 
-  /** Deletes the memories that have every word of the query. If there is none, `similar` are those that come near. */
+  /**
+   * Deletes the memories that contain every word of the query. If there is none, `similar` has memories that nearly
+   * match.
+   */
   async forget(query: string): Promise<MemoryAnswer<{ forgotten: AgentMemory[]; similar?: AgentMemory[] }>> {
     const { owner } = this.#run;
     return this.#answer('Nothing was forgotten', async (memories) => {
       const found = await memories.search(owner, { text: query, words: 'every', limit: FORGOTTEN_MAX + 1 });
       if (found.length > FORGOTTEN_MAX) {
         return refused(
-          `More than ${FORGOTTEN_MAX} memories have these words. Nothing was forgotten. Use more words of what is to be forgotten.`,
+          `More than ${FORGOTTEN_MAX} memories have these words. Nothing was forgotten. Use more words of the memory that should be forgotten.`,
         );
       }
       if (found.length === 0) {
@@ -262,7 +268,7 @@ export class RunMemory {
     }
   }
 
-  /** Nobody waits for it. A failure is noted, and the next use tells more. */
+  /** Runs in the background. A failure is ignored here: if the backend is down, the next use notices it. */
   #noteUse(used: readonly Memory[]): void {
     if (used.length === 0) return;
     const { owner } = this.#run;
@@ -283,7 +289,7 @@ function refused<T>(message: string): MemoryAnswer<T> {
   return { outcome: 'refused', message };
 }
 
-/** The best ones that fit together. */
+/** The best memories that fit together. */
 function withinTokens(found: readonly Memory[]): Memory[] {
   let room = GIVEN_TOKENS * BYTES_PER_TOKEN;
   return found.filter(({ text }) => {
@@ -299,7 +305,7 @@ function shown({ text, created_at, tainted }: Memory): AgentMemory {
   return { text, date, ...(tainted ? { from_elsewhere: true as const } : {}) };
 }
 
-/** Line breaks and tabs stay. Postgres stores no NUL, and no half of a surrogate pair. */
+/** Line breaks and tabs are kept. Postgres stores neither NUL nor half of a surrogate pair. */
 function withoutControls(text: string): string {
   return text.toWellFormed().replace(/[^\P{Cc}\n\t]/gu, '');
 }

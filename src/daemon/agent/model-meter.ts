@@ -6,7 +6,7 @@ import type { TracePart, TraceWriter } from '../trace/trace.ts';
 import type { MeteredCall, ModelCallResult, ModelMeter } from './agent.ts';
 import { budgetNotice } from './budget-notice.ts';
 
-/** Tokens of an answer that are reserved if nothing bounds it. */
+/** Tokens that are reserved for an answer if nothing limits its length. */
 const USUAL_OUTPUT_TOKENS = 1024;
 
 export interface Usage {
@@ -18,33 +18,33 @@ export interface MeterParts {
   trace: TraceWriter;
   clock: Clock;
   log: Pick<Log, 'warn'>;
-  /** In the language of whoever the run answers. */
+  /** In the language of the person whom the run answers. */
   texts: LocalTexts;
-  /** Null: AGENT_DAILY_TOKENS sets no limit. */
+  /** Null if AGENT_DAILY_TOKENS sets no limit. */
   budget: { store: BudgetStore; key: string; max: number } | null;
   /** Reservations expire with the run, ms since the epoch. */
   deadline: number;
   /**
-   * Nothing of the run is stored any more: its person may have been erased, and must not come back with a budget. May
-   * reject, if nobody can say it now.
+   * Whether nothing of the run may be stored any more: if its person was erased, a new budget must not store the person
+   * again. May reject if this cannot be found out now.
    */
   isLost(): Promise<boolean>;
 }
 
 /**
- * The meter of one run: one line of the trace for each call of a model, what all calls used, and the budget of whoever
- * the run answers.
+ * The meter of one run: one line of the trace for each call of a model, the tokens of all calls, and the budget of the
+ * person whom the run answers.
  */
 export class RunMeter implements ModelMeter {
   readonly #parts: MeterParts;
-  readonly #settling = new Set<Promise<void>>();
+  #settling: Set<Promise<void>> | null = null;
   #usage: Usage | null = null;
 
   constructor(parts: MeterParts) {
     this.#parts = parts;
   }
 
-  /** What the calls that have ended used; null if no model was called. */
+  /** The tokens of the calls that have ended; null if no model was called. */
   get usage(): Usage | null {
     return this.#usage;
   }
@@ -76,9 +76,9 @@ export class RunMeter implements ModelMeter {
     return { ok: true, end, ...(part.content === null ? {} : { content: part.content }) };
   }
 
-  /** Resolves when what was used is counted. */
+  /** Resolves when all used tokens are counted. */
   async settled(): Promise<void> {
-    await Promise.all(this.#settling);
+    await Promise.all(this.#settling ?? []);
   }
 
   #end(part: TracePart, model: string, result: ModelCallResult, took_ms: number): void {
@@ -101,7 +101,7 @@ export class RunMeter implements ModelMeter {
     });
   }
 
-  /** The reservation expires with the run, if it cannot be settled. */
+  /** If the reservation cannot be settled, it expires with the run. */
   async #settle(id: string, tokens: number): Promise<void> {
     const count = async () => {
       const budget = await this.#budget();
@@ -110,12 +110,13 @@ export class RunMeter implements ModelMeter {
     const work = count().catch((err: unknown) => {
       this.#parts.log.warn({ err }, 'the tokens of a model call could not be counted');
     });
+    this.#settling ??= new Set();
     this.#settling.add(work);
     await work;
     this.#settling.delete(work);
   }
 
-  /** Null: there is no limit, or nothing of the run may be stored any more. */
+  /** Null if there is no limit, or if nothing of the run may be stored any more. */
   async #budget(): Promise<MeterParts['budget']> {
     const { budget, isLost } = this.#parts;
     if (budget === null) return null;

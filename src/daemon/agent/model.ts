@@ -9,13 +9,13 @@ import { streamOfCompletion } from './stream-of-completion.ts';
 /** A model object; never a bare name, which the SDK would look up at a hosted service. */
 export type Model = Exclude<LanguageModel, string>;
 
-/** A model in the version of the contract that the SDK makes of any other. */
+/** A model in the version of the contract to which the SDK converts all others. */
 export type CallableModel = ReturnType<typeof wrapLanguageModel>;
 
 /** The provider of models on the server at AGENT_BASE_URL. */
 export const COMPATIBLE_SERVER = 'server';
 
-/** A model as settings name it. */
+/** A model as the settings name it. */
 export interface ModelChoice {
   /** The settings that named it, for errors. */
   settings: { model: string; base_url: string };
@@ -53,7 +53,7 @@ async function compatible(name: string, baseURL: string, { key }: ModelChoice): 
     // The key goes to the configured server only.
     fetch: async (input, init) =>
       streamOfCompletion(await fetch(input, { ...init, redirect: 'error' }), init?.body),
-    // Without it a streamed answer does not say how many tokens it took.
+    // Without this, a streamed answer does not say how many tokens it used.
     includeUsage: true,
     ...(key ? { apiKey: key.reveal() } : {}),
   });
@@ -65,7 +65,7 @@ type CreateProvider = (options: { apiKey?: string }) => (model: string) => Model
 async function fromPackage(provider: string, model: string, { key, settings }: ModelChoice): Promise<Model> {
   const name = `@ai-sdk/${provider}`;
   const exports = await importInstalled(name, provider, settings);
-  // Every provider package exports one `create<Provider>`, in a casing of its own (`createOpenAI`).
+  // Every provider package exports one `create<Provider>`, each with its own casing (`createOpenAI`).
   const wanted = `create${provider.replaceAll('-', '')}`.toLowerCase();
   const create =
     Object.entries(exports).find(([one]) => one.toLowerCase() === wanted)?.[1] ?? onlyCreate(exports);
@@ -81,7 +81,7 @@ async function fromPackage(provider: string, model: string, { key, settings }: M
   } catch (cause) {
     throw misconfigured(
       settings.model,
-      `names \`${model}\`, which ${name} does not take`,
+      `names \`${model}\`, which ${name} does not accept`,
       'a model that the provider has',
       cause,
     );

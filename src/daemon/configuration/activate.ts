@@ -9,17 +9,17 @@ import { describeThrown } from '../source-location.ts';
 export interface Activation {
   channels: readonly ConfiguredChannel[];
   problems: readonly SettingProblem[];
-  /** What somebody may have meant to be active, and is not. */
+  /** Warnings about channels that are not active although the operator may expect it. */
   warnings: readonly string[];
 }
 
 /**
  * Which channels are active: exactly those that MESSAGING_PLATFORMS lists if it is set, else those that are detected
  * from their settings (agentd-settings(5), "Description"). An active channel must have all its required settings: each
- * missing one is named ("Platform not configured").
+ * missing setting is reported ("Platform not configured").
  *
- * @param platforms the items of MESSAGING_PLATFORMS with their places; null: it is not set.
- * @param given whether a setting's value came from anywhere, right or wrong.
+ * @param platforms the items of MESSAGING_PLATFORMS with their sources; null if it is not set
+ * @param given whether a setting has a value from any source, right or wrong
  */
 export function activate(
   loaded: LoadedPlugins,
@@ -48,7 +48,7 @@ export function activate(
   return { channels, problems, warnings: forgotten.flatMap(({ plugin }) => halfConfigured(plugin, given)) };
 }
 
-/** Some of what a channel needs is set: its operator looks for it in vain. */
+/** A warning if only some of the settings that a channel needs are set, since its operator expects it to be active. */
 function halfConfigured({ name, settings }: ChannelPlugin, given: (name: string) => boolean): string[] {
   const needed = settings.filter(({ required }) => required).map((record) => record.name);
   const set = needed.filter(given);
@@ -86,7 +86,7 @@ function unknownChannel(item: string, names: readonly string[], source: string):
   };
 }
 
-/** Another's code: what it throws is told, not thrown on. */
+/** The code of a plugin: an error in it is reported, not thrown. */
 function isDetected({ plugin, settings, from }: ConfiguredChannel, problems: SettingProblem[]): boolean {
   try {
     return plugin.detect(settings) === true;
@@ -96,7 +96,7 @@ function isDetected({ plugin, settings, from }: ConfiguredChannel, problems: Set
       value: from,
       source: null,
       problem: `\`detect\` threw: ${describeThrown(error)}`,
-      right: 'a function that tells from its settings whether the channel is configured',
+      right: 'a function that returns whether the channel is configured, given its settings',
     });
     return false;
   }

@@ -6,7 +6,7 @@ import { type ProseRecord, TEXTS, type TextRecord, textRecords } from '../texts/
 import { type Replacements, wordOf } from '../texts/texts.ts';
 import { ConfigNode } from './config-node.ts';
 
-/** BCP 47, as far as it is needed: a language, and parts that narrow it. */
+/** The necessary part of BCP 47: a language, and subtags that narrow it. */
 const LANGUAGE = /^[a-z]{2,3}(?:[-_][a-z0-9]{1,8})*$/i;
 const WORD_CHARACTERS = 100;
 const TEXT_CHARACTERS = 1_000;
@@ -35,7 +35,7 @@ export function checkTexts(
   for (const [language, node] of languages) {
     const tag = language.toLowerCase().replaceAll('_', '-');
     if (!LANGUAGE.test(language)) node.refuse('is not a language tag', 'a tag such as `de` or `pt-BR`');
-    else if (replaced.has(tag)) node.refuse('is there twice', 'one entry for each language');
+    else if (replaced.has(tag)) node.refuse('occurs twice', 'one entry for each language');
     else replaced.set(tag, checkLanguage(node, records));
   }
   return { replaced, problems };

@@ -6,28 +6,28 @@ import type { Examination } from '../settings/examination.ts';
 import { parseListenAddress } from '../settings/listen-address.ts';
 import { sessionBackend } from '../settings/session-backend.ts';
 
-/** Do the settings of the downstream API fit together? (agentd-api(7), "Requests to the API") */
+/** Checks that the settings of the downstream API fit together (agentd-api(7), "Requests to the API"). */
 export function checkApiSettings(look: Examination): void {
-  if (look.isGiven('API_EMAIL')) look.demand('API_PASSWORD', 'is not set, and API_EMAIL is');
-  if (look.isGiven('API_PASSWORD')) look.demand('API_EMAIL', 'is not set, and API_PASSWORD is');
+  if (look.isGiven('API_EMAIL')) look.demand('API_PASSWORD', 'is not set, but API_EMAIL is');
+  if (look.isGiven('API_PASSWORD')) look.demand('API_EMAIL', 'is not set, but API_PASSWORD is');
   const idle = (['API_EMAIL', 'API_PASSWORD', 'API_PUBLIC_USER_FIELDS'] as const).find((name) =>
     look.isGiven(name),
   );
   if (idle !== undefined && !look.isGiven('API_BASE_URL')) {
-    look.warn(`${idle} has no effect while API_BASE_URL is not set: no business API is asked`);
+    look.warn(`${idle} has no effect while API_BASE_URL is not set: no business API is called`);
   }
 }
 
-/** Do the settings of the agent fit together? (agentd-settings(5), "The daemon") */
+/** Checks that the settings of the agent fit together (agentd-settings(5), "The daemon"). */
 export function checkAgentSettings(look: Examination): void {
   const runtime = look.value('AGENT_RUNTIME');
   const model = look.value('AGENT_MODEL');
-  if (runtime === 'llm') look.demand('AGENT_MODEL', 'is not set, and AGENT_RUNTIME is llm');
+  if (runtime === 'llm') look.demand('AGENT_MODEL', 'is not set, but AGENT_RUNTIME is llm');
   if (runtime !== undefined && runtime !== 'llm' && runtime !== 'builtin') {
     if (!existsSync(resolve(look.cwd, runtime))) {
       look.refuse(
         'AGENT_RUNTIME',
-        'is neither a runtime that there is, nor the path of a file',
+        'is neither a known runtime nor the path of a file',
         'builtin, llm, or the path of a module',
       );
     }
@@ -63,12 +63,12 @@ function checkDailyTokens(look: Examination): void {
   if (daily === 0 || answer === undefined || answer < daily) return;
   look.refuse(
     'AGENT_DAILY_TOKENS',
-    `is not more than AGENT_MAX_OUTPUT_TOKENS (${answer}), which each model call reserves: none would be made`,
+    `is not more than AGENT_MAX_OUTPUT_TOKENS (${answer}), which each model call reserves: no call could be made`,
     'room for several prompts with their answers, or 0',
   );
 }
 
-/** A model that is on no known server is one of a provider. */
+/** A model without a server address must be a model of a provider. */
 function expectProvider(
   look: Examination,
   name: 'AGENT_MODEL' | 'AGENT_FALLBACK_MODEL',
@@ -82,7 +82,7 @@ function expectProvider(
   );
 }
 
-/** Can long-term memory be kept where the settings say? (agentd-store(7), "Memory") */
+/** Checks that long-term memory can be kept where the settings say (agentd-store(7), "Memory"). */
 export function checkMemorySettings(look: Examination): void {
   const asked = look.value('MEMORY_BACKEND');
   const [SESSION_BACKEND, REDIS_URL] = [look.value('SESSION_BACKEND'), look.value('REDIS_URL')];
@@ -90,14 +90,14 @@ export function checkMemorySettings(look: Examination): void {
   if (asked === 'sqlite' && !isEmbedded) {
     look.refuse(
       'MEMORY_BACKEND',
-      'would keep memory in a file of each daemon, while all other state is shared',
+      'would keep memory in a separate file for each daemon, while all other state is shared',
       'postgres with DATABASE_URL, or none',
     );
   }
   const text = look.value('DATABASE_URL')?.reveal();
   if (text === undefined) {
     if (asked === 'postgres' || asked === 'cloudsql')
-      look.demand('DATABASE_URL', `is not set, and MEMORY_BACKEND is ${asked}`);
+      look.demand('DATABASE_URL', `is not set, but MEMORY_BACKEND is ${asked}`);
     return;
   }
   const url = databaseUrl(text);
@@ -118,7 +118,7 @@ export function checkMemorySettings(look: Examination): void {
 
 /** Null if it is not the address of a Postgres database. */
 function databaseUrl(text: string): URL | null {
-  // The host is left out if the database is reached by a socket.
+  // The host is omitted if the database is reached through a socket.
   const url = URL.parse(text.trim().replace(/@(?=\/)/, '@localhost'));
   return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.pathname.length > 1 ? url : null;
 }
@@ -130,8 +130,8 @@ function isUnencrypted(url: URL): boolean {
 }
 
 /**
- * Are the origins such as a browser names them? `*` is none where cookies are sent
- * (agentd-service(7), "Cross-origin requests").
+ * Checks that the origins have the form that browsers send. `*` is not allowed if cookies are sent (agentd-service(7),
+ * "Cross-origin requests").
  */
 export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]): void {
   const origins = look.value('WEBCHAT_ALLOWED_ORIGINS') ?? [];
@@ -141,22 +141,25 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
     if (exact === origin) continue;
     look.refuse(
       'WEBCHAT_ALLOWED_ORIGINS',
-      `holds \`${origin}\`, which no browser names as an origin`,
+      `contains \`${origin}\`, which no browser sends as an origin`,
       exact === null ? 'origins such as https://www.example.com, or *' : exact,
     );
   }
-  // An event stream is opened with cookies, and with them a browser accepts no wildcard.
+  // An event stream is opened with cookies, for which browsers accept no wildcard.
   const stream = active.find(({ capabilities }) => capabilities.delivery === 'stream');
   if (stream !== undefined && origins.includes('*')) {
     look.refuse(
       'WEBCHAT_ALLOWED_ORIGINS',
-      `holds * while the channel ${stream.name} is active, which browsers call with credentials`,
+      `contains * although the channel ${stream.name} is active, which browsers call with credentials`,
       'each origin by its name, such as https://www.example.com',
     );
   }
 }
 
-/** Is ADMIN_LISTEN an address with a port of its own, and does the delay of a stop fit into its grace? */
+/**
+ * Checks that ADMIN_LISTEN is an address with its own port, and that the delay of a stop is shorter than its grace
+ * period.
+ */
 export function checkAdminListener(look: Examination): void {
   const text = look.value('ADMIN_LISTEN');
   if (text === undefined) {
@@ -168,29 +171,29 @@ export function checkAdminListener(look: Examination): void {
   const address = parseListenAddress(text);
   if (address === null) look.refuse('ADMIN_LISTEN', 'is not an address with a port', right);
   else if (address.port !== 0 && address.port === look.value('PORT'))
-    look.refuse('ADMIN_LISTEN', 'has the port of the public listener (PORT)', right);
+    look.refuse('ADMIN_LISTEN', 'has the same port as the public listener (PORT)', right);
   const delay = look.value('SHUTDOWN_DELAY_SECONDS') ?? 0;
   const grace = look.value('SHUTDOWN_GRACE_SECONDS') ?? 0;
   if (delay > 0 && delay >= grace) {
     look.warn(
-      `SHUTDOWN_DELAY_SECONDS (${delay}) uses up SHUTDOWN_GRACE_SECONDS (${grace}): a stop leaves running requests no time`,
+      `SHUTDOWN_DELAY_SECONDS (${delay}) is not less than SHUTDOWN_GRACE_SECONDS (${grace}): a stop leaves no time for running requests`,
     );
   }
 }
 
-/** What is allowed in production, but hardly ever meant. */
+/** Warns about settings that are allowed in production but rarely intended. */
 export function checkDevelopmentSettings(look: Examination): void {
   if (!look.guarded) return;
   if (look.value('ENABLE_DEBUGPY')) {
     look.warn(
-      `ENABLE_DEBUGPY=true under NODE_ENV=${look.environment}: whoever reaches 127.0.0.1:5678 runs any code in the daemon`,
+      `ENABLE_DEBUGPY=true under NODE_ENV=${look.environment}: anybody who can reach 127.0.0.1:5678 can run any code in the daemon`,
     );
   }
   if (look.value('JWT_DEBUG'))
     look.warn(`JWT_DEBUG=true under NODE_ENV=${look.environment}: the claims of all users are logged`);
 }
 
-/** Null also for a pattern: origins are compared exactly, so it would let nobody in. */
+/** Null for a pattern, too: origins are compared exactly, so a pattern would match nothing. */
 function originOf(text: string): string | null {
   const url = URL.parse(text);
   if (url === null || url.hostname.includes('*')) return null;

@@ -2,7 +2,7 @@ import type { Examination } from '../settings/examination.ts';
 import { parseRedisUrl } from '../settings/redis-url.ts';
 import { sessionBackend } from '../settings/session-backend.ts';
 
-/** Do the settings of the store fit together? (agentd-store(7), "Redis") */
+/** Checks that the settings of the store fit together (agentd-store(7), "Redis"). */
 export function checkStoreSettings(look: Examination): void {
   const url = look.value('REDIS_URL');
   const backend = sessionBackend({ SESSION_BACKEND: look.value('SESSION_BACKEND'), REDIS_URL: url });
@@ -11,7 +11,7 @@ export function checkStoreSettings(look: Examination): void {
       if (look.isGiven(name)) look.warn(`${name} has no effect: SESSION_BACKEND is sqlite`);
     return;
   }
-  look.demand('REDIS_URL', 'is not set, and SESSION_BACKEND is redis');
+  look.demand('REDIS_URL', 'is not set, but SESSION_BACKEND is redis');
   if (url === undefined) return;
   try {
     parseRedisUrl(url.reveal());
@@ -27,4 +27,4 @@ export function checkStoreSettings(look: Examination): void {
 
 /** The warning about a shared store without a shared key. */
 export const UNSEALED_IN_REDIS =
-  'TOKEN_ENCRYPTION_KEY is not set: tokens are stored in Redis unsealed, and whoever reads it can act as their owners. Set the same key on every replica';
+  'TOKEN_ENCRYPTION_KEY is not set: tokens are stored in Redis unsealed, and anybody who can read it can act as their owners. Set the same key on every replica';

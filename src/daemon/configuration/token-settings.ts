@@ -4,20 +4,20 @@ import { Secret } from '../secret.ts';
 import type { Examination } from '../settings/examination.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** RFC 7518 §3.2: the secret of HS256 is as long as the hash. */
+/** The secret of HS256 should be at least as long as the hash (RFC 7518 §3.2). */
 const SECRET_BITS = 256;
-/** A shorter secret can be found by trying. */
+/** A shorter secret can be found by brute force. */
 const SECRET_BITS_MIN = 128;
 const PUBLIC_KEY = /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*ssh-rsa /;
 
-/** Do the settings of tokens fit together? (agentd-identity(7), "Keys") */
+/** Checks that the settings of tokens fit together (agentd-identity(7), "Keys"). */
 export async function checkTokenSettings(look: Examination): Promise<void> {
   const algorithm = look.value('JWT_ALGORITHM');
   if (algorithm === 'HS256') checkSecret(look);
   else if (algorithm === 'RS256') await checkPublicKey(look);
   else if (!hasKey(look))
-    look.demand('JWT_SECRET_KEY', 'is not set, and tokens cannot be checked without a key');
-  // All problems are shown at once: a text that is no PEM is the secret of HS256.
+    look.demand('JWT_SECRET_KEY', 'is not set, but tokens cannot be checked without a key');
+  // Checked now, so that all problems are shown at once: a text that is not PEM is the secret of HS256.
   else if (look.isGiven('JWT_SECRET_KEY') && !isPem(look.value('JWT_SECRET_KEY'))) checkSecret(look);
   if (algorithm === 'RS256') checkKeySet(look);
   for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'] as const) checkSwitch(look, name);
@@ -33,14 +33,14 @@ function hasKey(look: Examination): boolean {
 }
 
 function checkSecret(look: Examination): void {
-  look.demand('JWT_SECRET_KEY', 'is not set, and JWT_ALGORITHM is HS256');
+  look.demand('JWT_SECRET_KEY', 'is not set, but JWT_ALGORITHM is HS256');
   const secret = look.value('JWT_SECRET_KEY')?.reveal();
   if (secret === undefined) return;
   if (PUBLIC_KEY.test(secret)) {
-    // Everybody has a public key, so everybody could sign tokens with it.
+    // Anybody can know a public key, and could sign tokens with it.
     look.refuse(
       'JWT_SECRET_KEY',
-      'is a public key, and JWT_ALGORITHM is HS256: whoever has that key could sign tokens',
+      'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
       'a secret that only the site and agentd know; or JWT_ALGORITHM=RS256, if the site signs with a private key',
     );
     return;
@@ -49,7 +49,7 @@ function checkSecret(look: Examination): void {
   if (look.guarded && bits < SECRET_BITS_MIN) {
     look.refuse(
       'JWT_SECRET_KEY',
-      `has ${bits} bits, and NODE_ENV is ${look.environment}: anybody can find it by trying, and sign tokens`,
+      `has ${bits} bits, and NODE_ENV is ${look.environment}: anybody can find it by brute force and sign tokens`,
       `a secret of ${SECRET_BITS} bits or more, such as the output of \`openssl rand -base64 32\``,
     );
     return;
@@ -70,16 +70,21 @@ function bitsOf(secret: string): number {
 }
 
 /**
- * An issuer signs the tokens of many applications with one key set. Without an expected issuer and audience,
- * a token for any of them is accepted (RFC 8725 §3.8, §3.9); over http, anybody on the way can replace the keys.
+ * An issuer signs the tokens of many applications with one key set. Without an expected issuer and audience, a token
+ * for any of them is accepted (RFC 8725 §3.8, §3.9); over http, anybody between agentd and the issuer can replace the
+ * keys.
  */
 function checkKeySet(look: Examination): void {
   const address = look.value('JWT_JWKS_URL');
   const url = address === undefined ? null : URL.parse(address);
   if (url === null || isLoopback(url)) return;
   if (url.protocol !== 'https:')
-    look.refuse('JWT_JWKS_URL', 'is not https: anybody on the way can replace the keys', 'an https address');
-  const why = 'is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications';
+    look.refuse(
+      'JWT_JWKS_URL',
+      'is not https: anybody between agentd and the issuer can replace the keys',
+      'an https address',
+    );
+  const why = 'is not set, but the key set at JWT_JWKS_URL also signs tokens for other applications';
   look.demand('JWT_ISSUER', why);
   look.demand('JWT_AUDIENCE', why);
 }
@@ -88,11 +93,11 @@ async function checkPublicKey(look: Examination): Promise<void> {
   if (!hasKey(look)) {
     look.demand(
       'JWT_PUBLIC_KEY',
-      'is not set, and JWT_ALGORITHM is RS256: it, JWT_JWKS_URL or JWT_SECRET_KEY must name the public key',
+      'is not set, but JWT_ALGORITHM is RS256: this setting, JWT_JWKS_URL or JWT_SECRET_KEY must name the public key',
     );
     return;
   }
-  // Loaded only if it is needed: commands that read tokens of HS256 start without it.
+  // Loaded only if needed: commands that read HS256 tokens start without it.
   const { importKeys, UnusableKey } = await import('../identity/keys.ts');
   try {
     await importKeys({
@@ -105,7 +110,7 @@ async function checkPublicKey(look: Examination): Promise<void> {
   } catch (error) {
     if (!(error instanceof UnusableKey)) throw error;
     const setting = error.setting as keyof Settings;
-    // What is given but wrong in itself has been told already.
+    // A value that is wrong in itself has already been reported.
     if (look.value(setting) !== undefined) look.refuse(setting, error.problem, error.right);
   }
 }
@@ -127,7 +132,7 @@ function checkSwitch(look: Examination, name: 'JWT_VERIFY_SIGNATURE' | 'JWT_VERI
 
 /** The warning about TOKEN_ENCRYPTION_KEY=off. */
 export const SEALING_OFF =
-  'TOKEN_ENCRYPTION_KEY=off: tokens are stored unsealed, and whoever reads STATE_DIR can act as their owners';
+  'TOKEN_ENCRYPTION_KEY=off: tokens are stored unsealed, and anybody who can read STATE_DIR can act as their owners';
 
 function checkEncryptionKeys(look: Examination): void {
   const keys = look.value('TOKEN_ENCRYPTION_KEY');

@@ -5,9 +5,9 @@ import type { SettingProblem } from '../settings/problem.ts';
 import { given, isBlank, type Layer, type Sources } from '../settings/sources.ts';
 import { readValue } from '../settings/value.ts';
 
-/** Shorter names are too near to those of other programs. */
+/** Shorter names are too similar to names of other programs. */
 const SHORTEST_GUESS = 6;
-/** Below this length one slip is the limit (APP_HOME is no misspelt APP_NAME), from it on two. */
+/** Shorter names may differ by one typing error (APP_HOME is not a misspelled APP_NAME), longer ones by two. */
 const LONG_NAME = 12;
 
 /** Standard settings of OpenTelemetry for log records. They resemble ours for spans (OTEL_BSP_*). */
@@ -19,12 +19,12 @@ export interface UnknownNames {
 }
 
 /**
- * Names that no record has. In the configuration file each is a problem. In the environment and in `.env`
- * other programs' names live too: there only what looks like a misspelt setting is one, as long as the setting
- * that it resembles is not set itself.
+ * Unknown names of settings. In the configuration file each of them is a problem. The environment and `.env` also
+ * contain names of other programs: there a name is a problem only if it looks like a misspelled setting that is not set
+ * itself.
  *
  * @param known names of all records.
- * @param channels names of all channels that there are.
+ * @param channels names of all available channels
  * @param complete false if a plugin could not be loaded: unknown names in the file may be its own.
  */
 export function findUnknownNames(
@@ -49,7 +49,7 @@ export function findUnknownNames(
             stranger(
               name,
               layer,
-              `is no setting, but looks like ${meant}`,
+              `is not a setting, but looks like ${meant}`,
               `${meant}, or no such name in the ${layer.source}`,
             ),
           );
@@ -60,7 +60,10 @@ export function findUnknownNames(
   return found;
 }
 
-/** A channel that is documented but not here: turning it on is a mistake, its other settings do nothing. */
+/**
+ * Settings of a documented channel that this version does not have: turning it on is a problem, and its other settings
+ * have no effect.
+ */
 function ofMissingChannel(
   name: string,
   value: unknown,
@@ -90,16 +93,16 @@ function ofMissingChannel(
 
 function inFile(name: string, layer: Layer, known: readonly string[]): SettingProblem {
   if (name === 'NODE_ENV') {
-    return stranger(name, layer, 'is no setting of the file', 'NODE_ENV in the environment');
+    return stranger(name, layer, 'is not a setting of the file', 'NODE_ENV in the environment');
   }
-  // A name in another case, or a camel-cased one, is meant as well.
+  // Also matches names in lower case or camel case.
   const upper = name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll('-', '_')
     .toUpperCase();
   const meant = nearest(upper, known, Math.max(2, Math.floor(name.length / 3)))?.name;
   const right = meant === undefined ? 'a name that `agentd config reference` lists' : `${meant}, perhaps`;
-  return stranger(name, layer, 'is no setting', right);
+  return stranger(name, layer, 'is not a setting', right);
 }
 
 /** The setting that a name in an environment most likely means. */
@@ -110,7 +113,7 @@ function likely(name: string, known: readonly string[], sources: Sources): strin
   return given(sources, near.name) === undefined ? near.name : undefined;
 }
 
-/** The value of an unknown name is not shown: a misspelt secret is one. */
+/** The value of an unknown name is not shown, since it may be a misspelled secret. */
 function stranger(setting: string, { source }: Layer, problem: string, right: string): SettingProblem {
   return { setting, value: null, source, problem, right };
 }

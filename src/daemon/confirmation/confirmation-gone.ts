@@ -1,6 +1,6 @@
 import { AgentdError } from '../errors.ts';
 
-/** The answer to a web client that names an action which does not wait for it. */
+/** The error for a web client that names an action that is not waiting for its answer. */
 export function confirmationGone(): AgentdError {
-  return new AgentdError('confirmation_gone', 'This action does not wait for an answer of yours.');
+  return new AgentdError('confirmation_gone', 'This action is not waiting for an answer from you.');
 }

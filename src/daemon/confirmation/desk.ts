@@ -10,9 +10,9 @@ import { plainQuestion, QUESTION_MAX, type Question, questionLine, questionOf } 
 
 /** The turn that asks. */
 export interface AskingTurn {
-  /** Null: an anonymous web client, of whom nobody can tell who answers. */
+  /** Null for an anonymous web client: nobody can tell who would answer. */
   confirmer: string | null;
-  /** Another action of this principal waits in the session. */
+  /** Another action of this principal already waits in the session. */
   still_waits: boolean;
   session_tag: string;
   session_id: string;
@@ -23,15 +23,15 @@ export interface AskingTurn {
   turn_key: string;
 }
 
-/** An action that the reply of the turn asks for. */
+/** An action that the reply of the turn asks the person to confirm. */
 export interface KeptCall {
   action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
   question: Question;
 }
 
 /**
- * Keeps the one call of a turn that waits for its person (agentd-agent(7), "Confirmation"). Nothing is stored here: the
- * action is stored together with the reply that asks for it.
+ * Keeps the one call of a turn that waits for confirmation (agentd-agent(7), "Confirmation"). Nothing is stored here:
+ * the action is stored together with the reply that asks about it.
  */
 export class Desk implements ConfirmationDesk {
   readonly #turn: AskingTurn;
@@ -43,7 +43,7 @@ export class Desk implements ConfirmationDesk {
     this.#seal = seal;
   }
 
-  /** The call that waits; null if there is none. */
+  /** The call that waits for confirmation; null if there is none. */
   get kept(): KeptCall | null {
     return this.#kept;
   }
@@ -53,7 +53,7 @@ export class Desk implements ConfirmationDesk {
     if (confirmer === null)
       return refused(
         'sign_in_needed',
-        'This was not done: it needs a confirmation, and for that the person must sign in first. Tell them so.',
+        'This was not done: it needs a confirmation, and the person must sign in first to give it. Tell them so.',
       );
     if (this.#kept !== null || still_waits)
       return refused(

@@ -9,16 +9,16 @@ import {
   type Inspection,
   inspectConfiguration,
 } from '../configuration/configure.ts';
-import { summaryOf } from '../confirmation/summary-of.ts';
 import { personKey } from '../identity/identity.ts';
 import { isAny } from '../identity/token-checks.ts';
+import { makePrivateDirectory } from '../make-directory.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
-import { makePrivateDirectory } from '../private-directory.ts';
 import type { Services } from '../services.ts';
 import { fileSettingOf } from '../settings/secret-files.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
 import { lockFile } from '../store/open.ts';
+import { recordedSummary } from '../tools/action-texts.ts';
 import { DevAlreadyRunning } from './already-running.ts';
 import { DOCUMENT_FILE, keptSampleTools } from './kept-sample-tools.ts';
 import { platformSettings } from './platforms.ts';
@@ -38,7 +38,9 @@ export interface Dev {
   sampleApiUrl: string | null;
   /** Names of the channels that talk to `agentd simulate` instead of their platform. */
   simulated: readonly string[];
-  /** The sample API checks tokens as the daemon does, and the shop shows what was done. Call this when it has started. */
+  /**
+   * To be called when the daemon has started: the sample API checks tokens like the daemon, and the shop shows actions.
+   */
   useServices(services: DevServices): void;
   /** The routes of the sample shop (`shopRoutes`). */
   shopRoutes(configuration: Configuration): Promise<readonly Route[]>;
@@ -49,25 +51,25 @@ export interface Dev {
   close(): Promise<void>;
 }
 
-/** What the sample company uses of the daemon. */
+/** The services of the daemon that the sample company uses. */
 export type DevServices = Pick<Services, 'tokens' | 'store' | 'seal'>;
 
 /** In `.agentd/`. */
 const ENV_FILE = 'env';
-/** Actions that the shop shows. */
+/** Maximum number of actions that the shop shows. */
 const ACTIONS_SHOWN = 12;
 
 /**
  * A person who tries agentd asks the same question again and again, which is not a loop. Bursts are still blocked, so
- * that the guard can be seen at work. If the key of tokens is set, this is a rehearsal of a real site: then the guard
- * has its own defaults.
+ * that people can see the guard work. If a token key is set, this is a rehearsal of a real site, and the guard has its
+ * usual defaults.
  */
 const TOKEN_KEYS = ['JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL'];
 const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_SECONDS: '5' };
 
 /**
- * Makes `.agentd/` in the working directory with secrets that stay the same from run to run. One process at a time
- * has it, also if its state is elsewhere: other commands use the settings that it keeps there.
+ * Makes `.agentd/` in the working directory, with secrets that stay the same in later runs. Only one process at a time
+ * may use the directory, even if its state is elsewhere, because other commands use the settings that are stored there.
  * @throws DevAlreadyRunning
  */
 export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
@@ -164,7 +166,7 @@ function setExplicitly({ effective }: Inspection, names: readonly string[]): Rec
   return kept;
 }
 
-/** The file format has no escapes, so the value is put in a kind of quotes that it does not contain. */
+/** The file format has no escapes, so the value is put in quotes of a kind that it does not contain. */
 function lineOf(name: string, value: string): string[] {
   const quote = ["'", '"', '`'].find((candidate) => !value.includes(candidate));
   return quote === undefined ? [] : [`${name}=${quote}${value}${quote}\n`];
@@ -199,7 +201,7 @@ function isSet({ effective }: Inspection, name: string): boolean {
   return effective.find(({ record }) => record.name === name)?.value !== undefined;
 }
 
-/** What was done for a sample person, newest first. */
+/** Actions for a sample person, newest first. */
 async function actionsOf(
   person_id: string,
   settings: Settings,
@@ -209,7 +211,7 @@ async function actionsOf(
   const found = await store.actions.list({ who: { person }, limit: ACTIONS_SHOWN });
   return found.map((action) => ({
     at: action.started_at ?? action.created_at,
-    summary: summaryOf(action, seal),
+    summary: recordedSummary(seal, action),
     outcome: action.state,
   }));
 }

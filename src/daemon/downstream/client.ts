@@ -4,23 +4,26 @@ import type { Secret } from '../secret.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
 
-/** The largest answer that is read, in bytes after decompression. */
+/** Maximum size of an answer, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
 const MAX_REDIRECTS = 3;
-/** A shorter secret, which no real API issues, may be a word of the answer by chance. */
+/**
+ * Minimum length of secrets that are masked. A shorter secret, which no real API issues, may be a word in the answer by
+ * chance.
+ */
 const MASKED_SECRET_LENGTH = 8;
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
-/** A segment `.` or `..`, also percent-encoded. */
+/** A segment `.` or `..`, percent-encoded or not. */
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i;
 
 /**
- * The HTTP client of one downstream system (agentd-api(7), "Requests to the API"). It speaks to one origin only: a token
- * that is handed in can leave to no other.
+ * The HTTP client of one downstream system (agentd-api(7), "Requests to the API"). It sends requests to one origin
+ * only, so that a token cannot be sent to any other.
  */
 export interface Downstream {
   /**
-   * Resolves with whatever status the API answers. Rejects with `DownstreamFailure` if there is no usable answer, and
-   * with the signal's reason if the caller's signal aborted.
+   * Resolves with the answer of the API, whatever its status. Rejects with `DownstreamFailure` if there is no usable
+   * answer, and with the signal's reason if the caller's signal aborted.
    */
   send(request: DownstreamRequest): Promise<DownstreamResponse>;
 }
@@ -30,20 +33,20 @@ export interface DownstreamRequest {
   /** Below the base URL, with a leading slash. */
   path: string;
   query?: Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
-  /** The whole query in place of `query`, already percent-encoded, without the question mark. */
+  /** The whole query instead of `query`, already percent-encoded, without the question mark. */
   search?: string;
   headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   body?: unknown;
-  /** Of the body. Default: `application/json`. */
+  /** Media type of the body. Default: `application/json`. */
   content_type?: string;
-  /** Sent as the bearer; null sends none. */
+  /** Sent as the bearer token; null to send none. */
   token: Secret | null;
-  /** Other secrets that the request carries: like the token, they are masked in the answer. */
+  /** Other secrets in the request. Like the token, they are masked in the answer. */
   secrets?: readonly Secret[];
   /** Redirects of a GET within the origin are followed; any other redirect is a failure. */
   redirects?: 'within_origin' | 'none';
-  /** `text`: an answer that is not JSON is handed on as a text. */
+  /** `text`: an answer that is not JSON is returned as a text. */
   expects?: 'json' | 'text';
   /** Aborts with the message that the call is made for. */
   signal?: AbortSignal | undefined;
@@ -51,7 +54,7 @@ export interface DownstreamRequest {
 
 export interface DownstreamResponse {
   status: number;
-  /** The parsed JSON; null if the body is empty, or a failure's body is no JSON and no text is expected. */
+  /** The parsed JSON. Null if the body is empty, or if the body of a failure is not JSON and no text is expected. */
   body: unknown;
 }
 
@@ -63,12 +66,12 @@ export type DownstreamReason =
   | 'not_json'
   | 'path_refused';
 
-/** There is no usable answer. `message` is in words that an agent can use; `cause` is for the log. */
+/** There is no usable answer. `message` is a text for the agent; `cause` is for the log. */
 export class DownstreamFailure extends Error {
   readonly reason: DownstreamReason;
   /** The request may have been carried out. */
   readonly reached: boolean;
-  /** Of the answer that is of no use; null if there is none. */
+  /** Status of the unusable answer; null if there was no answer. */
   readonly status: number | null;
 
   constructor(
@@ -89,15 +92,15 @@ export class DownstreamFailure extends Error {
 }
 
 export interface DownstreamOptions {
-  /** May have a path prefix, below which all paths lie. */
+  /** May have a path prefix, which is added to all paths. */
   baseUrl: string;
-  /** For one request in all: redirects and reading included. */
+  /** Time-out of one request, including redirects and reading the answer. */
   timeoutMs: number;
   /** The subject of messages to the agent. Default: `The business API`. */
   system?: string;
 }
 
-/** Made once for each system; its connections are kept alive (http-request.ts). */
+/** Created once for each system. Its connections are kept alive (http-request.ts). */
 export function createDownstream({
   baseUrl,
   timeoutMs,
@@ -107,8 +110,8 @@ export function createDownstream({
   return {
     async send(request) {
       const url = addressBelow(base, request);
-      // Signals that are combined cost a good part of a request.
-      const limit = new TimeLimit(systemClock, timeoutMs, ...(request.signal ? [request.signal] : []));
+      // Combined signals would be a large part of the cost of a request.
+      const limit = new TimeLimit(systemClock, timeoutMs, request.signal ? [request.signal] : []);
       try {
         const response = await follow(url, request, system, limit);
         const { status, text } = response;
@@ -142,7 +145,7 @@ export function addressOf(baseUrl: string, address: Address): URL {
 
 interface Base {
   origin: string;
-  /** Of all paths, without a slash at its end. */
+  /** Prefix of all paths, without a slash at its end. */
   prefix: string;
 }
 
@@ -165,7 +168,7 @@ function addressBelow({ origin, prefix }: Base, { path, search, query: given }: 
   return url;
 }
 
-/** Redirects are followed by hand, since a GET may be led on within the origin only, and nothing else at all. */
+/** Redirects are handled here, since only those of a GET within the origin may be followed. */
 async function follow(
   first: URL,
   request: DownstreamRequest,
@@ -202,7 +205,7 @@ function wasNotConnected(error: unknown): boolean {
   );
 }
 
-/** Replaces what an API echoes of the secrets that it was sent, so that they do not reach the agent. */
+/** Replaces secrets that an API echoes, so that they do not reach the agent. */
 export function maskSecrets(text: string, secrets: readonly Secret[]): string {
   let masked = text;
   for (const secret of secrets) {
@@ -220,13 +223,13 @@ function parse(
   system: string,
 ): unknown {
   if (text.trim() === '') return null;
-  // Masked before it is parsed, since a secret may also be in a name.
+  // Masked before parsing, since a secret may also be in the name of a member.
   const masked = maskSecrets(text, token && !secrets.includes(token) ? [token, ...secrets] : secrets);
   try {
     return parseExactly(masked);
   } catch (cause) {
     if (expects === 'text') return masked;
-    // The page of a proxy in front of a failing API; its status says all that counts.
+    // The page of a proxy in front of a failing API; only its status matters.
     if (status < 200 || status >= 300) return null;
     throw new DownstreamFailure('not_json', `${system} answered with something that is not JSON.`, {
       status,

@@ -6,10 +6,10 @@ import type { Downstream } from './client.ts';
 /** Where the default token comes from (agentd-api(7), "Requests to the API"). */
 export const TOKEN_PATH = '/authentication_token';
 
-/** A token without `exp` is taken to live this long (agentd-api(7), "The default token"). */
+/** A token without `exp` is assumed to be valid this long (agentd-api(7), "The default token"). */
 const ASSUMED_LIFE_MS = 24 * 3_600_000;
 const RENEW_BEFORE_MS = 5 * 60_000;
-/** How long a token serves that comes expired: long enough for those that wait for it. */
+/** How long a token is used that has already expired when it arrives: long enough for the callers that wait for it. */
 const EXPIRED_LIFE_MS = 250;
 
 /**
@@ -17,12 +17,12 @@ const EXPIRED_LIFE_MS = 250;
  */
 export interface DefaultToken {
   /**
-   * The cached token, or a new one: fetched once, however many wait for it. Rejects with
-   * `DefaultTokenFailure`, or with the signal's reason; a waiter that aborts leaves the fetch to the others.
-   * A failure is not kept: the next message finds the API as it is then.
+   * The cached token, or a new one. A token is fetched only once, even if several callers wait for it. Rejects with
+   * `DefaultTokenFailure`, or with the signal's reason; if one caller aborts, the fetch continues for the others. A
+   * failure is not cached: the next message tries again.
    */
   get(signal?: AbortSignal): Promise<Secret>;
-  /** The API answered 401 to this token: `get` fetches another. */
+  /** To be called if the API answered 401 to this token: `get` then fetches another one. */
   refused(token: Secret): void;
 }
 
@@ -31,7 +31,7 @@ export type DefaultTokenReason =
   | 'default_credentials_refused'
   | 'default_token_failed';
 
-/** No default token can be had. `message` is in words that an agent can use. */
+/** There is no default token. `message` is a text for the agent. */
 export class DefaultTokenFailure extends Error {
   readonly reason: DefaultTokenReason;
 
@@ -72,7 +72,7 @@ export function createDefaultToken({
       if (error instanceof DefaultTokenFailure) throw error;
       throw new DefaultTokenFailure(
         'default_token_failed',
-        'The business API cannot be signed in to at the moment.',
+        'Signing in to the business API is not possible at the moment.',
         { cause: error },
       );
     } finally {
@@ -101,7 +101,7 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
       'This service has no default credentials for the business API.',
     );
   }
-  // No signal of any one message: others may be waiting for the same token.
+  // Not bound to the signal of one message: others may be waiting for the same token.
   const { status, body } = await downstream.send({
     method: 'POST',
     path: TOKEN_PATH,
@@ -119,7 +119,7 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
   if (status >= 300 || !isToken(found)) {
     throw new DefaultTokenFailure(
       'default_token_failed',
-      'The business API cannot be signed in to at the moment.',
+      'Signing in to the business API is not possible at the moment.',
       {
         cause: new Error(`${TOKEN_PATH} answered ${status}${status < 300 ? ' without a token' : ''}`),
       },
@@ -128,18 +128,19 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
   return new Secret(found);
 }
 
-/** Printable ASCII without blanks: what a header can carry. */
+/** Whether it is printable ASCII without blanks, which is safe in a header. */
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }
 
 /**
- * Until 5 minutes before its end (agentd-api(7), "The default token"); one that ends sooner serves those that wait for
- * it now.
+ * Until 5 minutes before it expires (agentd-api(7), "The default token"). A token that expires sooner is used only by
+ * the callers that wait for it now.
  */
 function useUntil(token: Secret, now: number): number {
   const end = expiryOf(token.reveal()) ?? now + ASSUMED_LIFE_MS;
-  // The API has just issued it. If it seems to have ended already, a clock is wrong, and asking faster does not help.
+  // The API has just issued the token. If it already seems to have expired, a clock is wrong, and asking more often
+  // does not help.
   return end <= now ? now + EXPIRED_LIFE_MS : end - RENEW_BEFORE_MS;
 }
 
@@ -150,7 +151,7 @@ function expiryOf(token: string): number | null {
     const exp = (payload as { exp?: unknown } | null)?.exp;
     return typeof exp === 'number' && Number.isFinite(exp) ? exp * 1000 : null;
   } catch {
-    // Opaque tokens are as good as any.
+    // Opaque tokens are valid, too.
     return null;
   }
 }

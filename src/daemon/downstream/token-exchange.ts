@@ -8,11 +8,11 @@ import { unlessAborted } from '../unless-aborted.ts';
 import { MAX_RESPONSE_BYTES } from './client.ts';
 import { BodyTooLong, httpRequest } from './http-request.ts';
 
-/** Exchanged tokens that are kept at a time; the one that was used longest ago goes first. */
+/** Maximum number of exchanged tokens that are kept; the least recently used one is dropped first. */
 const MAX_KEPT = 1_000;
-/** A token with neither `expires_in` nor `exp` is taken to live this long. */
+/** A token with neither `expires_in` nor `exp` is assumed to be valid this long. */
 const ASSUMED_LIFE_MS = 60_000;
-/** A token is not used in the last seconds of its life: the request is still on its way then. */
+/** A token is not used in its last seconds, because it could expire while the request is on its way. */
 const MARGIN_MS = 5_000;
 
 /** How the token of a person is exchanged for one of another system (RFC 8693, section 2.1). */
@@ -25,8 +25,9 @@ export interface ExchangeSettings {
 
 export interface TokenExchange {
   /**
-   * The token that stands for the person at `source`: from memory, or exchanged once, however many wait for it. Rejects
-   * with `TokenExchangeFailure`, or with the signal's reason; a waiter that aborts leaves the exchange to the others.
+   * Returns the token that represents the person at `source`, from memory or by an exchange. Callers that wait for the
+   * same token share one exchange; if one of them aborts, it continues for the others. Rejects with
+   * `TokenExchangeFailure`, or with the signal's reason.
    */
   exchange(
     source: string,
@@ -34,13 +35,13 @@ export interface TokenExchange {
     subject: Secret,
     signal?: AbortSignal,
   ): Promise<Secret>;
-  /** The system answered 401 to this token: it is not used again. */
+  /** To be called if the system answered 401 to this token, which is then not used again. */
   refused(token: Secret): void;
 }
 
 export type TokenExchangeReason = 'exchange_refused' | 'exchange_failed' | 'subject_expired';
 
-/** There is no token for the system. `message` is in words that an agent can use. */
+/** There is no token for the system. `message` is a text for the agent. */
 export class TokenExchangeFailure extends Error {
   readonly reason: TokenExchangeReason;
 
@@ -63,7 +64,7 @@ export interface TokenExchangeOptions {
   maxKept?: number;
 }
 
-/** Keeps exchanged tokens in memory alone. */
+/** Keeps exchanged tokens in memory only. */
 export function createTokenExchange({
   clock,
   timeoutMs,
@@ -105,7 +106,7 @@ export function createTokenExchange({
   return {
     async exchange(source, settings, subject, signal) {
       signal?.throwIfAborted();
-      // Also bounds what is kept: a token is never used after the end of the person's own.
+      // Checked before the cache: a kept token is never used after the person's own token has expired.
       const subjectEnd = claimedExpiry(decodeToken(subject.reveal()));
       if (subjectEnd !== null && subjectEnd <= clock.now())
         throw new TokenExchangeFailure('subject_expired', 'The sign-in of the person has expired.');
@@ -152,7 +153,7 @@ async function requestExchange(
     authorization: basic(client_id, client_secret),
     'content-type': 'application/x-www-form-urlencoded',
   };
-  // No signal of any one call: others may be waiting for the same token.
+  // Not bound to one caller's signal: others may be waiting for the same token.
   const limit = new TimeLimit(systemClock, timeoutMs);
   const request = { method: 'POST', headers, body: body.toString(), limit, maxBytes: MAX_RESPONSE_BYTES };
   const began = performance.now();
@@ -178,9 +179,9 @@ async function requestExchange(
   if (status !== 200 || !isToken(token))
     throw failed(`the token endpoint answered ${status}${status === 200 ? ' without a token' : ''}`);
   const type = answer?.token_type;
-  // Only a bearer can be sent as one (RFC 8693, section 2.2.1).
+  // Only a bearer token can be sent as one (RFC 8693, section 2.2.1).
   if (typeof type === 'string' && type.toLowerCase() !== 'bearer')
-    throw failed('the token endpoint answered with a token that is no bearer token');
+    throw failed('the token endpoint answered with a token that is not a bearer token');
   const seconds = Number(answer?.expires_in);
   const expires_in = answer?.expires_in !== undefined && Number.isFinite(seconds) ? seconds : null;
   return { token: new Secret(token), expires_in };
@@ -189,7 +190,7 @@ async function requestExchange(
 function failed(why: string, cause?: unknown): TokenExchangeFailure {
   return new TokenExchangeFailure(
     'exchange_failed',
-    'The other system cannot be signed in to at the moment.',
+    'Signing in to the other system is not possible at the moment.',
     {
       cause: new Error(why, cause === undefined ? {} : { cause }),
     },
@@ -207,12 +208,12 @@ function parse(text: string): Readonly<Record<string, unknown>> | null {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
   } catch {
-    // The status says what can be said then.
+    // The error then reports only the status.
     return null;
   }
 }
 
-/** Printable ASCII without blanks: what a header can carry. */
+/** Whether it is printable ASCII without blanks, which is safe in a header. */
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }

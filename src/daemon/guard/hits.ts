@@ -9,8 +9,9 @@ export interface Hit {
 }
 
 /**
- * The hits of one key, oldest first: what every sliding window counts. A value: no function changes one that it is
- * given. Values share an array of which each is a slice, so the cost of one more hit does not grow with their number.
+ * The hits of one key, oldest first, which every sliding window counts. They are an immutable value: no function
+ * changes the hits that it is given. Values share one array, and each is a slice of it, so the cost of adding a hit
+ * does not grow with the number of hits.
  */
 export interface Hits<H extends Hit = Hit> {
   readonly array: readonly H[];
@@ -18,13 +19,13 @@ export interface Hits<H extends Hit = Hit> {
   readonly end: number;
 }
 
-/** A hit that was added, and how many of the oldest hits were dropped with it: `addHit` repeats it. */
+/** A hit to add, and how many of the oldest hits are dropped with it. `addHit` applies it. */
 export interface AddedHit<H extends Hit = Hit> {
   readonly hit: H;
   readonly dropped: number;
 }
 
-/** @param array oldest first; the caller does not change it any more. */
+/** @param array oldest first; the caller must not change it afterwards. */
 export function hitsOf<H extends Hit>(array: readonly H[] = []): Hits<H> {
   return { array, start: 0, end: array.length };
 }
@@ -34,7 +35,7 @@ export function listHits<H extends Hit>({ array, start, end }: Hits<H>): H[] {
   return array.slice(start, end);
 }
 
-/** How many there are that may still matter. */
+/** The number of hits that are kept. */
 export function hitCount({ start, end }: Hits): number {
   return end - start;
 }
@@ -44,15 +45,15 @@ export function newestHit<H extends Hit>({ array, start, end }: Hits<H>, place =
   return end - place < start ? undefined : array[end - place];
 }
 
-/** How many hits happened later than `after`. */
+/** The number of hits that happened later than `after`. */
 export function countSince(hits: Hits, after: number): number {
   return hits.end - firstAfter(hits, after);
 }
 
 /**
- * How many hits one window would hold if one happened at `at`, that one included: the fullest of all windows that
- * would hold it, because a hit may be reported after later ones.
- * @param counts which hits count; absent: all.
+ * How many hits a window would hold if one more happened at `at`, including that hit. Of all windows that would contain
+ * it, the fullest counts, because a hit may be reported after later ones.
+ * @param counts which hits count; all if it is absent.
  */
 export function countWith<H extends Hit>(
   hits: Hits<H>,
@@ -73,9 +74,9 @@ export function countWith<H extends Hit>(
 }
 
 /**
- * A hit to add. The oldest hits are dropped with it if they can matter no more, because `keep_ms` have passed since
- * they happened and since they were counted. So a hit that was reported late is kept as long as others of its time
- * may be reported.
+ * A hit to add. The oldest hits are dropped with it if they cannot matter any more, because `keep_ms` have passed both
+ * since they happened and since they were counted. So a hit that was reported late is kept as long as other hits of the
+ * same time may be reported.
  */
 export function addedHit<H extends Hit>(hits: Hits<H>, hit: H, keep_ms: number): AddedHit<H> {
   const matters = ({ at, counted_at }: H) =>
@@ -85,23 +86,24 @@ export function addedHit<H extends Hit>(hits: Hits<H>, hit: H, keep_ms: number):
   return { hit, dropped: place - hits.start };
 }
 
-/** The hits with one more. */
+/** The hits with one added. */
 export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<H>): Hits<H> {
   const { end } = hits;
   const array = hits.array as H[];
   const start = hits.start + dropped;
   const place = firstAfter({ array, start, end }, hit.at);
-  // Nobody else sees what is behind the end of the slice; the array is left to those behind once half of it is unused.
+  // No other value uses the array beyond the end of its slice. Once half of the array is unused, a new one is made.
   if (place === end && end === array.length && start <= end / 2) {
     array.push(hit);
     return { array, start, end: end + 1 };
   }
+  if (start === end) return hitsOf([hit]);
   return hitsOf([...array.slice(start, place), hit, ...array.slice(place, end)]);
 }
 
 /**
- * The hits as they count now. If some are yet to come, the clock was set back: all are moved into the past by as much,
- * so that nobody waits longer than a window; if by more than `keep_ms`, none of them counts.
+ * The hits as they count now. If some are in the future, the clock was set back: then all are moved back by as much, so
+ * that nobody waits longer than a window. If that is more than `keep_ms`, none of them counts.
  * @returns the same value if nothing changes.
  */
 export function hitsAt<H extends Hit>(hits: Hits<H>, now: number, keep_ms: number): Hits<H> {
@@ -116,7 +118,7 @@ export function hitsAt<H extends Hit>(hits: Hits<H>, now: number, keep_ms: numbe
   return hitsOf(moved);
 }
 
-/** The place in the array of the first hit that happened later than `after`. */
+/** The index in the array of the first hit that happened later than `after`. */
 function firstAfter({ array, start, end }: Hits, after: number): number {
   let [low, high] = [start, end];
   while (low < high) {

@@ -7,7 +7,7 @@ import type { BodyRoom } from './large-bodies.ts';
 /** Deepest nesting of arrays and objects in a JSON body. */
 const DEPTH_MAX = 64;
 
-/** Bytes of a refused body that are read and thrown away, so that its sender receives the refusal. */
+/** Maximum number of bytes of a refused body that are read and discarded, so that its sender receives the refusal. */
 const DISCARD_MAX = 8 * 1024 * 1024;
 
 const NOTHING = new Uint8Array();
@@ -15,7 +15,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * The exact bytes of a request's body, read once; empty if the request has none.
- * @param room how much may be read, also of a body of unknown length
+ * @param room how much may be read, even if the length of the body is unknown
  * @throws `unsupported_media_type`, `body_too_large`, `unavailable` if there is no room for a large body now, or
  * `invalid_request` if the sender went away
  */
@@ -60,12 +60,12 @@ function checkMediaType(
 
 function refusalOf(error: RawBodyError, { tooLong }: Pick<BodyRoom, 'tooLong'>): AgentdError {
   if (error.type === 'entity.too.large') return tooLong();
-  return new AgentdError('invalid_request', 'The body did not arrive whole.', { cause: error });
+  return new AgentdError('invalid_request', 'The body did not arrive completely.', { cause: error });
 }
 
 /**
- * Throws away what is still to come of a body, within bounds: a connection that is closed on a sender that
- * still sends may lose the answer.
+ * Reads and discards the rest of a body, within limits: if the connection is closed while the sender still sends, the
+ * answer may be lost.
  */
 export function discard(request: IncomingMessage): void {
   let taken = 0;
@@ -82,7 +82,7 @@ export function discard(request: IncomingMessage): void {
  */
 export function parseJson(body: Uint8Array): Record<string, unknown> {
   const text = decode(body);
-  // Before it is parsed: a parser that has to nest 100,000 levels holds everybody up.
+  // Checked before it is parsed: parsing 100,000 nested levels would hold up all requests.
   if (isDeeper(text, DEPTH_MAX)) throw tooDeep(text);
   const value = parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw noObject();
@@ -122,10 +122,10 @@ function tooDeep(text: string): AgentdError {
 }
 
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
-/** Beside their bit for upper or lower case, `{` is `[` and `}` is `]`. */
+/** `{` and `[`, like `}` and `]`, differ only in the bit that distinguishes upper and lower case of letters. */
 const [OPEN, CLOSE, CASE] = [0x5b, 0x5d, 0x20];
 
-/** Do the braces and brackets outside of its strings nest deeper? One look at each character. */
+/** Whether braces and brackets outside of strings are nested deeper. Reads each character once. */
 function isDeeper(json: string, levels: number): boolean {
   let depth = 0;
   for (let at = 0; at < json.length; at++) {

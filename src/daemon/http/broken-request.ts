@@ -9,7 +9,9 @@ import { problemOf } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 
-/** What the parser could not make a request of never reaches the middleware; by the code of Node's error. */
+/**
+ * Answers to data that cannot be parsed as a request, which never reaches the middleware; by the code of Node's error.
+ */
 const REFUSALS: Readonly<Record<string, { status: number; detail: string }>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'The request took too long to arrive.' },
   HPE_HEADER_OVERFLOW: { status: 431, detail: 'The header section is too large.' },
@@ -35,12 +37,12 @@ export function answerBrokenRequests(server: Server, inFlight: InFlight, log: Lo
 }
 
 /**
- * RFC 9112 §3.2: exactly one. Node would answer a missing one by itself, without a request id, and takes the
- * first of several, but a proxy in front may take the last.
+ * Requires exactly one header `Host` (RFC 9112 §3.2). If it is missing, Node itself would answer, without a request id.
+ * If there are several, Node uses the first, but a proxy in front may use the last.
  */
 export function requireHost(): Middleware {
   return (ctx, next) => {
-    const hosts = ctx.req.headersDistinct.host?.length ?? 0;
+    const hosts = countHosts(ctx.req.rawHeaders);
     if (hosts === 0 && ctx.req.httpVersion === '1.1') {
       throw new AgentdError('invalid_request', 'The header Host is missing.');
     }
@@ -49,10 +51,20 @@ export function requireHost(): Middleware {
   };
 }
 
-/** Without an answer of ours Node would just close the connection. */
+/** Node's own list by name would be kept with the request, for hours if it opened a stream. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let place = 0; place < rawHeaders.length; place += 2) {
+    const name = rawHeaders[place] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
+}
+
+/** Without this answer, Node would just close the connection. */
 function answerConnect(server: Server): void {
   server.on('connect', (request, socket) => {
-    const refusal = new AgentdError('method_not_allowed', 'This is no proxy.', {
+    const refusal = new AgentdError('method_not_allowed', 'This is not a proxy.', {
       headers: { Allow: 'GET, HEAD, POST, DELETE, OPTIONS' },
     });
     socket.on('error', () => socket.destroy());

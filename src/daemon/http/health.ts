@@ -3,8 +3,8 @@ import type { Log } from '../log.ts';
 import type { ActiveChannel, OutageOf } from './routes.ts';
 
 /**
- * `GET /`: the active platforms and how each is (agentd-service(7), "GET /"). It says that the process serves, so it
- * asks nothing beyond it: a store out of reach does not change the answer.
+ * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). The answer says that the process serves,
+ * so it depends on nothing outside of the process: it is the same if the store is out of reach.
  */
 export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): Route['handle'] {
   return () => ({
@@ -14,7 +14,7 @@ export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, l
       adapters: Object.fromEntries(
         channels.map(({ plugin: { name }, channel }) => {
           const own = healthOf(name, channel, log);
-          // The channel's own words say more.
+          // The channel's own report is more specific.
           return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
         }),
       ),
@@ -26,12 +26,12 @@ function healthOf(name: string, channel: Channel, log: Log): ChannelHealth {
   try {
     return documented(channel.health?.() ?? { status: 'ok' });
   } catch (error) {
-    log.warn({ channel: name, err: error }, 'a channel could not tell its health');
-    return { status: 'degraded', detail: 'The channel could not tell its health.' };
+    log.warn({ channel: name, err: error }, 'a channel could not report its health');
+    return { status: 'degraded', detail: 'The channel could not report its health.' };
   }
 }
 
-/** The documented members alone: a plugin without types may return anything. @throws TypeError for another status */
+/** Only the documented members: a plugin without types may return anything. @throws TypeError for an unknown status */
 function documented({ status, detail }: { status: unknown; detail?: unknown }): ChannelHealth {
   if (status === 'ok') return { status };
   if (status !== 'degraded') throw new TypeError(`\`health\` returned the status ${String(status)}`);

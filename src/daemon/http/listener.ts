@@ -6,9 +6,9 @@ import { createServer as createHttpServer } from '../node-http.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import type { Exchange } from './exchange.ts';
 
-/** A request must have arrived whole within this time, ms. */
+/** A request must have arrived completely within this time, ms. */
 const REQUEST_TIMEOUT = 30_000;
-/** How often connections are looked at for that, ms. */
+/** How often connections are checked for that, ms. */
 const CHECKING_INTERVAL = 5000;
 /** Room for a token of 8,192 characters in a header and another in a cookie, bytes. */
 const MAX_HEADER_SIZE = 32_768;
@@ -18,7 +18,7 @@ const MAX_CONNECTIONS = 16_384;
 export interface ListenerOptions {
   /** KEEP_ALIVE_SECONDS */
   keepAliveSeconds: number;
-  /** ms that a request may take to arrive; for tests. */
+  /** Maximum time for a request to arrive, ms; for tests. */
   requestTimeout?: number | undefined;
 }
 
@@ -31,14 +31,14 @@ export interface ListeningAddress {
 
 /** Where a server listens, and the setting that says so. */
 export interface ListenTarget {
-  /** Undefined: every address of the machine. */
+  /** Undefined for every address of the machine. */
   host: string | undefined;
-  /** 0 takes a free one. */
+  /** 0 for any free port. */
   port: number;
   setting: 'HOST' | 'ADMIN_LISTEN';
 }
 
-/** A server of Node for an application, with bounds on what a client may send, and how slowly. */
+/** A Node server for an application, with limits on how much and how slowly a client may send. */
 export function createListener(
   app: Koa<Exchange>,
   log: Log,
@@ -61,7 +61,7 @@ export function createListener(
   server.once('drop', () =>
     log.warn({ connections: MAX_CONNECTIONS }, 'too many connections; some are dropped'),
   );
-  // An expectation that is not understood may be left unmet (RFC 9110 §10.1.1); Node would refuse it by itself.
+  // An unknown expectation may be ignored (RFC 9110 §10.1.1); by default, Node would refuse the request.
   server.on('checkExpectation', handle);
   return server;
 }
@@ -73,15 +73,16 @@ export function listen(server: HttpServer, target: ListenTarget, log: Log): Prom
     server.once('error', refuse);
     server.listen({ port: target.port, ...(target.host === undefined ? {} : { host: target.host }) }, () => {
       server.off('error', refuse);
-      server.on('error', (error) => log.error({ err: error }, 'a connection could not be taken'));
+      server.on('error', (error) => log.error({ err: error }, 'a connection could not be accepted'));
       resolve(addressOf(server.address() as AddressInfo));
     });
   });
 }
 
-/** Takes no more connections; those that are open stay. Resolves when the last one has closed. */
+/** Accepts no more connections; open ones stay. Resolves when the last one has closed. */
 export function stopAccepting(server: HttpServer): Promise<void> {
-  // The server of HTTP would close idle connections, on which a proxy may be sending a request at this moment.
+  // The `close` of the HTTP server would also close idle connections, on which a proxy may be sending a request right
+  // now.
   return new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()));
 }
 
@@ -90,13 +91,16 @@ export function stopListening(server: HttpServer): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
 }
 
-/** A name that does not resolve is a wrong setting. For a client, the same code means a daemon that is out of reach. */
+/**
+ * A name that does not resolve is a wrong setting here. For a client, the same code means that the daemon is out of
+ * reach.
+ */
 function unknownHost(
   { code }: NodeJS.ErrnoException,
   { host = '', setting }: ListenTarget,
 ): ConfigurationError | null {
   if (code !== 'ENOTFOUND' && code !== 'EAI_AGAIN') return null;
-  const problem = 'is neither an address of this machine, nor a name that leads to one';
+  const problem = 'is neither an address of this machine nor a name that resolves to one';
   const right = '127.0.0.1, 0.0.0.0, or another address of this machine';
   return new ConfigurationError([{ setting, value: host, source: null, problem, right }]);
 }

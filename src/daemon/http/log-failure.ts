@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-/** Why a request was not answered as it should have been, as far as an operator can do something about it. */
+/** Logs why a request failed, if an operator can do something about it. */
 export function logFailure(error: unknown, request_id: string, res: ServerResponse, log: Log): void {
   if (error instanceof AgentdError) {
     // A run that failed was logged when its message ended.
@@ -10,7 +10,7 @@ export function logFailure(error: unknown, request_id: string, res: ServerRespon
     if (error.status < 500 || error.cause === undefined || told) return;
     log.warn({ request_id, code: error.code, err: error }, 'request failed');
   } else if (res.closed && error instanceof Error && error.name === 'AbortError') {
-    log.debug({ request_id }, 'the handler gave up, since its client went away');
+    log.debug({ request_id }, 'the handler gave up because its client went away');
   } else {
     log.error({ request_id, err: error }, 'unexpected error');
   }

@@ -4,7 +4,7 @@ import { STATUS_CODES } from '../node-http.ts';
 import type { Context, Middleware } from './exchange.ts';
 import { logFailure } from './log-failure.ts';
 
-/** A problem as it goes over the wire. */
+/** A problem as it is sent. */
 export interface Problem {
   status: number;
   headers: Readonly<Record<string, string>>;
@@ -14,16 +14,16 @@ export interface Problem {
   body: string;
 }
 
-/** For all that is not meant for callers: the log has the rest, under the same request id. */
+/** Used for errors whose details callers must not see. The log has the details under the same request id. */
 const UNEXPECTED = new AgentdError(
   'internal_error',
-  'Something unexpected happened; the log knows it by request_id.',
+  'Something unexpected happened; search the log for the request_id.',
 );
 
 /**
- * The one writer of problem documents (RFC 9457; agentd-service(7), "Errors"). A failure without a code becomes
+ * Makes all problem documents (RFC 9457; agentd-service(7), "Errors"). A failure without a code becomes
  * `internal_error` with a fixed text.
- * @param status if the protocol asks for another one than that of the code
+ * @param status if the protocol requires a status other than that of the code
  */
 export function problemOf(error: unknown, request_id: string, status?: number): Problem {
   const known = error instanceof AgentdError ? error : UNEXPECTED;
@@ -52,14 +52,17 @@ export function problemOf(error: unknown, request_id: string, status?: number): 
   };
 }
 
-/** Answers what is thrown below it. Headers that were set before the throw stay: limits, CORS, security. */
+/**
+ * Answers errors that are thrown by the middleware below. Headers that were set before are kept: limits, CORS,
+ * security.
+ */
 export function problems(log: Log): Middleware {
   return async (ctx, next) => {
     try {
       await next();
     } catch (error) {
       logFailure(error, ctx.state.request_id, ctx.res, log);
-      // Half an answer is out: only a broken connection can still say that it is not whole.
+      // A part of the answer was sent: only by breaking the connection can we still show that the answer is incomplete.
       if (ctx.res.headersSent) {
         ctx.res.destroy();
         return;
@@ -71,7 +74,7 @@ export function problems(log: Log): Middleware {
   };
 }
 
-/** In the words of the route if it has its own, also if only another method of its path exists. */
+/** Uses the route's own texts if it has some, even if the path exists only for another method. */
 function refusalOf({ state }: Context, error: unknown, log: Log): Problem {
   const { request_id } = state;
   const problem = problemOf(error, request_id);
@@ -80,12 +83,12 @@ function refusalOf({ state }: Context, error: unknown, log: Log): Problem {
   const { status, code, detail, headers } = problem;
   try {
     const words: unknown = route.refusal({ status, code, detail });
-    if (typeof words !== 'object' || words === null) throw new TypeError('`refusal` must give an object');
+    if (typeof words !== 'object' || words === null) throw new TypeError('`refusal` must return an object');
     const body = JSON.stringify(words);
     return { ...problem, headers: { ...headers, 'Content-Type': 'application/json; charset=utf-8' }, body };
   } catch (broken) {
-    // Another's code: what it throws must not keep the refusal back.
-    log.error({ request_id, channel: route.channel, err: broken }, 'the words of a route failed');
+    // The code of a plugin: an error in it must not prevent the refusal.
+    log.error({ request_id, channel: route.channel, err: broken }, '`refusal` of a route failed');
     return problem;
   }
 }

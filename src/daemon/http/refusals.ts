@@ -5,17 +5,17 @@ import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { Middleware } from './exchange.ts';
 
-/** Traces that may wait for the store; more are dropped, since a flood of refusals must cost nothing. */
+/** Maximum number of traces that wait for the store. More are dropped, so that a flood of refusals has no cost. */
 const PENDING_MAX = 100;
 
-/** Traces that are written in a second, for long; and how many more at once. */
+/** Maximum number of traces that are written per second in the long run, and at once. */
 const WRITES_PER_SECOND = 20;
 const WRITES_AT_ONCE = 100;
 
-/** How often losses are logged, ms: what loses traces loses many. */
+/** How often losses are logged, ms: if traces are lost, many are. */
 const REPORT_INTERVAL_MS = 60_000;
 
-/** What ends a request before it becomes a turn; all else leaves the trace of its turn. */
+/** Problems that end a request before it becomes a turn. Other requests leave the trace of their turn. */
 const BEFORE_A_TURN: ReadonlySet<ErrorCode> = new Set([
   'rate_limited',
   'body_too_large',
@@ -25,23 +25,23 @@ const BEFORE_A_TURN: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * What ends a request that only wants to read or stop an answer, and so leaves no turn. Whoever gets one of these
- * knows the id of a stream, so that strangers cannot fill the store with them.
+ * Problems that end a request to read or stop an answer, which never becomes a turn. The client must know the id of a
+ * stream to get one of these, so strangers cannot fill the store with such traces.
  */
 const WITHOUT_A_TURN: ReadonlySet<ErrorCode> = new Set(['token_missing', 'forbidden']);
 
 export interface RefusedRequest {
   request_id: string;
-  /** It would have become a message, as what counts for the rate limit does. */
+  /** Whether the request would have become a message, and so counts for the rate limit. */
   limited: boolean;
-  /** The channel that it came by. */
+  /** The channel that received it. */
   channel: string;
   /** ms since the epoch. */
   started_at: number;
   error: unknown;
 }
 
-/** Has a trace stored of each request to a channel that is refused below. */
+/** Stores a trace of each request to a channel that the middleware below refuses. */
 export function keepRefusals(refusals: Refusals, clock: Clock): Middleware {
   return async (ctx, next) => {
     const started_at = clock.now();
@@ -57,9 +57,9 @@ export function keepRefusals(refusals: Refusals, clock: Clock): Middleware {
 }
 
 /**
- * Keeps a trace of each request that was refused before it had a session, so that it is found by its request
- * id. The number and the rate of these traces are bounded, and losses are logged. No request waits for its
- * trace, or fails with it.
+ * Keeps a trace of each request that was refused before it had a session, so that it can be found by its request id.
+ * The number and the rate of these traces are limited, and losses are logged. No request waits for its trace or fails
+ * because of it.
  */
 export class Refusals {
   readonly #store: Pick<Store, 'traces'>;
@@ -73,7 +73,7 @@ export class Refusals {
   #lost = 0;
   #reported_at = Number.NEGATIVE_INFINITY;
 
-  /** @param monotonic a time in ms that nobody can set back. */
+  /** @param monotonic a time in ms that cannot be set back */
   constructor(store: Pick<Store, 'traces'>, clock: Clock, log: Log, monotonic = () => performance.now()) {
     this.#store = store;
     this.#clock = clock;
@@ -137,7 +137,7 @@ export class Refusals {
   #report(cause?: unknown): void {
     const now = this.#monotonic();
     if (this.#lost === 0 || now - this.#reported_at < REPORT_INTERVAL_MS) return;
-    this.#log.warn({ lost: this.#lost, err: cause }, 'traces of refused requests were not kept');
+    this.#log.warn({ lost: this.#lost, err: cause }, 'traces of refused requests were not stored');
     this.#lost = 0;
     this.#reported_at = now;
   }

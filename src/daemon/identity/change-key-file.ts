@@ -2,17 +2,18 @@ import { type FileHandle, lstat, open, rename, rm, stat, unlink } from 'node:fs/
 import { keyList } from './encryption-keys.ts';
 import { keyFilePath, readKeyFile, syncDirectory } from './key-file.ts';
 
-/** A change that was broken off leaves its file behind: after this time it counts for nothing, ms. */
+/** An interrupted change leaves its file behind. After this time the file is ignored, ms. */
 const BROKEN_OFF_MS = 10_000;
 
-/** The key file is as it was, for the reason that the message tells. */
+/** The key file was not changed. The message says why. */
 export class KeyFileUnchanged extends Error {}
 
 /**
- * Replaces the keys in the key file: after a crash there are all the old ones, or all the new ones. One change at a time:
- * of two at once, the second is refused. Without a key left, the file is deleted. The file stays its owner's, also if root changes it.
+ * Replaces the keys in the key file. After a crash, it has either all old keys or all new keys. If two changes are made
+ * at once, the second is refused. If no key is left, the file is deleted. The file keeps its owner, even if root
+ * changes it.
  *
- * @param change the new list, given the present one.
+ * @param change returns the new list, given the current one
  * @throws KeyFileUnchanged; ConfigurationError if the file cannot be used.
  */
 export async function changeKeyFile(
@@ -52,7 +53,7 @@ async function openExclusively(path: string): Promise<FileHandle> {
   }
   const { mtimeMs } = await stat(path);
   if (Date.now() - mtimeMs < BROKEN_OFF_MS)
-    throw new KeyFileUnchanged('another command changes the keys; try again in ten seconds');
+    throw new KeyFileUnchanged('another command is changing the keys; try again in ten seconds');
   await unlink(path);
   return open(path, 'wx', 0o600);
 }

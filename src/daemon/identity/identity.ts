@@ -1,6 +1,6 @@
 import type { Secret } from '../secret.ts';
 
-/** Claims of a token (agentd-identity(7), "Claims"), as far as they have the documented type. */
+/** Claims of a token that have the documented type (agentd-identity(7), "Claims"). */
 export interface Claims {
   sub: string;
   email: string;
@@ -27,7 +27,7 @@ export interface UserContext {
   token: Secret;
 }
 
-/** Why a token is no use (agentd-identity(7), "Checks"). */
+/** Why a token is invalid (agentd-identity(7), "Checks"). */
 export const TOKEN_REASONS = [
   'JWT Malformed',
   'Algorithm Not Allowed',
@@ -45,19 +45,19 @@ export type TokenVerdict =
   | {
       valid: false;
       reason: TokenReason;
-      /** Whose token it was and when it ended (ms since the epoch), if nothing else is wrong with it. */
+      /** The owner and the expiry (ms since the epoch) of the token, if it is otherwise valid. */
       expired?: { person: PersonKey; at: number };
     };
 
-/** Validates tokens; made once at start with its keys imported. Never throws for what a token holds. */
+/** Validates tokens; made once at start with its keys imported. Never throws because of the content of a token. */
 export interface TokenValidator {
-  /** @param request_id of the request that it came with, for the log. */
+  /** @param request_id id of the request that the token came with, for the log. */
   validate(token: string, request_id?: string): Promise<TokenVerdict>;
 }
 
 /**
  * A person: `iss`, `tenant_id` and `sub` of a valid token together, absent ones counting as empty
- * (agentd-identity(7), "Persons"). JSON, so that no choice of claims makes two people one.
+ * (agentd-identity(7), "Persons"). It is JSON, so that two people never have the same key, whatever their claims are.
  */
 export type PersonKey = string & { readonly __person: unique symbol };
 
@@ -71,32 +71,32 @@ export function subOf(person: PersonKey): string {
   return sub;
 }
 
-/** A token and its one validation. */
+/** A token with its verdict. A token is validated only once. */
 export interface ValidatedToken {
   token: string;
   verdict: TokenVerdict;
 }
 
-/** What a message brought to prove who sent it, after the one validation. */
+/** The credential that came with a message, after its validation. */
 export type Credential =
   | { kind: 'person'; verdict: Extract<TokenVerdict, { valid: true }> }
   | {
       kind: 'invalid';
-      reason: TokenReason /** It has expired, and the person was notified. */;
+      reason: TokenReason /** Whether it has expired and the person was notified. */;
       expiry_notified?: boolean;
     }
   /** An explicit `jwt_token: null`. */
   | { kind: 'signed-out' }
   | { kind: 'none'; reason: NoCredential };
 
-/** The person of the valid token that came with a message; null: nobody. */
+/** The person of the valid token that came with a message; null if there is none. */
 export function personOf(credential: Credential): PersonKey | null {
   return credential.kind === 'person' ? credential.verdict.person : null;
 }
 
 export type NoCredential =
   | 'no_token'
-  /** On channels that look for the sender's link. */
+  /** The sender has no link; on channels that look for one. */
   | 'no_link'
-  /** The user id is linked, but another sender has it now. */
+  /** The user id is linked, but now belongs to another sender. */
   | 'link_of_other_sender';

@@ -10,11 +10,11 @@ export type KeySettings = Pick<
   'JWT_ALGORITHM' | 'JWT_SECRET_KEY' | 'JWT_PUBLIC_KEY' | 'JWT_JWKS_URL' | 'JWT_VERIFY_SIGNATURE'
 >;
 
-/** A setting holds no key that can be used. Never quotes the value. */
+/** A setting has no usable key. The error never quotes the value. */
 export class UnusableKey extends Error {
   readonly setting: string;
   readonly problem: string;
-  /** What would be right. */
+  /** What a correct value would be. */
   readonly right: string;
 
   constructor(setting: string, problem: string, right: string, options?: { cause?: unknown }) {
@@ -30,7 +30,7 @@ export class UnusableKey extends Error {
  * The keys that the settings name (agentd-identity(7), "Keys"). For RS256 the first of JWT_PUBLIC_KEY, JWT_JWKS_URL and
  * JWT_SECRET_KEY that is set; a key set is fetched when a token first needs it, not here.
  *
- * @param log told when a fetched key set could not be renewed.
+ * @param log gets a warning when a fetched key set could not be renewed
  * @throws UnusableKey
  */
 export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>): Promise<VerificationKeys> {
@@ -39,7 +39,7 @@ export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>)
   if (JWT_ALGORITHM === 'HS256') return sharedSecret(JWT_SECRET_KEY);
   if (JWT_PUBLIC_KEY) return rsaKey('JWT_PUBLIC_KEY', await readPem(JWT_PUBLIC_KEY));
   if (JWT_JWKS_URL) {
-    // Loaded only if it is needed: the library would take a fifth of the start of every daemon.
+    // Loaded only if needed: the library would take a fifth of the start time of every daemon.
     const { createKeySet } = await import('./key-set.ts');
     return createKeySet(new URL(JWT_JWKS_URL), log);
   }
@@ -51,7 +51,7 @@ function sharedSecret(secret: Secret | undefined): VerificationKeys {
   const text = secret?.reveal() ?? '';
   if (text === '') throw new UnusableKey('JWT_SECRET_KEY', 'is not set', 'HS256 needs the signing secret');
   if (/-----BEGIN ((RSA )?PUBLIC KEY|CERTIFICATE)-----/.test(text)) {
-    // Everybody has a public key, so everybody could sign tokens with it.
+    // Anybody can know a public key, and could sign tokens with it.
     throw new UnusableKey('JWT_SECRET_KEY', 'holds a public key', 'for HS256 it must be a secret');
   }
   const key = createSecretKey(text, 'utf8');
@@ -62,7 +62,7 @@ const PEM = 'give an RSA public key of 2048 bits or more as PEM (PUBLIC KEY, RSA
 
 async function rsaKey(setting: string, pem: string): Promise<VerificationKeys> {
   if (pem.includes('PRIVATE KEY-----')) {
-    throw new UnusableKey(setting, 'holds a private key, which belongs to the issuer alone', PEM);
+    throw new UnusableKey(setting, 'holds a private key, which only the issuer may have', PEM);
   }
   const key = parsePem(setting, pem);
   if (key.asymmetricKeyType !== 'rsa') {
@@ -78,7 +78,7 @@ function parsePem(setting: string, pem: string): KeyObject {
   try {
     return createPublicKey(pem);
   } catch (cause) {
-    throw new UnusableKey(setting, 'holds no PEM that can be read', PEM, { cause });
+    throw new UnusableKey(setting, 'contains no readable PEM', PEM, { cause });
   }
 }
 
@@ -89,13 +89,13 @@ async function readPem(value: string): Promise<string> {
     return await readFile(value.trim(), 'utf8');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new UnusableKey('JWT_PUBLIC_KEY', `is no PEM, and as a path it cannot be read (${code})`, PEM, {
+    throw new UnusableKey('JWT_PUBLIC_KEY', `is not PEM, and as a path it cannot be read (${code})`, PEM, {
       cause,
     });
   }
 }
 
-/** In an environment a PEM often stands on one line, its line breaks written as `\n`. */
+/** In an environment variable, PEM is often written on one line, with its line breaks as `\n`. */
 function unescapeLines(pem: string): string {
   return pem.replaceAll('\\n', '\n').trim();
 }

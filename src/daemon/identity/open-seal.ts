@@ -7,7 +7,7 @@ import { type KeyFile, keyFilePath, makeKeyFile, newKeyAdvice, readKeyFile } fro
 import { createSeal, SEALED, type Seal } from './seal.ts';
 import { WatchedKeyFile } from './watched-key-file.ts';
 
-/** How many live tokens are stored with a value that begins like this. */
+/** Counts the live tokens whose stored value begins with the mark. */
 interface TokenCounts {
   countTokens(prefix: string): Promise<number>;
 }
@@ -16,11 +16,10 @@ export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'> 
   Partial<Pick<Settings, 'SESSION_BACKEND' | 'REDIS_URL'>>;
 
 /**
- * The seal of the daemon (agentd-settings(5), TOKEN_ENCRYPTION_KEY). Without a key in the settings, the key is
- * the one in STATE_DIR, which the first start makes, and which `agentd keys rotate` changes meanwhile. A key in
- * STATE_DIR opens what it has sealed also after
- * another was set. A store that many daemons share is sealed with the key in the settings only, since that is the one
- * they can have in common.
+ * The seal of the daemon (agentd-settings(5), TOKEN_ENCRYPTION_KEY). Without a key in the settings, it uses the key in
+ * STATE_DIR, which the first start makes and which `agentd keys rotate` can change while the daemon runs. A key in
+ * STATE_DIR still opens what it has sealed after another key was set. A store that several daemons share is sealed only
+ * with the key in the settings, since only that key can be the same for all of them.
  *
  * @throws ConfigurationError if the key file cannot be used, or is missing and the store needs it.
  */
@@ -37,17 +36,17 @@ export async function openSeal(
     file = await readKeyFile(settings.STATE_DIR);
     log.info(
       { path: file?.path },
-      'made a key that seals stored tokens; keep a copy of it with your backups',
+      'made a key that seals stored tokens; keep a copy of it, but not in the same place as your backups',
     );
   }
   if (file !== null && file.loose !== null) log.warn({}, file.loose);
   return sealWith(settings, file, file && new WatchedKeyFile(file, log));
 }
 
-/** The seal of an administrator, who makes no key. */
+/** The seal of an administrator's command, which never makes a key. */
 export interface AdministratorSeal {
   seal: Seal;
-  /** False: the key of the daemon is not known here, so nothing may be stored. */
+  /** False if the key of the daemon is not known here, so that nothing may be stored. */
   knowsKey: boolean;
 }
 
@@ -60,7 +59,7 @@ export async function openAdministratorSeal(settings: SealSettings): Promise<Adm
   };
 }
 
-/** The problem that the daemon starts with if the key of what is stored is not here; null: there is none. */
+/** The problem of a daemon that starts without the key that sealed the stored tokens; null if there is none. */
 export async function lostKey(
   { STATE_DIR }: SealSettings,
   store: TokenCounts,
@@ -81,7 +80,7 @@ function isShared(settings: SealSettings): boolean {
   return sessionBackend(settings) !== 'sqlite';
 }
 
-/** @param watched the same file for a daemon, which runs while the file is changed. */
+/** @param watched the same file, for a daemon that runs while the file may change */
 function sealWith(settings: SealSettings, file: KeyFile | null, watched?: WatchedKeyFile | null): Seal {
   const { TOKEN_ENCRYPTION_KEY: set } = settings;
   if (isSealingOff(set) || (set === undefined && isShared(settings)))

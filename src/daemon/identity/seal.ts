@@ -1,27 +1,27 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from 'node:crypto';
 import type { Secret } from '../secret.ts';
 import { keysIn } from './encryption-keys.ts';
 
 /**
- * Seals stored tokens with AES-256-GCM. A sealed token names the key that sealed it, and is bound to the record
- * that it belongs to: copied to another row it does not open. Without a key, tokens are stored as they are.
+ * Seals stored tokens with AES-256-GCM. A sealed token names the key that sealed it, and is bound to its record: it
+ * cannot be opened if it is copied to another row. Without a key, tokens are stored as they are.
  */
 export interface Seal {
-  /** @param record what it belongs to: `session:<session id>:<channel user>`, or a link's key. */
+  /** @param record the record that it belongs to: `session:<session id>:<channel user>`, or a link's key */
   close(token: string, record: string): string;
-  /** Null if no key opens it, or it belongs to another record: it counts as no token. */
+  /** Null if no key opens it, or if it belongs to another record. It then counts as if there were no token. */
   open(stored: string, record: string): string | null;
-  /** How texts begin that its keys have sealed; the first key seals. Empty if nothing is sealed. */
+  /** The beginnings of texts that its keys have sealed. The first key seals. Empty if nothing is sealed. */
   readonly marks: readonly string[];
 }
 
-/** How each sealed token begins; a JWT never does. */
+/** The beginning of each sealed token. No JWT begins with it. */
 export const SEALED = 'sealed.v1.';
 
-/** Characters of the id of a key. */
+/** Length of the id of a key, characters. */
 const ID_LENGTH = 8;
 
-/** Characters of a mark: how a sealed text begins that a key has sealed. */
+/** Length of a mark, characters. A mark is the beginning of the texts that one key has sealed. */
 export const MARK_LENGTH = SEALED.length + ID_LENGTH + 1;
 
 /** The mark that a stored text begins with; empty if it is not sealed. */
@@ -36,13 +36,14 @@ export function keyIdOf(mark: string): string {
 
 /** Keys that may change while the daemon runs. */
 export interface KeySource {
-  /** The same object as before if they have not changed. */
+  /** The current keys. The same object as before if they have not changed. */
   current(): Secret;
 }
 
 /**
- * @param keys comma-separated base64 of 32 bytes each; the first seals, all open. Undefined: nothing is sealed.
- * @param earlier more keys of the same form that open, and do not seal.
+ * @param keys comma-separated, each 32 bytes in base64. The first one seals; all of them open. Undefined to seal
+ * nothing
+ * @param earlier further keys of the same form that only open
  */
 export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secret): Seal {
   const source = keys !== undefined && 'current' in keys ? keys : { current: () => keys };
@@ -86,14 +87,15 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
       try {
         return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8');
       } catch {
-        // Authentication failed: altered, or another record's. Both count as no token.
+        // Authentication failed: the token was altered, or belongs to another record. Both count as if there were no
+        // token.
         return null;
       }
     },
   };
 }
 
-/** How tokens begin that one of these keys has sealed. */
+/** The beginnings of tokens that one of these keys has sealed. */
 export function marksOf(keys: Secret | undefined): string[] {
   return keysOf(keys).map(({ mark }) => mark);
 }
@@ -101,6 +103,7 @@ export function marksOf(keys: Secret | undefined): string[] {
 function keysOf(keys: Secret | undefined) {
   return (keys === undefined ? [] : keysIn(keys)).map((key) => {
     const id = createHash('sha256').update(key).digest('base64url').slice(0, ID_LENGTH);
-    return { id, key, mark: `${SEALED}${id}.` };
+    // Importing a key once costs a third of importing it with each use.
+    return { id, key: createSecretKey(key), mark: `${SEALED}${id}.` };
   });
 }

@@ -6,8 +6,8 @@ import { type KeyFile, keysOfContent } from './key-file.ts';
 import type { KeySource } from './seal.ts';
 
 /**
- * The keys of the file as it is now, for a daemon that runs while an administrator changes it. It costs a look at the
- * file's time each time. A file that cannot be used any more leaves the keys as they are, with a warning.
+ * The current keys of the file, for a daemon that runs while an administrator changes it. Each read checks the
+ * modification time of the file. If the file can no longer be used, the keys stay as they are, and a warning is logged.
  */
 export class WatchedKeyFile implements KeySource {
   readonly #path: string;
@@ -33,7 +33,7 @@ export class WatchedKeyFile implements KeySource {
     } catch (error) {
       this.#log.warn(
         { err: error, path: this.#path },
-        'the file with the key of stored tokens cannot be used any more; the keys that were in it stay in use until the daemon stops',
+        'the file with the key of stored tokens cannot be used any more; its last keys stay in use until the daemon stops',
       );
     }
     return this.#keys;

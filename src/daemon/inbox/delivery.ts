@@ -22,13 +22,13 @@ import { traceDelivery } from './trace-delivery.ts';
 import type { Typing } from './typing.ts';
 import { isVoidPress } from './void-press.ts';
 
-/** A channel that answers later. */
+/** A channel that sends its replies later. */
 export interface LaterChannel {
   plugin: ChannelPlugin;
   channel: Channel & { send: NonNullable<Channel['send']> };
 }
 
-/** The worker's parts that a delivery uses. */
+/** The parts of the worker that a delivery uses. */
 export interface DeliveryServices {
   services: Services;
   reach: PlatformReach;
@@ -36,14 +36,16 @@ export interface DeliveryServices {
   questions: QuestionsBeingSent;
 }
 
-/** A `send` that takes longer has failed, ms; a long reply is several messages of the platform. */
+/**
+ * A `send` that takes longer has failed, ms. The time is for long replies, which are several messages on the platform.
+ */
 const SEND_MS = 60_000;
-/** The wait before an outcome that the store could not take is written again, ms. */
+/** How long to wait before an outcome that could not be stored is written again, ms. */
 const STORE_AGAIN_MS = 1000;
 
 /**
- * One attempt at a claimed message, and what follows from it: a run and the sending of its reply or, if a text is
- * stored already, the sending alone. The store counted the attempt when the message was claimed.
+ * One attempt at a claimed message, and its consequences: a run and the sending of its reply or, if a text is stored
+ * already, only the sending. The store counted the attempt when the message was claimed.
  */
 export class Delivery {
   readonly #services: Services;
@@ -52,14 +54,14 @@ export class Delivery {
   readonly #questions: QuestionsBeingSent;
   readonly #later: LaterChannel;
   readonly #claim: InboxClaim;
-  /** As it was claimed, or as it is since its reply was stored. */
+  /** The message as it was claimed or, later, with its stored reply. */
   #message: InboxMessage;
-  /** How it was admitted to the platform; null: not yet. */
+  /** How the message was admitted to the platform; null if it was not admitted yet. */
   #admitted: Admittance | null;
-  /** What follows from the failure of the run, once it has failed. */
+  /** What happens after the failure of the run; null until the run fails. */
   #afterRun: AttemptOutcome | null = null;
 
-  /** @param admitted how a message with a stored text was admitted to its platform */
+  /** @param admitted how a message with a stored text was admitted to its platform; null for other messages */
   constructor(
     { services, reach, typing, questions }: DeliveryServices,
     later: LaterChannel,
@@ -124,7 +126,7 @@ export class Delivery {
     }
   }
 
-  /** The message as its turn has stored it. */
+  /** The message as its turn stored it. */
   #withReply({ response, question }: CompleteReply): InboxMessage {
     const text_stored_at = this.#services.clock.now();
     return {
@@ -193,13 +195,13 @@ export class Delivery {
       patient: true,
       reader: null,
       changes: {},
-      // Both were found out when the message was enqueued.
+      // Deduplication and the guard came before the message was enqueued.
       key: null,
       counted_in: null,
     };
   }
 
-  /** What follows from the failure of the run. Decided once: the wait is partly chance. */
+  /** What happens after the failure of the run. Decided only once, because the wait is partly random. */
   #outcomeOf(error: unknown): AttemptOutcome {
     const { settings, clock, stopping } = this.#services;
     this.#afterRun ??= stopping.aborted
@@ -224,7 +226,9 @@ export class Delivery {
     ]);
   }
 
-  /** While the platform is out of reach, the message is due at once, and waits for it rather than for a time. */
+  /**
+   * While the platform is out of reach, the message is due at once: it waits for the platform, not for a certain time.
+   */
   #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
     const { sends, text_stored_at } = this.#message;
     const { clock, settings } = this.#services;
@@ -236,7 +240,7 @@ export class Delivery {
     return { kind: 'again', wait_ms, failure, counts: false };
   }
 
-  /** @returns whether the platform counts as out of reach now */
+  /** @returns whether the platform now counts as out of reach */
   async #noteFailure(error: unknown): Promise<boolean> {
     const { id, platform } = this.#message;
     const failure = platformFailureOf(error);
@@ -249,7 +253,7 @@ export class Delivery {
     return isAway;
   }
 
-  /** Texts that have waited for the platform as long as they may have failed. */
+  /** Fails the texts that have waited for the platform for the maximum time. */
   async #expireWaiting(): Promise<void> {
     const { store, clock, settings, log } = this.#services;
     const { platform } = this.#message;
@@ -262,7 +266,10 @@ export class Delivery {
     });
   }
 
-  /** What is known of the platform is recorded if the store can be written; the next message shows the same. */
+  /**
+   * Records what was learned about the platform. If the store fails, this is only logged: the next message will show
+   * the same.
+   */
   async #noteReach(note: () => Promise<void>): Promise<void> {
     try {
       await note();
@@ -278,7 +285,7 @@ export class Delivery {
   async #sendInTime(reply: OutgoingReply): Promise<void> {
     const { clock, stopping } = this.#services;
     stopping.throwIfAborted();
-    const limit = new TimeLimit(clock, SEND_MS, stopping);
+    const limit = new TimeLimit(clock, SEND_MS, [stopping]);
     try {
       await limit.within(this.#later.channel.send(reply));
     } finally {
@@ -287,8 +294,8 @@ export class Delivery {
   }
 
   /**
-   * Ends the claim, however long the store takes to be written; if the daemon stops before, the message begins
-   * anew at the next start.
+   * Ends the claim, however long it takes until the store can be written. If the daemon stops before that, the message
+   * is processed again at the next start.
    */
   async #end(outcome: AttemptOutcome): Promise<void> {
     const { clock, log, stopping, store } = this.#services;

@@ -15,8 +15,8 @@ export interface Notifier {
 }
 
 /**
- * A text that is sent without an agent run: durable like a message, with the same attempts. Texts to one
- * place keep their order; they do not wait for the runs of any session, so that a confirmation comes at once.
+ * Sends a text without an agent run. The text is as durable as a message, and has the same number of attempts. Texts to
+ * one chat keep their order. They do not wait for the runs of any session, so that a confirmation is sent at once.
  * Rejects as `enqueue` does.
  */
 export async function notify(
@@ -33,12 +33,12 @@ export async function notify(
   if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
   const about = { channel: plugin.name, message_id };
   if (throttle_key !== undefined && !throttle.allows(throttle_key, text)) {
-    services.log.debug(about, 'a hint is left out: its reader was told lately');
+    services.log.debug(about, 'a hint is left out: its reader was notified recently');
     return;
   }
   const notice = { ...noticeTo(plugin, services, reply_to, text), message_id: message_id ?? null };
   const [outcome] = (await services.store.inbox.enqueue([notice])) ?? tooMany();
-  if (outcome === 'repeated') services.log.info(about, 'not said again: its message was answered before');
+  if (outcome === 'repeated') services.log.info(about, 'not sent again: its message was answered before');
   else if (throttle_key !== undefined) throttle.note(throttle_key, text);
   worker.wake();
 }

@@ -9,24 +9,26 @@ import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { QuestionsBeingSent } from './questions-being-sent.ts';
 import { Typing } from './typing.ts';
 
-/** Texts that are sent at once, beside those at the end of a run. */
+/**
+ * Maximum number of texts that are sent at the same time, not counting replies that are sent at the end of their run.
+ */
 const SENDS_AT_ONCE = 32;
 /** How often to look for messages that have become due, or that another process has added, ms. */
 const POLL_MS = 500;
 
-/** The wait after an attempt that a defect broke off, ms. */
+/** The wait after an attempt that ended because of a defect, ms. */
 const BROKE_OFF_MS = 60_000;
 /** How often the claims of dead processes are ended, ms. */
 const REAP_MS = CLAIM_MS / 3;
 
-/** Messages of one kind that are worked on at once. Those to be sent do not wait behind those to be run. */
+/** Messages of one kind that are processed at the same time. Messages to send do not wait behind messages to run. */
 interface Lane {
   readonly kind: AttemptKind;
   readonly room: number;
   active: number;
 }
 
-/** Which platforms can be sent to now. */
+/** Which platforms can receive texts now. */
 interface Reachable {
   /** In reach. */
   near: readonly string[];
@@ -36,10 +38,10 @@ interface Reachable {
 
 /**
  * Takes messages from the inbox and makes an attempt at each: one at a time in each queue, queues in parallel,
- * AGENT_CONCURRENCY runs at once. `enqueue` wakes it, and it looks by itself for messages that have become due.
+ * AGENT_CONCURRENCY runs at once. `enqueue` wakes it, and it polls for messages that have become due.
  *
- * Messages that a process died on are worked on first, one at a time and with nothing beside them: the one that
- * ends the process does so alone.
+ * Messages that were interrupted by the death of a process are processed first, one at a time and with nothing else
+ * running, so that a message that kills the process affects no other message.
  */
 export class InboxWorker {
   readonly #services: Services;
@@ -49,11 +51,11 @@ export class InboxWorker {
   readonly #channels = new Map<string, LaterChannel>();
   readonly #lanes: readonly Lane[];
   readonly #claims = new Set<InboxClaim>();
-  /** Attempts, and looks at the inbox. */
+  /** Attempts and polls that are under way. */
   readonly #underWay = new Set<Promise<void>>();
   #taking = false;
   #filling = false;
-  /** Asked to look while it was looking. */
+  /** `wake` was called during a poll. */
   #again = false;
   #cancelPoll = () => {};
   #stopReaping = async () => {};
@@ -66,18 +68,19 @@ export class InboxWorker {
     this.#lanes = [lane('run', services.settings.AGENT_CONCURRENCY), lane('send', SENDS_AT_ONCE)];
   }
 
-  /** Messages of this channel are worked on; those of channels that are not active stay where they are. */
+  /** Starts to process messages of this channel. Messages of channels that are not active stay in the inbox. */
   add(plugin: ChannelPlugin, channel: Channel): void {
     if (!canSend(channel)) throw new Error(`the channel ${plugin.name} cannot send`);
     this.#channels.set(plugin.name, { plugin, channel });
   }
 
-  /** Takes up the messages that a process that died has left, and those that wait. */
+  /** Resumes the messages that a dead process left, and takes those that wait. */
   async start(): Promise<void> {
     if (this.#channels.size === 0) return;
     const left = await this.#services.store.inbox.reap();
-    if (left > 0) this.#services.log.warn({ messages: left }, 'messages that a process died on begin again');
-    // A restart is how operators bring in a new token: nobody waits for a probe that is due much later.
+    if (left > 0)
+      this.#services.log.warn({ messages: left }, 'messages that a dead process left are started again');
+    // Operators restart the daemon to set a new token, so probe at once instead of waiting until a probe is due.
     for (const platform of (await this.#reach.outages()).keys())
       await this.#services.store.outages.hurry(platform);
     this.#taking = true;
@@ -85,7 +88,7 @@ export class InboxWorker {
     await this.#poll();
   }
 
-  /** There is something to do. */
+  /** Looks for messages to process: now or, if it is looking already, once more afterwards. */
   wake(): void {
     this.#again = true;
     if (!this.#filling) this.#track(this.#fill());
@@ -96,17 +99,19 @@ export class InboxWorker {
     if (later && this.#taking) this.#typing.show(later, reply_to);
   }
 
-  /** Resolves when no question of these sessions is being sent, or soon (`QuestionsBeingSent`). */
+  /**
+   * Resolves when no question of these sessions is being sent, but at the latest after a moment (`QuestionsBeingSent`).
+   */
   questionsSent(session_ids: readonly (string | null)[]): Promise<void> {
     return this.#questions.ended(session_ids);
   }
 
-  /** What the inbox knows of a platform's health; null: nothing against it. */
+  /** What the inbox knows about a platform's health; null if there is no problem. */
   health(platform: string): ChannelHealth | null {
     return this.#reach.health(platform);
   }
 
-  /** Takes nothing more; attempts that have begun go on. */
+  /** Takes no more messages. Attempts that have begun continue. */
   pause(): void {
     this.#taking = false;
     this.#cancelPoll();
@@ -117,7 +122,7 @@ export class InboxWorker {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
   }
 
-  /** Resolves when nothing runs any more. Messages that have not ended stay for the next start. */
+  /** Resolves when no attempt is running any more. Messages that have not ended stay for the next start. */
   async stop(): Promise<void> {
     this.pause();
     await this.idle();
@@ -129,7 +134,7 @@ export class InboxWorker {
     try {
       while (this.#again && this.#taking) {
         this.#again = false;
-        // A message that a process died on is worked on alone.
+        // An interrupted message is processed with nothing else running.
         if ([...this.#claims].some(({ message }) => message.interrupted > 0)) continue;
         const { outages, interrupted, claims } = await this.#services.store.inbox.take(this.#names, {
           run: this.#roomOf('run'),
@@ -144,7 +149,7 @@ export class InboxWorker {
         ]);
       }
     } catch (error) {
-      // The next poll looks again.
+      // The next poll tries again.
       this.#services.log.warn({ err: error }, 'messages could not be taken from the inbox');
     } finally {
       this.#filling = false;
@@ -165,7 +170,7 @@ export class InboxWorker {
     return Math.max(0, room - active);
   }
 
-  /** True while messages that a process died on have to be worked on alone. */
+  /** True while there are interrupted messages, which must be processed alone. */
   async #fillInterrupted({ near }: Reachable): Promise<boolean> {
     const { inbox } = this.#services.store;
     const lanes = [
@@ -217,7 +222,7 @@ export class InboxWorker {
       questions: this.#questions,
     };
     const delivery = new Delivery(services, later, claim, admitted);
-    // It may have come while the worker was told to take nothing more.
+    // The claim may have arrived after the worker was paused.
     const attempt = (this.#taking ? delivery.make() : delivery.giveBack())
       .catch((error: unknown) => this.#brokeOff(claim, error))
       .then(() => {
@@ -230,7 +235,7 @@ export class InboxWorker {
     this.#track(attempt);
   }
 
-  /** A defect of the program must not keep the messages behind this one waiting until the next start. */
+  /** After a defect, the messages behind this one must not wait until the next start. */
   async #brokeOff(claim: InboxClaim, error: unknown): Promise<void> {
     const { log, store } = this.#services;
     log.error({ err: error, message: claim.message.id }, 'an attempt at a message broke off');
@@ -238,7 +243,7 @@ export class InboxWorker {
     try {
       await store.inbox.settle(claim, again);
     } catch (failure) {
-      log.error({ err: failure, message: claim.message.id }, 'its claim could not be released');
+      log.error({ err: failure, message: claim.message.id }, 'the claim of a message could not be released');
     }
   }
 
@@ -250,12 +255,12 @@ export class InboxWorker {
       if (due !== null && due <= now) this.wake();
       else if (due !== null) wait = Math.min(POLL_MS, due - now);
     } catch (error) {
-      this.#services.log.warn({ err: error }, 'the inbox could not be looked at');
+      this.#services.log.warn({ err: error }, 'the inbox could not be read');
     }
     if (this.#taking) this.#cancelPoll = this.#services.clock.after(wait, () => this.#track(this.#poll()));
   }
 
-  /** When a message is due that may be worked on then; null if there is none. */
+  /** When the next message that may be processed is due; null if there is none. */
   async #nextDueAt(): Promise<number | null> {
     const { inbox } = this.#services.store;
     const { near, away } = await this.#reachable();

@@ -2,12 +2,12 @@ import type { OwnJournal } from '../agent/own-journal.ts';
 import type { Clock } from '../clock.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { ActionStore, OwnActions } from '../store/actions.ts';
-import { openActionText } from '../tools/action-texts.ts';
+import { recordedSummary } from '../tools/action-texts.ts';
 import { outcomeOf } from './outcome-of.ts';
 
 /** How far back the list goes. */
 const LISTED_MS = 90 * 24 * 60 * 60 * 1000;
-/** Actions that are listed at most. */
+/** Maximum number of actions in the list. */
 const LISTED_MAX = 100;
 
 export interface OwnJournalParts {
@@ -16,7 +16,7 @@ export interface OwnJournalParts {
   clock: Clock;
 }
 
-/** The journal of whoever `own` names. */
+/** The journal of the person or user that `own` names. */
 export function ownJournal(
   { who, alias_id }: OwnActions,
   { store, seal, clock }: OwnJournalParts,
@@ -29,7 +29,7 @@ export function ownJournal(
         .filter((action) => 'person' in who || action.alias_id === alias_id)
         .map((action) => ({
           time: new Date(action.started_at ?? action.created_at).toISOString(),
-          summary: openActionText(seal, action, 'summary') ?? action.tool,
+          summary: recordedSummary(seal, action),
           outcome: outcomeOf(action, now),
         }));
     },

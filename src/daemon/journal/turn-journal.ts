@@ -22,14 +22,14 @@ const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };
 /** The run whose writes are recorded. */
 export interface JournaledRun {
   turn_key: string;
-  /** What earlier runs of the message did (`ActionStore.ofTurn`). */
+  /** The actions of earlier runs of the message (`ActionStore.ofTurn`). */
   earlier: readonly Action[];
   claims: RunClaims;
   session_id: string;
   platform: string;
   user_id: string;
   alias_id: string | null;
-  /** Whom the run acts for; null: nobody. */
+  /** The person whom the run acts for; null if there is none. */
   person: PersonKey | null;
 }
 
@@ -38,40 +38,43 @@ export interface JournalParts {
   seal: Seal;
 }
 
+/** What is known about the writes of a turn. */
+interface Calls {
+  /** By their ids, in the order in which they were begun. */
+  readonly writes: Map<string, TurnWrite>;
+  /** For identical calls, the number of the last one. */
+  readonly numbers: Map<string, number>;
+  /** Functions that record the outcomes that could not be recorded before. */
+  readonly unrecorded: Map<string, () => Promise<void>>;
+}
+
 /**
  * The journal of one run of a message (agentd-agent(7), "Journal"). Each write is recorded before it is sent and after,
- * so that a repeated run finds what its turn has written: an equal call gets the outcome that is known, and is not made
- * again.
+ * so that a repeated run finds the writes of its turn: an identical call gets the known outcome, and is not made again.
  */
 export class TurnJournal implements CallJournal {
   readonly #run: JournaledRun;
   readonly #parts: JournalParts;
-  /** Tools that have written in earlier runs. */
-  readonly #wrote: ReadonlySet<string>;
-  /** By their ids, in the order in which they were begun. */
-  readonly #writes = new Map<string, TurnWrite>();
-  /** The number of the last call of those that are equal. */
-  readonly #numbers = new Map<string, number>();
   readonly #earlier: readonly TurnWrite[];
-  /** Records the outcomes that could not be recorded. */
-  readonly #unrecorded = new Map<string, () => Promise<void>>();
+  /** Null: the turn has written nothing so far. Most write nothing, and a run may wait for minutes. */
+  #calls: Calls | null = null;
 
   constructor(run: JournaledRun, parts: JournalParts) {
     this.#run = run;
     this.#parts = parts;
     const written = run.earlier.filter(({ started_at }) => started_at !== null);
     this.#earlier = written.map((action) => recordedWrite(action, run.person, parts.seal));
-    this.#wrote = new Set(this.#earlier.filter(({ state }) => state !== 'failed').map(({ tool }) => tool));
     for (const write of this.#earlier) {
       const { action_id, attempt, state } = write;
-      this.#writes.set(action_id, { ...write });
-      // The run that sent it has died, or lost its claim to this one. If it lives, what it records later counts.
+      this.#known.writes.set(action_id, { ...write });
+      // The run that sent it has died, or lost its claim to this one. If it is alive after all, the outcome that it
+      // records later counts.
       if (state === 'started')
-        this.#unrecorded.set(action_id, () => parts.actions.finish(action_id, attempt, UNKNOWN));
+        this.#known.unrecorded.set(action_id, () => parts.actions.finish(action_id, attempt, UNKNOWN));
     }
   }
 
-  /** What earlier runs of the message have written, for the agent. */
+  /** The writes of earlier runs of the message, for the agent. */
   get alreadyDone(): AlreadyDone[] {
     return this.#earlier
       .filter(({ is_shown, is_confirmed }) => is_shown && !is_confirmed)
@@ -83,12 +86,12 @@ export class TurnJournal implements CallJournal {
       }));
   }
 
-  /** The writes of this turn that its sender may read of, in the order in which they were begun. */
+  /** The writes of this turn that may be shown to its sender, in the order in which they were begun. */
   get written(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
-    return [...this.#writes.values()].filter(({ is_shown }) => is_shown);
+    return [...(this.#calls?.writes.values() ?? [])].filter(({ is_shown }) => is_shown);
   }
 
-  /** Those of which nobody knows whether they were carried out. */
+  /** The writes whose outcome is unknown. */
   get unknown(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
     return this.written.filter(isUnknown);
   }
@@ -96,8 +99,8 @@ export class TurnJournal implements CallJournal {
   async known(call: JournaledCall): Promise<KnownWrite> {
     const action_id = this.#numbered(call);
     const write = { action_id, key: action_id };
-    const found = this.#writes.get(action_id);
-    if (!found) return { state: 'new', write, further: this.#wrote.has(call.tool.name) };
+    const found = this.#known.writes.get(action_id);
+    if (!found) return { state: 'new', write, further: this.#wroteEarlier(call.tool.name) };
     if (isUnknown(found)) await this.#lookAgain(found);
     if (isUnknown(found) && found.is_shown) return { state: 'unknown', write };
     return { state: 'ended', answer: knownAnswer(found) };
@@ -107,13 +110,13 @@ export class TurnJournal implements CallJournal {
     { action_id }: JournaledWrite,
     { again, ...call }: JournaledCall & { again: boolean },
   ): Promise<'started' | 'lost'> {
-    const found = this.#writes.get(action_id);
+    const found = this.#known.writes.get(action_id);
     if (again && found) return (await this.repeat(action_id)) === 'started' ? 'started' : 'lost';
     const summary = summaryOf(call);
     const { outcome } = await this.#begin(this.#newAction(action_id, call, summary));
-    // `known`: another run of the message has begun it, so this one has been replaced.
+    // `known`: another run of the message has begun this write, so the current run has been replaced.
     if (outcome !== 'started') return 'lost';
-    this.#writes.set(action_id, {
+    this.#known.writes.set(action_id, {
       ...{ action_id, tool: call.tool.name, summary, is_shown: true, is_confirmed: false },
       ...{ state: 'started', attempt: 1, status: null, answer: null, is_being_sent: true },
     });
@@ -122,79 +125,89 @@ export class TurnJournal implements CallJournal {
 
   /**
    * Records that a write whose outcome is unknown is about to be sent once more; durable when it resolves.
-   * @returns `gone`: its outcome is known by now, or another run sends it. `lost`: this run has lost its claims.
+   * @returns `gone`: its outcome is known by now, or another run is sending it. `lost`: this run has lost its claims.
    */
   async repeat(action_id: string): Promise<'started' | 'gone' | 'lost'> {
-    const write = this.#writes.get(action_id) ?? (await this.#confirmed(action_id));
+    const write = this.#known.writes.get(action_id) ?? (await this.#confirmed(action_id));
     const outcome = await this.#parts.actions.restart(this.#run.claims, action_id, write.attempt);
     if (outcome === 'started')
       Object.assign(write, { state: 'started', attempt: write.attempt + 1, is_being_sent: true });
     return outcome;
   }
 
-  /** If the store fails, the write may be in the journal, and it is not sent. */
+  get #known(): Calls {
+    this.#calls ??= { writes: new Map(), numbers: new Map(), unrecorded: new Map() };
+    return this.#calls;
+  }
+
+  #wroteEarlier(tool: string): boolean {
+    return this.#earlier.some((write) => write.tool === tool && write.state !== 'failed');
+  }
+
+  /** If the store fails, the write is not sent, but it may be in the journal. */
   async #begin(action: NewAction): ReturnType<ActionStore['start']> {
     const { actions } = this.#parts;
     try {
       return await actions.start(this.#run.claims, action);
     } catch (error) {
       const { action_id } = action;
-      this.#unrecorded.set(action_id, () => actions.finish(action_id, 1, NOT_SENT));
+      this.#known.unrecorded.set(action_id, () => actions.finish(action_id, 1, NOT_SENT));
       throw error;
     }
   }
 
   async finish({ action_id }: JournaledWrite, outcome: WriteOutcome): Promise<void> {
     const { actions, seal } = this.#parts;
-    const write = this.#writes.get(action_id) ?? (await this.#confirmed(action_id));
-    // What is known here stays true if it cannot be recorded.
+    const write = this.#known.writes.get(action_id) ?? (await this.#confirmed(action_id));
+    // The outcome is true even if it cannot be recorded.
     Object.assign(write, outcome, { is_being_sent: false });
     const { state, status, answer } = outcome;
     const text = answer && closeActionText(seal, action_id, 'answer', JSON.stringify(answer));
     const record = () => actions.finish(action_id, write.attempt, { state, status, answer: text });
-    this.#unrecorded.set(action_id, record);
+    this.#known.unrecorded.set(action_id, record);
     await record();
-    this.#unrecorded.delete(action_id);
+    this.#known.unrecorded.delete(action_id);
   }
 
   /**
-   * Records the outcomes that could not be recorded, those of runs that died included. Called before the reply is stored.
+   * Records the outcomes that could not be recorded before, including those of runs that died. Called before the reply
+   * is stored.
    */
   async recordAgain(): Promise<void> {
-    for (const [action_id, record] of this.#unrecorded) {
+    for (const [action_id, record] of this.#calls?.unrecorded ?? []) {
       await record();
-      this.#unrecorded.delete(action_id);
+      this.#known.unrecorded.delete(action_id);
     }
   }
 
-  /** An action that its person has confirmed: it was begun by the answer, and not here. */
+  /** An action that was confirmed. The answer of the person started it in the journal, not this run. */
   async #confirmed(action_id: string): Promise<TurnWrite> {
     const action = await this.#parts.actions.find(action_id);
     if (!action) throw new Error('a write that was sent is not in the journal');
     const write = recordedWrite(action, this.#run.person, this.#parts.seal);
-    this.#writes.set(action_id, write);
+    this.#known.writes.set(action_id, write);
     return write;
   }
 
-  /** The process that sent it may be alive, and have recorded the outcome since this run began. */
+  /** The process that sent it may still be alive, and may have recorded the outcome since this run began. */
   async #lookAgain(write: TurnWrite): Promise<void> {
     const action = await this.#parts.actions.find(write.action_id);
     if (action) Object.assign(write, recordedWrite(action, this.#run.person, this.#parts.seal));
   }
 
   /**
-   * The key of a call: a hash of turn, tool, arguments, and its number among equal calls. A call that is equal to one
-   * whose outcome is unknown is the same call, tried again.
+   * The key of a call: a hash of its turn, tool and arguments, and of its number among identical calls. A call that is
+   * identical to one with an unknown outcome is the same call, tried again.
    */
   #numbered({ tool, args }: JournaledCall): string {
     const call = canonicalJson([this.#run.turn_key, tool.name, args]);
-    const last = this.#numbers.get(call);
+    const last = this.#known.numbers.get(call);
     if (last !== undefined) {
-      const before = this.#writes.get(keyOf(call, last));
+      const before = this.#known.writes.get(keyOf(call, last));
       if (before && isUnknown(before) && !before.is_being_sent) return before.action_id;
     }
     const number = last === undefined ? 0 : last + 1;
-    this.#numbers.set(call, number);
+    this.#known.numbers.set(call, number);
     return keyOf(call, number);
   }
 

@@ -2,7 +2,7 @@ import type { ToolAnswer } from '../agent/agent.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Action, ActionState } from '../store/actions.ts';
-import { openActionText } from '../tools/action-texts.ts';
+import { openActionText, recordedSummary } from '../tools/action-texts.ts';
 
 /** A write of a turn, as one run of the turn knows it. */
 export interface TurnWrite {
@@ -10,15 +10,15 @@ export interface TurnWrite {
   readonly tool: string;
   /** One line of plain text. */
   readonly summary: string;
-  /** It was made for nobody, or for whom this run acts: its outcome may be shown. */
+  /** Its outcome may be shown: the write was made for the person of this run, or for nobody in particular. */
   readonly is_shown: boolean;
-  /** Its person has confirmed it: the agent is told of it as `confirmed`. */
+  /** The person has confirmed it. The agent sees it as `confirmed`. */
   readonly is_confirmed: boolean;
   state: ActionState;
   attempt: number;
   status: number | null;
   answer: ToolAnswer | null;
-  /** This run sends it now. */
+  /** This run is sending it now. */
   is_being_sent: boolean;
 }
 
@@ -28,7 +28,7 @@ export function recordedWrite(action: Action, person: PersonKey | null, seal: Se
   return {
     action_id: action.action_id,
     tool: action.tool,
-    summary: openActionText(seal, action, 'summary') ?? action.tool,
+    summary: recordedSummary(seal, action),
     is_confirmed: action.principal !== null,
     is_shown: action.person === null || action.person === person,
     state: action.state,
@@ -39,12 +39,12 @@ export function recordedWrite(action: Action, person: PersonKey | null, seal: Se
   };
 }
 
-/** Whether it may have been carried out. One that was begun by a process that died is `started` for ever. */
+/** Whether the write may have been carried out. If the process that began it died, it stays `started` forever. */
 export function isUnknown({ state }: Pick<TurnWrite, 'state'>): boolean {
   return state === 'started' || state === 'unknown';
 }
 
-/** What came of a write, for an agent that makes it again. */
+/** The outcome of a write, for an agent that calls for the same write again. */
 export function knownAnswer({ is_shown, state, answer }: TurnWrite): ToolAnswer {
   if (!is_shown)
     return failure('An earlier run of this message made this call for somebody else. It was not made again.');

@@ -4,18 +4,19 @@ import type { RunMeter } from '../agent/model-meter.ts';
 import type { Claims } from '../identity/identity.ts';
 import type { Services } from '../services.ts';
 import type { TimeLimit } from '../time-limit.ts';
-import { bindTools, type ToolRun } from '../tools/bind-tools.ts';
+import { bindTools } from '../tools/bind-tools.ts';
+import type { ToolRun } from '../tools/tool-run.ts';
 import { pastExchange, type RunHistory } from './run-history.ts';
 import type { Runnable } from './turn.ts';
 
-/** What a run is given, and held to. */
+/** The input and the limits of a run. */
 export interface Run {
   limit: TimeLimit;
   meter: RunMeter;
   history: RunHistory;
 }
 
-/** What this turn has done already, and what it may do. */
+/** The actions that this turn has carried out already, and the tools that it may use. */
 export interface Prepared {
   tools: ToolRun;
   confirmed: ConfirmedAction | null;
@@ -23,7 +24,7 @@ export interface Prepared {
   reportWrites(): void;
 }
 
-/** What a runtime is told of the message. To be called within the request context. */
+/** What a runtime learns about the message. To be called within the request context. */
 export async function agentTurn(
   turn: Runnable,
   services: Services,

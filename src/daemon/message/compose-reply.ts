@@ -15,14 +15,13 @@ import { runFailure } from './run-failure.ts';
 import { toolRunOf } from './tool-run-of.ts';
 import type { Answered, Runnable } from './turn.ts';
 
-/** What the person is answered; the rest is known once the run has ended. */
+/** The answer to the person. The other properties are known once the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history'>;
 
 /**
- * The reply, in the order in which its parts are said: that a waiting action was declined; what the agent says, who is told
- * what came of a confirmed action; the writes of which nobody knows whether they were carried out, or all of them if the
- * agent could not say what it did; and the question about a call that waits for the person. To be called within the
- * request context.
+ * The reply, in the order of its parts: that a waiting action was declined; the text of the agent, which knows the
+ * outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could not say what it
+ * did; and the question about a call that waits for confirmation. To be called within the request context.
  */
 export async function composeReply(
   turn: Runnable,
@@ -54,7 +53,7 @@ export async function composeReply(
   try {
     if (!isStopped(turn)) await speak(reply, turn, services, run, prepared);
     if (!reply.hasWords && !isStopped(turn) && desk.kept === null)
-      throw new AgentFailure('empty_reply', 'the agent runtime ended without a word');
+      throw new AgentFailure('empty_reply', 'the agent runtime ended without any text');
     if (untold && carriedOut !== null) {
       reply.add(await reportAction(carriedOut, turn, services));
       reported = carriedOut.action_id;
@@ -79,7 +78,7 @@ export async function composeReply(
   return { reply: reply.text, stopped, asked };
 }
 
-/** Hands on what the runtime says, until it ends, the person stops it, or the reply is full. */
+/** Adds what the runtime says to the reply, until the runtime ends, the person stops it, or the reply is full. */
 async function speak(
   reply: ReplyText,
   turn: Runnable,
@@ -108,7 +107,7 @@ async function speak(
   }
 }
 
-/** Ends a runtime early. Not awaited: one that does not end must not hold the reply that is there. */
+/** Ends a runtime early. Not awaited: a runtime that does not end must not delay the reply. */
 function leave(pieces: AsyncIterator<string>, { request_id }: Runnable, { log }: Services): void {
   const end = async () => pieces.return?.();
   end().catch((error: unknown) =>
@@ -120,12 +119,15 @@ function isStopped({ stopped }: Runnable): boolean {
   return stopped?.aborted === true;
 }
 
-/** The reply would never be stored. */
+/** Whether the reply would never be stored. */
 function wouldBeLost({ lost }: Runnable, { stopping }: Services): boolean {
   return lost.signal.aborted || stopping.aborted;
 }
 
-/** It was answered, withdrawn or expired since settle-pending looked. @throws `confirmation_gone` to a web client's button */
+/**
+ * The action was answered, withdrawn or expired after settle-pending had found it. @throws `confirmation_gone` to a web
+ * client's button
+ */
 function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed {
   if (message.confirm && !channel.has_platform) throw confirmationGone();
   const reply = texts.say('confirm_gone');
@@ -133,7 +135,7 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   return { reply, stopped: false, asked: null };
 }
 
-/** Outcomes that cannot be recorded are unknown to operators; the reply says what is known. */
+/** If an outcome cannot be recorded, the journal shows it as unknown, but the reply still reports it. */
 async function recordAgain(journal: TurnJournal, { request_id }: Runnable, { log }: Services): Promise<void> {
   try {
     await journal.recordAgain();

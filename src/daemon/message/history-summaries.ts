@@ -12,9 +12,12 @@ import { HISTORY_TURNS, isBeforeSignIn, pastExchange, summaryOwner } from './run
 import { traceOf } from './trace-of.ts';
 import type { Answered, Answering, Resolved } from './turn.ts';
 
-/** Longest summary that is kept, characters. */
+/** Maximum length of a summary, in characters. */
 const SUMMARY_MAX = 4000;
-/** Summaries that one daemon makes at a time; a session that must wait is looked at again after its next turn. */
+/**
+ * Maximum number of summaries that a daemon makes at a time. If there are more, a session gets its summary after a
+ * later turn.
+ */
 const AT_ONCE = 4;
 
 type Turn = Answering & Resolved & Answered;
@@ -23,17 +26,17 @@ type SummaryServices = Pick<
   'agent' | 'store' | 'settings' | 'clock' | 'log' | 'observer' | 'texts'
 >;
 
-/** What is summed up of a conversation: its oldest turns, so that the rest is well within the room for history. */
+/** The part of a conversation to sum up: its oldest turns, so that the rest easily fits into the room for history. */
 interface Overflow {
   owner: string;
-  /** Of what came before them. */
+  /** The summary of everything before the turns. */
   summary: string | null;
   turns: readonly StoredTurn[];
 }
 
 /**
- * Sums up what the history of a session has no room for, in the background, after the reply has left. A summary that
- * fails or is lost is made after a later turn; until then the oldest turns are left out.
+ * Sums up the turns that do not fit into the history of a session, in the background, after the reply was sent. If a
+ * summary fails or is lost, it is made after a later turn. Until then, the oldest turns are left out of the history.
  */
 export class HistorySummaries {
   readonly #services: SummaryServices;
@@ -44,7 +47,7 @@ export class HistorySummaries {
     this.#services = services;
   }
 
-  /** To be called when a turn is stored and its reply has left. Never throws, never waits. */
+  /** To be called when a turn is stored and its reply was sent. Never throws, never waits. */
   afterTurn(turn: Turn, record: StoredTurn): void {
     const { agent } = this.#services;
     const tag = tagOf(turn.session);
@@ -63,7 +66,7 @@ export class HistorySummaries {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
-  /** Aborts those that are being made. */
+  /** Aborts the summaries that are being made. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error('the daemon is stopping'));
     await this.idle();
@@ -82,7 +85,7 @@ export class HistorySummaries {
     const span = turn.span?.child('summarize') ?? null;
     const trace = new Trace(clock, [], span);
     const line: StepLine = { verdict: 'ok', detail: { turns: overflow.turns.length } };
-    const limit = new TimeLimit(clock, ttl_ms, this.#stop.signal);
+    const limit = new TimeLimit(clock, ttl_ms, [this.#stop.signal]);
     const isLost = async () => (await store.sessions.find(tag)) === null;
     const meter = meterOfTurn(turn, this.#services, trace, { deadline: limit.deadline, isLost });
     try {
@@ -121,7 +124,7 @@ export class HistorySummaries {
     trace.note(ended);
     span?.end({ at: clock.now(), ...ended });
     const record = traceOf({ ...turn, trace, started_at }, 'summarized', clock.now());
-    // It is no message of its own.
+    // A summary is not a message of its own.
     this.#services.observer.turnTraced(record, true);
     await store.traces.keep(record).catch((err: unknown) => {
       log.warn({ request_id: turn.request_id, err }, 'the trace of a summary could not be stored');
@@ -129,7 +132,7 @@ export class HistorySummaries {
   }
 }
 
-/** Null: the history has room for everything, the conversation has no owner, or there was no run. */
+/** Null if the history has room for everything, the conversation has no owner, or there was no run. */
 function overflowOf(turn: Turn, record: StoredTurn, tokens: number): Overflow | null {
   const owner = summaryOwner(turn);
   const { history } = turn;
@@ -140,7 +143,7 @@ function overflowOf(turn: Turn, record: StoredTurn, tokens: number): Overflow | 
   const exchanges = turns.map((one) => pastExchange(one, turn));
   const room = tokens - estimateTokens(summary ?? '');
   if (turns.length < HISTORY_TURNS && fittingExchanges(exchanges, room) === turns.length) return null;
-  // Half of the room stays free, so that this is not due again after each turn.
+  // Leaves half of the room free, so that a summary is not due again after each turn.
   const kept = Math.min(fittingExchanges(exchanges, room / 2), HISTORY_TURNS / 2);
   return { owner, summary, turns: turns.slice(0, turns.length - kept) };
 }

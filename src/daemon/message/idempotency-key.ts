@@ -10,8 +10,8 @@ import { senderOf } from './sender-of.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**
- * The key of a message whose client sent an `Idempotency-Key`; null if it did not. Keys are the user's own: the person
- * of a valid token, else client address and user id together.
+ * The key of a message whose client sent an `Idempotency-Key`; null if it did not. Each user has separate keys. The
+ * user is the person of a valid token, or else client address and user id together.
  */
 export function keyOf(turn: Arrived & Identified): string | null {
   const { message, channel } = turn;
@@ -20,8 +20,8 @@ export function keyOf(turn: Arrived & Identified): string | null {
 }
 
 /**
- * Of the text, its sender and its thread, and of the answer to a question. Tokens are left out, so that a renewed one makes
- * no other body.
+ * A hash of the text, its sender, its thread, and the answer to a question. Tokens are left out, so that a body with a
+ * renewed token counts as the same.
  */
 export function fingerprint({ user_id, thread_id, text, confirm }: IncomingMessage): string {
   const answer = confirm === undefined ? [] : [confirm.id, confirm.approve];
@@ -30,7 +30,7 @@ export function fingerprint({ user_id, thread_id, text, confirm }: IncomingMessa
 }
 
 /**
- * The first answer, if this key has one that may be given to this person.
+ * The first answer, if there is one under this key and this person may get it.
  * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
  */
 export function firstAnswer(
@@ -52,17 +52,17 @@ export function reportRepeat({ request_id, message }: Arrived, { log }: Pick<Ser
 }
 
 /**
- * Whoever posted the message of a stream has its key, but the stream may have become a person's by a token in its
- * address: then the answer, and the session's id in it, is that person's alone.
+ * The client that posted the message of a stream has its key, but a token in the address may have made the stream a
+ * person's own. Then only that person may get the answer, and the session's id in it.
  * @throws `session_forbidden`
  */
 export function refuseOthersAnswer({ reader = null }: StoredAnswer, person: PersonKey | null): void {
   if (reader !== null && reader !== person)
-    throw new AgentdError('session_forbidden', 'This message was answered to someone else.');
+    throw new AgentdError('session_forbidden', 'The answer to this message belongs to someone else.');
 }
 
 export function otherBody(): AgentdError {
-  return new AgentdError('idempotency_key_reused', 'This Idempotency-Key was used with another body.');
+  return new AgentdError('idempotency_key_reused', 'This Idempotency-Key was used with a different body.');
 }
 
 export function stillRunning(): AgentdError {

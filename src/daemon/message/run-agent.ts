@@ -10,8 +10,8 @@ import type { Step } from './sequence.ts';
 import type { Answered, Runnable } from './turn.ts';
 
 /**
- * From message and session to the reply: waits for one of the runs, gives the tools their context, and holds the
- * deadline. What is said meanwhile goes to the outlet at once (compose-reply.ts).
+ * Produces the reply: waits for a free run, gives the tools their context, and enforces the deadline. The text goes to
+ * the outlet as it is produced (compose-reply.ts).
  *
  * Adds `reply`, which is empty only if the person stopped it at once. Throws `agent_timeout` past the deadline,
  * `agent_failed` if the runtime fails, `unavailable` if no run is free in time, the daemon stops, or a claim is lost.
@@ -27,8 +27,8 @@ export const runAgent: Step<Runnable, Answered> = {
     }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
-    const ends = [services.stopping, turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
-    const limit = new TimeLimit(services.clock, timeout_ms, ...ends);
+    const ends = [turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
+    const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
     const { deadline } = limit;
     const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost: lossOf(turn, services) });
     try {

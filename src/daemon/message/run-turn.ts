@@ -19,15 +19,15 @@ import { withTurn } from './with-turn.ts';
 type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered & Stored, StoredAnswer>;
 
 /**
- * Answers a message by these steps. A turn that fails is stored as well, if it got as far as its session, or else its
- * trace. Never rejects.
- * @param begun the trace of the message so far.
+ * Answers a message by these steps. A turn that fails is stored, too, if it had opened its session. Otherwise its trace
+ * is stored. Never rejects.
+ * @param begun the trace of the message so far. Later lines are appended to this array.
  */
 export async function runTurn<Turn extends Answering>(
   steps: Steps<Turn>,
   arrival: Arrival<Turn>,
   services: Services,
-  begun: readonly TraceLine[] = [],
+  begun: TraceLine[] = [],
 ): Promise<EndedTurn> {
   let isStored = false;
   const work = async (turn: Turn) => {
@@ -47,7 +47,7 @@ export async function runTurn<Turn extends Answering>(
 
 export type EndedTurn =
   | { answered: true; reply: CompleteReply }
-  /** `isStored`: the failed turn is stored, with everything that its outlet wanted to be stored. */
+  /** `isStored`: the failed turn is stored, together with the changes of its outlet. */
   | { answered: false; error: unknown; isStored: boolean };
 
 async function answer<Turn extends Answering>(
@@ -123,7 +123,10 @@ function isResolved(turn: Answering & Partial<Locked & Resolved>): turn is Answe
   return turn.claim !== undefined && turn.principal !== undefined;
 }
 
-/** A platform signs its messages; anybody can send the others, and have them refused. */
+/**
+ * Stores the trace of a message without a turn. Platforms sign their messages, but anybody can send other messages and
+ * have them refused.
+ */
 export function storeTrace(
   turn: Arrived,
   trace: TraceRecord,

@@ -2,11 +2,11 @@ import { confirmationGone } from '../confirmation/confirmation-gone.ts';
 import { confirmerOf } from '../confirmation/confirmer.ts';
 import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
 import { type AnswerFacts, type AnswerVerdict, judgeAnswer } from '../confirmation/judge-answer.ts';
-import { summaryOf } from '../confirmation/summary-of.ts';
 import type { Services } from '../services.ts';
 import type { Action } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import { recordedSummary } from '../tools/action-texts.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
 import type {
@@ -24,13 +24,14 @@ import { turnKey } from './turn-key.ts';
 type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
 
 /**
- * Does the message answer the question of an action that waits? (agentd-agent(7), "Confirmation")
+ * Checks whether the message answers the question of an action that waits (agentd-agent(7), "Confirmation").
  *
  * An answer is a word of the person's language, or a button, which names the action. Any other message of the same
- * principal declines the action. An action whose person signed out, or in as somebody else, is withdrawn.
+ * principal declines the action. An action is withdrawn if its person has signed out, or has signed in as somebody
+ * else.
  *
- * Adds `settlement`; the call of a confirmed action is made by run-agent. Throws `confirmation_gone` if a web client names
- * an action that does not wait for its answer, and has changed nothing then.
+ * Adds `settlement`; the call of a confirmed action is made by run-agent. Throws `confirmation_gone` if a web client
+ * names an action that is not waiting for its answer. In this case nothing is changed.
  */
 export const settlePending: Step<Turn, Settled> = {
   name: 'settle-pending',
@@ -73,8 +74,8 @@ function labelOf(says: AnswerFacts['says'], texts: LocalTexts): string {
 }
 
 /**
- * The action that an earlier run of this message settled, if the process died after it. Not that of a person who is linked
- * no more: whoever is linked now learns nothing of it.
+ * The action that an earlier run of this message settled, if the process died afterwards. Undefined if the person of
+ * the action is no longer linked: a person who is linked now must not learn about it.
  */
 function settledBefore({ begun, principal: { person } }: Turn): Action | undefined {
   const isTheirs = (action: Action) => action.person === null || action.person === person;
@@ -157,8 +158,8 @@ async function end(
 }
 
 function declined(action: Action, { message }: Turn, { seal }: Services, texts: LocalTexts): Settlement {
-  const text = texts.say('confirm_not_done', { action: escapeMarkdown(summaryOf(action, seal)) });
-  // With a text of its own, the message is more than an answer.
+  const text = texts.say('confirm_not_done', { action: escapeMarkdown(recordedSummary(seal, action)) });
+  // A message that has other text is more than an answer.
   const ends = message.text === '' || texts.isWord('decline', message.text);
   return { kind: 'declined', text, ends };
 }

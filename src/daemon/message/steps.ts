@@ -19,19 +19,19 @@ import { storeReply } from './store-reply.ts';
 import type { Answering, Deduplicated, Guarded, Numbered } from './turn.ts';
 
 /*
- * The way of a message, from its arrival to the reply on its way, for each of the doors. Read this first, then the steps
- * in their order: each begins with what it checks, what it adds, and how it can end the turn. A step comes after those
- * whose findings it needs: in another order this does not compile.
+ * The path of a message, from its arrival to the sending of its reply, for each of the ways in. Read this first, then
+ * the steps in their order: each begins with what it checks, what it adds, and how it can end the turn. A step comes
+ * after the steps whose results it needs. A different order does not compile.
  */
 
 /** A message that is answered in the response of its request. */
 export const answerNow = Sequence.start<Answering>()
-  .step(identifyByToken) //   who sent it, as far as its token says so
-  .step(deduplicate) //       answered before? the same answer again
+  .step(identifyByToken) //   who sent it, according to its token
+  .step(deduplicate) //       answered before? gives the same answer again
   .step(authorizeSender) //   a stranger to the session is refused before anything counts
-  .step(guard) //             the loop guard lets it through or blocks it, without a wait
+  .step(guard) //             the loop guard lets it through or blocks it, without waiting
   .step(lockSession) //       from here on, one message of the session at a time
-  .step(openSession) //       find or create
+  .step(openSession) //       finds or creates it
   .step(resolvePrincipal) //  who its tools act for: jwt_context set, kept or cleared
   .step(settlePending) //     does it answer the question of an action that waits?
   .step(runAgent) //          the agent, its tools, the deadline; text and tool progress go out
@@ -41,16 +41,16 @@ export const answerNow = Sequence.start<Answering>()
 /** A message that is stored until its event stream is opened. */
 export const openStream = Sequence.start<Starting>()
   .step(identifyByToken)
-  .step(deduplicateStream) // sent before? the same stream again
+  .step(deduplicateStream) // sent before? gives the same stream again
   .step(authorizeSender)
-  .step(findAction) //        does it answer a question that there was?
+  .step(findAction) //        does the question exist that it answers?
   .step(guard)
   .step(createStream); //     the stream exists, and waits to be opened
 
 /** The same message, once its stream is opened. */
 export const runStream = Sequence.start<Answering & Numbered & Guarded>()
-  .step(identifyByToken) //   the token may be another one now
-  .step(deduplicateRun) //    answered in another way since then? the same answer again
+  .step(identifyByToken) //   the token may be a different one now
+  .step(deduplicateRun) //    answered in another way since then? gives the same answer again
   .step(authorizeSender)
   .step(guardedOnArrival)
   .step(lockSession)
@@ -63,12 +63,12 @@ export const runStream = Sequence.start<Answering & Numbered & Guarded>()
 
 /** A message of a platform, deduplicated and screened by the guard when it was enqueued. */
 export const runFromInbox = Sequence.start<Answering & Deduplicated & Guarded>()
-  .step(identifyByLink) //    who sent it, as far as a link says so
+  .step(identifyByLink) //    who sent it, according to the sender's link
   .step(authorizeSender)
   .step(lockSession)
   .step(openSession)
   .step(resolvePrincipal)
   .step(settlePending)
   .step(runAgent)
-  .step(storeReply) //        from here on the inbox sends the reply, and sends it again
+  .step(storeReply) //        from here on the inbox sends the reply, with retries
   .step(sendReply);

@@ -1,11 +1,11 @@
 import type { Desk } from '../confirmation/desk.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { Services } from '../services.ts';
-import type { ToolRun } from '../tools/bind-tools.ts';
+import type { ToolRun } from '../tools/tool-run.ts';
 import { memoryOwnerOf } from './memory-owner-of.ts';
 import type { Runnable } from './turn.ts';
 
-/** What the policy of calls needs to know of the message. */
+/** What the call policy needs to know about the message. */
 export function toolRunOf(
   turn: Runnable,
   { tools, clock, log }: Services,

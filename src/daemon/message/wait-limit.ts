@@ -10,14 +10,16 @@ export interface WaitLimits {
   wait_ms: number;
 }
 
-/** A message that has to wait. */
+/** A message that must wait. */
 export interface Waiter {
   line: StepLine;
-  /** It waits until the daemon stops, and counts in neither bound: nobody waits for it at a connection. */
+  /**
+   * It waits until the daemon stops, and neither limit applies to it, because no client waits for it on a connection.
+   */
   patient: boolean;
 }
 
-/** Bounds how many messages wait, for their session or for a run, and for how long. */
+/** Limits how many messages wait for their session or for a run, and for how long. */
 export class WaitLimit {
   readonly #clock: AlarmClock;
   readonly #limits: WaitLimits;
@@ -30,13 +32,13 @@ export class WaitLimit {
     this.#limits = limits;
   }
 
-  /** Messages that wait now and count. */
+  /** The number of waiting messages that count. */
   get waiting(): number {
     return this.#waiting;
   }
 
   /**
-   * Waits for what `wait` resolves with; `wait` is called at once.
+   * Calls `wait` at once, and returns its result when it resolves.
    * @throws `unavailable` if too many wait, or for too long, or if the daemon stops.
    */
   async bound<T>({ line, patient }: Waiter, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -46,7 +48,7 @@ export class WaitLimit {
       throw new AgentdError('unavailable', 'Too many messages are waiting for an answer.', { retryAfter: 5 });
     }
     this.#waiting++;
-    const limit = new TimeLimit(this.#clock, this.#limits.wait_ms, this.#stopping);
+    const limit = new TimeLimit(this.#clock, this.#limits.wait_ms, [this.#stopping]);
     try {
       return await this.#untilStopped(line, limit.signal, wait);
     } catch (error) {

@@ -7,16 +7,16 @@ import { describeTurn } from './describe-turn.ts';
 import type { Arrived } from './turn.ts';
 
 /**
- * Makes a turn of a message that has arrived, and releases whatever is registered with `defer` when the work on it has
- * ended, in reverse order.
- * @param options.begun the trace of the message so far.
+ * Makes a turn out of a message that has arrived. When the work on it has ended, calls the functions that were
+ * registered with `defer`, in reverse order.
+ * @param options.begun the trace of the message so far. Later lines are appended to this array.
  * @param options.collects false: the turn has no span.
  */
 export async function withTurn<Turn extends Arrived, Result>(
   arrival: Arrival<Turn>,
   services: Services,
   work: (turn: Turn) => Promise<Result>,
-  { begun = [], collects = true }: { begun?: readonly TraceLine[]; collects?: boolean } = {},
+  { begun = [], collects = true }: { begun?: TraceLine[]; collects?: boolean } = {},
 ): Promise<Result> {
   const deferred: ((failed: boolean) => Promise<void>)[] = [];
   const span = collects ? beginSpan(arrival, services, begun) : null;
@@ -33,7 +33,7 @@ export async function withTurn<Turn extends Arrived, Result>(
     failed = false;
     return result;
   } finally {
-    // One that fails must not keep the others.
+    // If one fails, the others must still run.
     for (const release of deferred.reverse()) {
       await release(failed).catch((error: unknown) =>
         services.log.error({ ...describeTurn(turn, services), err: error }, 'could not be released'),

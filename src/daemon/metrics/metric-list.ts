@@ -8,14 +8,14 @@ export interface MetricRecord {
   readonly buckets?: readonly number[];
 }
 
-/** A request of the daemon itself, or of the store. */
+/** Buckets for requests of the daemon itself, and for the store. */
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
-/** What may wait for a model. */
+/** Buckets for operations that may wait for a model. */
 const LONG = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120] as const;
 
 /**
  * The metrics of the daemon (agentd-metrics(7)). Names and labels are stable. No label names a person, a session or a
- * message; the values of each are bounded by the code or by the configuration.
+ * message; the number of values of each label is limited by the code or by the configuration.
  */
 export const METRICS = [
   {
@@ -36,61 +36,61 @@ export const METRICS = [
     kind: 'counter',
     labels: ['channel', 'outcome'],
     sentence:
-      'Messages, each counted once, when it ends: `answered`, `failed`, `blocked` by the loop guard, `refused`, `replayed` (answered before), `stopped` by the person.',
+      'Messages, each counted once when it ends: `answered`, `failed`, `blocked` by the loop guard, `refused`, `replayed` (answered before), `stopped` by the person.',
   },
   {
     name: 'agentd_turn_duration_seconds',
     kind: 'histogram',
     labels: ['channel'],
     buckets: LONG,
-    sentence: 'Time from the arrival of a message at its first step to the end of its turn.',
+    sentence: 'Time from the beginning of the first step of a message to the end of its turn.',
   },
   {
     name: 'agentd_step_duration_seconds',
     kind: 'histogram',
     labels: ['step'],
     buckets: LONG,
-    sentence: 'Time that a step of the message path took. `explain` names the same steps.',
+    sentence: 'Duration of a step of the message path. `agentd explain` names the same steps.',
   },
   {
     name: 'agentd_token_checks_total',
     kind: 'counter',
     labels: ['outcome'],
-    sentence: 'User tokens that were validated: `valid`, or the reason why one is not.',
+    sentence: 'User tokens that were validated: `valid`, or the reason why a token is not valid.',
   },
   {
     name: 'agentd_credentials_total',
     kind: 'counter',
     labels: ['used', 'reason'],
     sentence:
-      'Choices of credentials for a tool call: `user`, `exchange`, `default` or `none`, and why: `valid_token`, `policy` if the tool asks for these, or the reason for default credentials or for no call.',
+      'Choices of credentials for a tool call. `used` is `user`, `exchange`, `default` or `none`. `reason` is `valid_token`; `policy`, if the policy of the tool requires these credentials; or the reason why the default credentials were used or the call was not made.',
   },
   {
     name: 'agentd_downstream_requests_total',
     kind: 'counter',
     labels: ['source', 'status'],
     sentence:
-      'Requests to the business API and other sources of tools, log-ins and exchanges of tokens included. `status` is `timeout` or `unreachable` if there was no answer.',
+      'Requests to the business API and other sources of tools, including logins and token exchanges. `status` is `timeout` or `unreachable` if there was no answer.',
   },
   {
     name: 'agentd_downstream_duration_seconds',
     kind: 'histogram',
     labels: ['source'],
     buckets: LONG,
-    sentence: 'Time that such a request took.',
+    sentence: 'Duration of requests to the business API and other sources of tools.',
   },
   {
     name: 'agentd_tool_calls_total',
     kind: 'counter',
     labels: ['tool', 'outcome'],
     sentence:
-      'Tool calls: `ok`, or the reason of the trace (`tool_failed`, `invalid_arguments`, `tool_timeout`, …).',
+      'Tool calls: `ok`, or the reason in the trace (`tool_failed`, `invalid_arguments`, `tool_timeout`, …).',
   },
   {
     name: 'agentd_model_requests_total',
     kind: 'counter',
     labels: ['model', 'outcome'],
-    sentence: 'Calls of a language model: `ok`, or the reason of the trace.',
+    sentence: 'Calls of a language model: `ok`, or the reason in the trace.',
   },
   {
     name: 'agentd_model_tokens_total',
@@ -115,13 +115,14 @@ export const METRICS = [
     kind: 'gauge',
     labels: ['channel', 'state'],
     sentence:
-      'Messages in the inbox that are not done: `waiting`, `running`, `replied` (to be sent), `failed`.',
+      'Messages in the inbox that are not done: `waiting`, `running`, `replied` (the reply is not sent yet), `failed`.',
   },
   {
     name: 'agentd_inbox_oldest_seconds',
     kind: 'gauge',
     labels: ['channel'],
-    sentence: 'Age of the oldest message that waits, runs or is to be sent; 0 or absent if there is none.',
+    sentence:
+      'Age of the oldest message that waits, runs or has a reply that is not sent yet. 0 or absent if there is none.',
   },
   {
     name: 'agentd_deliveries_total',
@@ -142,20 +143,20 @@ export const METRICS = [
     kind: 'gauge',
     labels: ['state'],
     sentence:
-      'Runs of the agent in this process: `running`, `waiting` for one of AGENT_CONCURRENCY to be free.',
+      'Runs of the agent in this process: `running`, or `waiting` because AGENT_CONCURRENCY runs are in progress.',
   },
   {
     name: 'agentd_store_duration_seconds',
     kind: 'histogram',
     labels: ['operation'],
     buckets: SHORT,
-    sentence: 'Time that an operation of the store took.',
+    sentence: 'Duration of an operation of the store.',
   },
   {
     name: 'agentd_store_errors_total',
     kind: 'counter',
     labels: [],
-    sentence: 'Operations of the store that failed because it could not be read or written.',
+    sentence: 'Operations of the store that failed because the store could not be read or written.',
   },
   {
     name: 'agentd_build_info',

@@ -5,34 +5,37 @@ import type { ConfiguredChannel } from './configured-channel.ts';
 import { idleScope } from './idle-scope.ts';
 import { isStandInAddress } from './stand-in-address.ts';
 
-/** What the platform says of a channel's credentials; `skipped`: it was not asked, or need not be there. */
+/**
+ * The platform's answer about a channel's credentials. `skipped`: it was not asked, or it does not have to be
+ * reachable.
+ */
 export type PlatformAnswer = ChannelCheck | { outcome: 'skipped'; detail: string };
 
 export interface AskOptions {
   /** The channel calls its platform with it. */
   fetch: typeof fetch;
-  /** Has anybody answered these calls? */
+  /** Whether any of these calls was answered. */
   isAnswered(): boolean;
-  /** `NODE_ENV`: except in production, a stand-in for a platform need not be there. */
+  /** `NODE_ENV`. Except in production, a simulated platform does not have to be reachable. */
   environment: string;
 }
 
-/** How long a channel may take to ask its platform, ms; several calls, each with its own time-out. */
+/** How long a channel may take to query its platform, ms. It may make several calls, each with its own time-out. */
 const CHECK_MS = 30_000;
 
-/** Asks the platform of a channel whether it takes the channel's credentials. */
+/** Asks the platform of a channel whether it accepts the channel's credentials. */
 export function askPlatform(configured: ConfiguredChannel, options: AskOptions): Promise<PlatformAnswer> {
   return ask(configured, 'check', options);
 }
 
-/** Asks it whether it delivers to the channel. */
+/** Asks the platform of a channel whether it delivers messages to the channel. */
 export function askRegistration(configured: ConfiguredChannel, options: AskOptions): Promise<PlatformAnswer> {
   return ask(configured, 'checkRegistration', options);
 }
 
 /**
- * The channel asks, in an instance that is made for it and not started. Never rejects: what a channel throws is an
- * outcome.
+ * An instance of the channel, created for this purpose and not started, makes the query. Never rejects: an error that
+ * the channel throws becomes an outcome.
  */
 async function ask(
   configured: ConfiguredChannel,
@@ -47,7 +50,7 @@ async function ask(
     if (!channel[question])
       return {
         outcome: 'skipped',
-        detail: 'there is nothing to ask: the channel has no check of its platform',
+        detail: 'nothing was checked: the channel has no check of its platform',
       };
     try {
       const found = read(await withinTime(channel[question]()));
@@ -61,27 +64,27 @@ async function ask(
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return failed(
-      `it could not be asked: ${why}`,
-      'This is a defect of the channel; report it to whoever maintains it.',
+      `it could not be queried: ${why}`,
+      'This is a defect of the channel; report it to its maintainer.',
     );
   }
 }
 
-/** The address of this machine that a setting names instead of the platform's; null: none does. */
+/** The address of this machine that a setting names instead of the platform's; null if there is none. */
 function standInPlace({ plugin, settings }: ConfiguredChannel): string | null {
   const urls = plugin.settings.flatMap(({ name, kind }) => (kind === 'url' ? [String(settings[name])] : []));
   const place = urls.map((url) => URL.parse(url)).find((url) => url !== null && isStandInAddress(url));
   return plugin.simulator && place ? place.origin : null;
 }
 
-/** The answer of a channel may have any shape, so it is looked at before it is used. */
+/** The answer of a channel may have any shape, so it is checked before it is used. */
 function read(found: ChannelCheck): ChannelCheck {
   const { outcome, detail, advice } = (found ?? {}) as {
     outcome: unknown;
     detail: unknown;
     advice?: unknown;
   };
-  const words = typeof detail === 'string' ? detail : 'it said nothing';
+  const words = typeof detail === 'string' ? detail : 'it gave no reason';
   if (outcome === 'ok') return { outcome, detail: words };
   const more = typeof advice === 'string' ? advice : 'See the documentation of the channel.';
   return { outcome: outcome === 'warning' ? outcome : 'failed', detail: words, advice: more };

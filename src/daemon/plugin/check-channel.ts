@@ -4,19 +4,22 @@ import type { SettingProblem } from '../settings/problem.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
 const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'checkRegistration', 'stop'] as const;
-/** Segments of plain characters, or parameters; what the router reads as a pattern (`*`, parentheses) is none. */
+/**
+ * Segments of plain characters, or parameters. Characters that the router reads as a pattern (`*`, parentheses) are not
+ * allowed.
+ */
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
-/** What a webhook may ask for beyond BODY_LIMIT_BYTES, bytes. */
+/** Maximum body limit that a webhook may have beyond BODY_LIMIT_BYTES, bytes. */
 const BODY_LIMIT_MAX = 4_194_304;
-/** What the daemon answers itself (agentd-service(7), "GET /"). */
+/** The route that the daemon itself answers (agentd-service(7), "GET /"). */
 const OWN_ROUTE = 'GET /';
 
-/** Has what `create` gave the shape of a channel (src/channel/channel.ts)? Runs nothing of it. */
+/** Checks that the result of `create` has the shape of a channel (src/channel/channel.ts). Runs none of its code. */
 export function channelProblems(plugin: ChannelPlugin, channel: unknown): SettingProblem[] {
   return channelRefusals(plugin, channel).map((refusal) => problemOf(plugin, refusal));
 }
 
-/** Has each route a method and path of its own among all active channels? Every one that clashes is told. */
+/** Checks that each route of all active channels has a different method and path. Reports every conflict. */
 export function routeProblems(
   active: readonly { plugin: ChannelPlugin; channel: Channel }[],
 ): SettingProblem[] {
@@ -36,13 +39,13 @@ export function routeProblems(
   return problems;
 }
 
-/** A refusal of what a plugin made, told as a problem of its channel. */
+/** A refusal of the object that a plugin made, as a problem of its channel. */
 export function problemOf({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
   return { setting: `channel ${name}`, value: null, source: null, ...refusal };
 }
 
 function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
-  if (!isObject(channel)) return [unfit('what `create` gives', 'a channel (an object)', channel)];
+  if (!isObject(channel)) return [unfit('the result of `create`', 'a channel (an object)', channel)];
   const refusals = OPTIONAL_MEMBERS.filter(
     (name) => channel[name] !== undefined && typeof channel[name] !== 'function',
   ).map((name) => unfit(`\`${name}\``, 'a function, or absent', channel[name]));

@@ -10,20 +10,20 @@ const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
 const TEXT_NAME = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 const SETTING_KINDS = ['string', 'integer', 'number', 'boolean', 'choice', 'list', 'url'];
 
-/** What a name is, in words. */
-export const NAME_RULE = `lower-case letters and digits, beginning with a letter, and single hyphens between them, at most ${NAME_MAX} characters`;
+/** The form of a name, in words. */
+export const NAME_RULE = `at most ${NAME_MAX} lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen`;
 
-/** May a channel be called so? Whether the name is taken is another question. */
+/** Whether a channel may have this name. Whether the name is taken is not checked here. */
 export function isChannelName(name: unknown): name is string {
   return typeof name === 'string' && NAME.test(name) && name.length <= NAME_MAX;
 }
 
-/** `agentd link list` is no channel called list. */
+/** `agentd link list` is a command, so no channel can be called `list`. */
 export const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
 
 /**
- * Has a plugin the shape of the contract (src/channel/channel.ts)? All that does not fit at once, each with
- * the member, what was expected and what came. Runs nothing of it.
+ * Checks that a plugin has the shape of the contract (src/channel/channel.ts). Reports all problems at once, each with
+ * the member, the expected value and the actual value. Runs none of its code.
  */
 export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
   const {
@@ -139,7 +139,7 @@ function checkEventStream(paths: unknown): Refusal[] {
   const refusals: Refusal[] = [];
   if (!isText(start)) refusals.push(unfit('`eventStream.start`', 'a path', start));
   if (!(typeof stream === 'string' && stream.includes(':stream_id')))
-    refusals.push(unfit('`eventStream.stream`', 'a path that holds :stream_id', stream));
+    refusals.push(unfit('`eventStream.stream`', 'a path that contains :stream_id', stream));
   return refusals;
 }
 
@@ -206,12 +206,12 @@ function checkDefault(name: string, kind: string, record: Readonly<Record<string
 }
 
 function twice(name: unknown): Refusal {
-  return { problem: `has two settings of the name ${String(name)}`, right: 'each name once' };
+  return { problem: `has two settings with the name ${String(name)}`, right: 'each name once' };
 }
 
 function fileOfSecret(name: string): Refusal {
   return {
-    problem: `has a setting of the name ${name}, which names the file of the secret ${name.replace(/_FILE$/, '')}`,
+    problem: `has a setting with the name ${name}, which names the file of the secret ${name.replace(/_FILE$/, '')}`,
     right: 'another name; the daemon reads secrets from files for every channel',
   };
 }

@@ -10,9 +10,9 @@ interface Configured {
 }
 
 /**
- * Makes the active channels, each with a scope of its own (src/channel/channel.ts, "given its settings and
- * scope"). Another's code runs here: what it throws is told with all else that does not fit, of every channel
- * at once.
+ * Creates the active channels, each with its own scope (src/channel/channel.ts, "given its settings and scope"). The
+ * code of plugins runs here. Errors that it throws are reported together with all other problems, for all channels at
+ * once.
  * @throws ConfigurationError
  */
 export function createChannels(
@@ -29,7 +29,7 @@ export function createChannels(
       problems.push(...misshapen);
       if (misshapen.length === 0) active.push({ plugin, channel });
     } catch (error) {
-      const right = 'a function that only makes the channel; what can fail belongs in `start`';
+      const right = 'a function that only creates the channel; code that can fail belongs in `start`';
       problems.push(problemOf(plugin, { problem: `\`create\` threw: ${describeThrown(error)}`, right }));
     }
   }

@@ -4,9 +4,8 @@ import { AgentdError } from '../errors.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
 
 /**
- * The scope of a channel that is made to be looked at (`Channel.check`), with no daemon around it: it can call
- * its platform, and nothing that people write or are told goes through it. Nothing is logged: what is found is
- * told by whoever looks.
+ * The scope of a channel that is created only to be checked (`Channel.check`), without a daemon. The channel can call
+ * its platform, but it can neither receive nor send messages. Nothing is logged: the caller reports the result.
  */
 export function idleScope(
   { name }: ChannelPlugin,
@@ -14,7 +13,7 @@ export function idleScope(
   call: typeof fetch,
   now: () => number,
 ): ChannelScope {
-  const refuse = () => Promise.reject(new Error(`the channel ${name} is only being looked at`));
+  const refuse = () => Promise.reject(new Error(`the channel ${name} is only being checked`));
   const problem: ChannelScope['problem'] = (code, detail, errors) =>
     new AgentdError(code, detail, errors ? { errors } : {});
   const silent = () => {};
@@ -24,7 +23,7 @@ export function idleScope(
     log: { debug: silent, info: silent, warn: silent, error: silent },
     fetch: call,
     now,
-    // biome-ignore lint/correctness/useYield: it refuses before there is anything to tell
+    // biome-ignore lint/correctness/useYield: it refuses before there is anything to yield
     async *converse() {
       await refuse();
     },

@@ -5,8 +5,8 @@ import { inWords, type Refusal } from '../modules/refusal.ts';
 export type Imported = { ok: true; plugin: Record<string, unknown> } | { ok: false; refusal: Refusal };
 
 /**
- * Imports a plugin's module and looks at one thing only, its `apiVersion`, before anything else of it is read
- * or run. Never throws for what the module does.
+ * Imports a plugin's module and checks only its `apiVersion`, before anything else in it is read or run. Never throws
+ * because of errors in the module.
  */
 export async function importPlugin(file: string): Promise<Imported> {
   const imported = await importModule(file, 'a channel plugin as default export');
@@ -21,7 +21,7 @@ export async function importPlugin(file: string): Promise<Imported> {
   const { apiVersion } = plugin as { apiVersion?: unknown };
   if (apiVersion !== CHANNEL_API_VERSION) {
     return refuse(
-      `has apiVersion ${inWords(apiVersion)}, and this agentd speaks ${CHANNEL_API_VERSION}`,
+      `has apiVersion ${inWords(apiVersion)}, but this agentd supports ${CHANNEL_API_VERSION}`,
       `a version of the plugin for apiVersion ${CHANNEL_API_VERSION}, or another version of agentd`,
     );
   }

@@ -7,8 +7,8 @@ const FUNCTIONS = ['devSettings', 'who', 'delivery', 'seenIn', 'startApi'] as co
 const OPTIONAL = ['sign', 'shownOf', 'refusal'] as const;
 
 /**
- * What stands in for the platform of a channel; null if the channel has no simulator.
- * @throws ConfigurationError where what it brings cannot be loaded, or is not as the contract says.
+ * The simulator of a channel's platform; null if the channel has none. @throws ConfigurationError if the simulator
+ * cannot be loaded or does not follow the contract.
  */
 export async function loadSimulator(plugin: ChannelPlugin): Promise<PlatformSimulator | null> {
   if (!plugin.simulator) return null;
@@ -26,7 +26,7 @@ export async function loadSimulator(plugin: ChannelPlugin): Promise<PlatformSimu
 
 function misfits({ settings }: ChannelPlugin, simulator: unknown): Refusal[] {
   if (typeof simulator !== 'object' || simulator === null)
-    return [unfit('what `simulator` resolves to', 'an object', simulator)];
+    return [unfit('the result of `simulator`', 'an object', simulator)];
   const members = simulator as Record<string, unknown>;
   const refusals = FUNCTIONS.filter((name) => typeof members[name] !== 'function').map((name) =>
     unfit(`\`simulator.${name}\``, 'a function', members[name]),

@@ -16,36 +16,40 @@ const PACKAGE_PREFIX = 'agentd-channel-';
 /** A plugin that fits the contract. */
 export interface LoadedPlugin {
   plugin: ChannelPlugin;
-  /** Where it came from, in words: `bundled`, a path, or `package …`. */
+  /** The origin of the plugin, in words: `bundled`, a path, or `package …`. */
   from: string;
 }
 
 export interface PluginSearch {
-  /** Those under `plugins` of the configuration file. */
+  /** The entries under `plugins` of the configuration file. */
   entries: readonly PluginEntry[];
-  /** The items of `MESSAGING_PLATFORMS`, names and paths, with their places; null: it is not set. */
+  /** The items of `MESSAGING_PLATFORMS` (names and paths) and their source; null if it is not set. */
   platforms: { items: readonly string[]; folder: string; source: string } | null;
-  /** Folders whose `node_modules` may hold a package: the configuration file's, the working directory. */
+  /**
+   * Folders whose `node_modules` may have a package: the folder of the configuration file, and the working directory.
+   */
   folders: readonly string[];
 }
 
 export interface LoadedPlugins {
-  /** Bundled ones first, then those of the configuration file, then those that only MESSAGING_PLATFORMS names. */
+  /**
+   * Bundled plugins first, then plugins of the configuration file, then plugins that only MESSAGING_PLATFORMS names.
+   */
   plugins: readonly LoadedPlugin[];
-  /** By item of MESSAGING_PLATFORMS; absent if there is none of that name, or it does not fit. */
+  /** By item of MESSAGING_PLATFORMS; absent if there is no plugin with that name, or if it does not fit. */
   byItem: ReadonlyMap<string, LoadedPlugin>;
   /** Items whose plugin was found, but does not fit; `problems` says why. */
   refused: ReadonlySet<string>;
   problems: readonly SettingProblem[];
 }
 
-/** A plugin to be loaded: where it is, and where it was asked for. */
+/** A plugin to load: its location, and the setting that asks for it. */
 interface Candidate {
   located: Located;
   from: string;
-  /** Bundled ones may have reserved names. */
+  /** Whether it is bundled, and so may have a reserved name. */
   bundled: boolean;
-  /** For problems. */
+  /** Named in problems. */
   setting: string;
   source: string | null;
   expectedName?: string;
@@ -53,15 +57,15 @@ interface Candidate {
 }
 
 /**
- * Finds, imports and checks the plugins that there are: all bundled ones, all of the configuration file, and
- * what MESSAGING_PLATFORMS names beyond them, which is a path or `agentd-channel-<name>`. Plugins that do not
- * fit are left out and reported, each with what was expected and what was found.
+ * Finds, imports and checks the available plugins: all bundled plugins, all plugins of the configuration file, and
+ * further plugins that MESSAGING_PLATFORMS names, by path or as the package `agentd-channel-<name>`. Plugins that do
+ * not fit are left out and reported, each with what was expected and what was found.
  */
 export async function loadPlugins(search: PluginSearch): Promise<LoadedPlugins> {
   const loading = new Loading();
   const given = [...(await bundledCandidates()), ...(await givenCandidates(search))];
   await loading.addAll(given);
-  // Packages by name only for what is still missing: the other two places come first.
+  // Packages are searched by name only for plugins that are still missing: the other two places come first.
   await loading.addAll(await packageCandidates(search, loading));
 
   for (const item of search.platforms?.items ?? []) {
@@ -126,7 +130,7 @@ async function packageCandidates(
       item: name,
     };
   });
-  // A name that is nowhere is an unknown channel; the report lists the known ones.
+  // A name that is not found is an unknown channel; the report lists the known ones.
   return (await Promise.all(candidates)).filter(({ located }) => located.found);
 }
 
@@ -136,10 +140,10 @@ class Loading implements LoadedPlugins {
   readonly byItem = new Map<string, LoadedPlugin>();
   readonly refused = new Set<string>();
   readonly problems: SettingProblem[] = [];
-  /** A file that is named twice is one plugin. */
+  /** Plugins by file: a file that is named twice is one plugin. */
   readonly #byFile = new Map<string, LoadedPlugin | null>();
 
-  /** Imports all at once, then takes them in their order, so that the outcome does not depend on timing. */
+  /** Imports all candidates at once, then adds them in order, so that the result does not depend on timing. */
   async addAll(candidates: readonly Candidate[]): Promise<void> {
     if (candidates.some(({ bundled }) => !bundled)) provideContracts();
     const files = new Set(candidates.flatMap(({ located }) => (located.found ? [located.file] : [])));
@@ -186,7 +190,7 @@ class Loading implements LoadedPlugins {
       return [
         {
           problem: `has the reserved name ${name}`,
-          right: `another name than ${RESERVED_CHANNEL_NAMES.join(', ')}`,
+          right: `a name other than ${RESERVED_CHANNEL_NAMES.join(', ')}`,
         },
       ];
     }
@@ -195,7 +199,7 @@ class Loading implements LoadedPlugins {
       return [
         {
           problem: `has the name ${name}, which is taken (${namesake.from})`,
-          right: 'a plugin of another name',
+          right: 'a plugin with another name',
         },
       ];
     }

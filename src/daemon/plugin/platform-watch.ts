@@ -7,20 +7,20 @@ import type { ConfiguredChannel } from './configured-channel.ts';
 
 /** Time-out of one call of a check, ms. */
 const CALL_MS = 10_000;
-/** A check that failed is repeated after this time, and then after twice as long each time, ms. */
+/** Wait before a failed check is repeated, ms; doubled each time. */
 const AGAIN_MIN_MS = 60_000;
 const AGAIN_MAX_MS = 600_000;
 
 /**
- * Asks the platforms of the active channels, once the daemon has started, whether they take the channels'
- * credentials. A channel whose check fails is degraded (`GET /`) until a later check, or a reply that the
- * platform takes, shows the contrary.
+ * After the daemon has started, asks the platforms of the active channels whether they accept the channels'
+ * credentials. A channel whose check fails is degraded (`GET /`) until a later check succeeds or the platform accepts a
+ * reply.
  */
 export class PlatformWatch {
   readonly #log: Log;
   readonly #environment: string;
   readonly #stopped = new AbortController();
-  /** By channel: why its check failed. */
+  /** Why the check of a channel failed, by channel. */
   readonly #failures = new Map<string, string>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
@@ -29,7 +29,9 @@ export class PlatformWatch {
     this.#environment = environment;
   }
 
-  /** The channel as the daemon uses it: its health knows of the check, and its replies end a failed one. */
+  /**
+   * The channel as the daemon uses it: its health includes the check, and a reply that was sent ends the failed state.
+   */
   watched({ plugin, channel }: ActiveChannel): ActiveChannel {
     const { name } = plugin;
     const watched: Channel = {
@@ -68,10 +70,10 @@ export class PlatformWatch {
       const fields = { channel: plugin.name, detail };
       if (answer.outcome === 'ok') this.#log.debug(fields, 'the platform knows the channel');
       if (answer.outcome === 'warning')
-        this.#log.warn(fields, 'the platform may not allow all that is needed');
+        this.#log.warn(fields, 'the platform might not allow everything that the channel needs');
       return;
     }
-    // The same failure again is no news.
+    // The same failure is logged only once.
     if (this.#failures.get(plugin.name) !== detail) {
       const advice = maskSecrets(answer.advice, Object.values(settings));
       this.#log.warn(

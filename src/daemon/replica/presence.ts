@@ -6,7 +6,7 @@ import { differingSettings } from './settings-digests.ts';
 
 /** How often a daemon records that it runs, ms. */
 const RECORD_MS = 5000;
-/** How long it is listed after that, ms. */
+/** How long it stays listed without a new record, ms. */
 const LISTED_MS = 3 * RECORD_MS;
 
 interface PresenceOptions {
@@ -15,13 +15,13 @@ interface PresenceOptions {
   log: Pick<Log, 'warn'>;
   version: string;
   digests: Readonly<Record<string, string>>;
-  /** Runs that go on now, and messages that wait for one. */
+  /** Current runs, and messages that wait for a run. */
   load: () => Pick<NewReplica, 'runs' | 'waiting'>;
 }
 
 /**
- * Records now and then that this daemon runs, and warns once of each setting that differs from those of another daemon on
- * the same store.
+ * Records regularly that this daemon runs. Warns once about each setting that has a different value in another daemon
+ * on the same store.
  * @returns ends it.
  */
 export async function startPresence({
@@ -48,12 +48,12 @@ export async function startPresence({
           warned.add(finding);
           log.warn(
             { setting, host: other.host, pid: other.pid },
-            `another daemon on this store has another ${setting}; set it to the same value on every replica`,
+            `another daemon on this store has a different ${setting}; set it to the same value on every replica`,
           );
         }
       }
     } catch (error) {
-      // The store reports itself that it is out of reach.
+      // The store itself logs that it is out of reach.
       log.warn({ err: error }, 'this daemon could not be recorded among the replicas; tried again later');
     }
   };
@@ -61,7 +61,7 @@ export async function startPresence({
   const stop = every(clock, RECORD_MS, work);
   return async () => {
     await stop();
-    // It is not listed any more in a while if this fails.
+    // If this fails, the record expires.
     await replicas.remove(replica_id).catch(() => undefined);
   };
 }

@@ -4,28 +4,28 @@ import type { Loader } from 'cosmiconfig';
 import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
-/** Looked for first; behind them come the places where cosmiconfig looks for a program of this name. */
+/** Searched first. Then come the places where cosmiconfig looks for a program of this name. */
 const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
 const RIGHT_PLUGIN =
-  'a path as seen from the file (`./channels/telex.ts`), the name of an installed package, or { path, name }';
+  'a path relative to the file (`./channels/telex.ts`), the name of an installed package, or { path, name }';
 
 export interface ConfigFile {
   layer: Layer | null;
   /** The folder of the file; the working directory if there is none. */
   folder: string;
   plugins: readonly PluginEntry[];
-  /** The values of the structured keys that the file has, as they were read, by key. */
+  /** By key: the values of the structured keys in the file, as they were read. */
   structured: ReadonlyMap<string, StructuredValue>;
   problems: SettingProblem[];
 }
 
-/** Keys with a structure of their own. The code that uses such a value checks it (src/daemon/configuration). */
+/** Keys whose values have a structure. The code that uses such a value checks it (src/daemon/configuration). */
 const STRUCTURED_KEYS: readonly string[] = ['tools', 'texts'];
 
 /**
- * The configuration file: the one that was named, which must exist, else the first that is found in the
- * working directory. Settings have their names in it, with native values; `plugins` is a list of paths or package
- * names, alone or as `{ path, name }`; the values of the other structured keys are collected as they are.
+ * Reads the configuration file: the one that was named, which must exist, or the first that is found in the working
+ * directory. It contains settings under their names, with native values. `plugins` is a list of paths or package names,
+ * or of objects `{ path, name }`. The values of the other structured keys are collected unchanged.
  */
 export async function readConfigFile(cwd: string, named: string | undefined): Promise<ConfigFile> {
   const none: ConfigFile = { layer: null, folder: cwd, plugins: [], structured: new Map(), problems: [] };
@@ -35,12 +35,12 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
   });
 
   const { cosmiconfig, defaultLoaders, getDefaultSearchPlaces } = await import('cosmiconfig');
-  // YAML takes a file of nothing but comments for a mistake; the example configuration is one.
+  // For YAML, a file that contains only comments is a mistake, but the example configuration is such a file.
   let text = '';
   const keepText =
     (load: Loader): Loader =>
     (path, content) => {
-      // In a package.json the settings are below a key, so their paths are other ones.
+      // In a package.json the settings are below a key, so their paths are different.
       text = basename(path).startsWith('package.') ? '' : content;
       return load(path, content);
     };
@@ -59,21 +59,13 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
   } catch (error) {
     const path = (error as { filepath?: unknown }).filepath;
     const place = named ?? (typeof path === 'string' ? relative(cwd, path) : 'the configuration file');
-    return refuse(
-      place,
-      await whyUnreadable(error),
-      'a readable file of JSON, YAML, JavaScript or TypeScript',
-    );
+    return refuse(place, await whyUnreadable(error), 'a readable JSON, YAML, JavaScript or TypeScript file');
   }
   if (found === null || found.isEmpty) return none;
 
   const source = named ?? (relative(cwd, found.filepath) || found.filepath);
   if (!isObject(found.config)) {
-    return refuse(
-      source,
-      'is no list of settings at its top level',
-      'one object: names and values of settings',
-    );
+    return refuse(source, 'is not an object at its top level', 'one object: names and values of settings');
   }
   const { plugins = null, $schema: _schema, ...rest } = found.config;
   const folder = dirname(found.filepath);
@@ -106,7 +98,7 @@ function pluginEntries(
     problems.push({ setting, value: null, source, problem, right: RIGHT_PLUGIN });
   };
   if (!Array.isArray(list)) {
-    refuse('plugins', 'is no list');
+    refuse('plugins', 'is not a list');
     return [];
   }
   return list.flatMap((item: unknown, index) => {
@@ -114,7 +106,8 @@ function pluginEntries(
     const setting = `plugins[${index}]`;
     const [stranger] = Object.keys(rest);
     if (typeof path !== 'string' || path.trim() === '') refuse(setting, 'has no `path`');
-    else if (name !== undefined && typeof name !== 'string') refuse(setting, 'has a `name` that is no text');
+    else if (name !== undefined && typeof name !== 'string')
+      refuse(setting, 'has a `name` that is not a string');
     else if (stranger !== undefined) refuse(setting, `has the unknown member \`${stranger}\``);
     else return [{ path: path.trim(), folder, setting, source, ...(name === undefined ? {} : { name }) }];
     return [];

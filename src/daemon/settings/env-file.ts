@@ -6,7 +6,7 @@ import type { Layer } from './sources.ts';
 
 const DEFAULT_FILE = '.env';
 const MAX_BYTES = 1_048_576;
-const RIGHT = 'lines of the form NAME=value, at most 1 MiB of them';
+const RIGHT = 'lines of the form NAME=value, at most 1 MiB';
 
 /**
  * The settings of `.env` in the working directory if it exists, or of the file that was named, which must
@@ -30,7 +30,7 @@ export async function readEnvFile(
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' && named === undefined) return { layer: null, problems: [] };
-    return refuse(`cannot be read (${code})`, `the path of a readable file, as seen from ${cwd}`);
+    return refuse(`cannot be read (${code})`, `the path of a readable file, relative to ${cwd}`);
   }
   return {
     layer: { source, path, kind: 'env-file', values: new Map(Object.entries(parseEnv(text))) },
@@ -44,7 +44,7 @@ export async function readEnvFile(
   };
 }
 
-/** The numbers of lines that `parseEnv` would pass over in silence. They are not quoted: one may hold a secret. */
+/** The numbers of lines that `parseEnv` would silently skip. They are not quoted, because one may contain a secret. */
 function strayLines(text: string): number[] {
   const stray: number[] = [];
   let openQuote: string | null = null;

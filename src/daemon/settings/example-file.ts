@@ -9,12 +9,12 @@ const WIDTH = 100;
 const HEAD = [
   'Configuration of agentd: every setting, at its default. Remove the # from a line to change it.',
   'The program reads agentd.yaml in its working directory, or the file of --config FILE.',
-  'Each setting can also be set in the environment or in .env, under the same name; the environment wins.',
+  'Each setting can also be set in the environment or in .env, under the same name; the environment has priority.',
   'Keep secrets there. `agentd config check` lists mistakes, `agentd config show` shows the effective values.',
 ];
 
 const PLUGINS = [
-  'Channels beyond the bundled ones: paths as seen from this file, or names of installed packages.',
+  'Channels in addition to the bundled ones: paths relative to this file, or names of installed packages.',
   'An entry may also be { path: ./channels/telex.ts, name: telex }, which checks the name.',
 ];
 
@@ -41,7 +41,7 @@ const TEXTS = ['Texts that people see, by language and name; `agentd config refe
 
 /**
  * The example configuration file (`config/agentd.example.yaml`): YAML in which every line is a comment.
- * @param values settings that the file sets, also `NAME_FILE` of a secret; their lines are no comments.
+ * @param values settings that the file sets, including `NAME_FILE` of a secret; their lines are not comments.
  */
 export function exampleFile(
   groups: readonly SettingGroup[],
@@ -79,10 +79,10 @@ function yaml(value: unknown): string {
     : JSON.stringify(value);
 }
 
-/** Words that YAML of some version or other does not take for text. */
+/** Words that some version of YAML does not read as strings. */
 const RESERVED = /^(?:true|false|yes|no|on|off|null|~)$/i;
 
-/** `##` sets a comment apart from a setting that is commented out. */
+/** `##` distinguishes a comment from a setting that is commented out. */
 function comment(paragraphs: readonly string[]): string[] {
   return paragraphs.flatMap((paragraph) => wrap(paragraph).map((line) => `## ${line}`));
 }

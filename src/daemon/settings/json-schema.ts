@@ -8,9 +8,9 @@ import { rightForm } from './value.ts';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * JSON Schema (draft 2020-12) of the configuration file, for editors and other programs. Nothing in it is
- * required, since each setting may come from the environment instead; what the daemon does not start without
- * says so in its description. Secrets are `writeOnly`.
+ * JSON Schema (draft 2020-12) of the configuration file, for editors and other programs. Nothing in it is required,
+ * since each setting may come from the environment instead. If the daemon does not start without a setting, the
+ * description of the setting says so. Secrets are `writeOnly`.
  */
 export function settingsSchema(
   groups: readonly SettingGroup[],
@@ -26,7 +26,7 @@ export function settingsSchema(
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'agentd configuration',
     description:
-      'Settings of agentd. Each can also be set in the environment or in .env, under the same name; the environment wins.',
+      'Settings of agentd. Each can also be set in the environment or in .env, under the same name; the environment has priority.',
     type: 'object',
     properties: {
       $schema: { type: 'string', description: 'This schema, for editors.' },
@@ -42,7 +42,7 @@ export function settingsSchema(
 const PLUGINS: JsonSchema = {
   title: 'plugins',
   description:
-    'Channels beyond the bundled ones: paths as seen from this file, or names of installed packages.',
+    'Channels in addition to the bundled ones: paths relative to this file, or names of installed packages.',
   type: 'array',
   default: [],
   items: {
@@ -52,7 +52,7 @@ const PLUGINS: JsonSchema = {
         type: 'object',
         properties: {
           path: { type: 'string', minLength: 1, description: 'A path, or the name of a package.' },
-          name: { type: 'string', description: 'What the channel must be called.' },
+          name: { type: 'string', description: 'The name that the channel must have.' },
         },
         required: ['path'],
         additionalProperties: false,
@@ -77,7 +77,7 @@ function property(record: SettingRecord): JsonSchema {
 function fileProperty({ name }: SettingRecord): JsonSchema {
   return {
     title: fileSettingOf(name),
-    description: `Path of a file that holds ${name}, as seen from the configuration file.`,
+    description: `Path of a file that contains ${name}, relative to the configuration file.`,
     type: 'string',
     minLength: 1,
   };

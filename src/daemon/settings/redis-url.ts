@@ -23,7 +23,7 @@ const SENTINEL_PORT = 26379;
 /**
  * Reads REDIS_URL: `redis://` and `rediss://` (TLS) with user, password and database, `unix:` with the path of a socket,
  * `redis+sentinel://[user:password@]host:port,host:port/<master>[/db]`, `redis+cluster://host:port,host:port`.
- * @throws Error with what is wrong, without the value.
+ * @throws Error that says what is wrong, without the value.
  */
 export function parseRedisUrl(url: string): RedisAddress {
   const found = /^([a-z+]+):(?:\/\/)?(?:([^@/]*)@)?([^/]*)(\/.*)?$/s.exec(url);
@@ -34,7 +34,7 @@ export function parseRedisUrl(url: string): RedisAddress {
     case 'rediss': {
       const [node, ...others] = nodesOf(authority, REDIS_PORT);
       if (others.length > 0)
-        throw new Error('it names several hosts: redis+sentinel:// or redis+cluster:// takes them');
+        throw new Error('it names several hosts, which only redis+sentinel:// and redis+cluster:// allow');
       const tls = scheme === 'rediss' ? { tls: { servername: node.host } } : {};
       return { kind: 'single', options: { ...node, ...login, ...tls, db: databaseOf(path.slice(1)) } };
     }
@@ -58,7 +58,7 @@ export function parseRedisUrl(url: string): RedisAddress {
     }
     default:
       throw new Error(
-        'it begins with none of redis://, rediss://, redis+sentinel://, redis+cluster:// and unix:',
+        'it does not begin with redis://, rediss://, redis+sentinel://, redis+cluster:// or unix:',
       );
   }
 }
@@ -78,21 +78,21 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Error('its user or password has a % that encodes no character');
+    throw new Error('its user or password has a % that does not encode a character');
   }
 }
 
 function nodesOf(authority: string, port: number): [Node, ...Node[]] {
   const nodes = authority.split(',').map((node) => {
     const [, host, given] = /^(\[[^\]]+\]|[^:[\]@\s]+)(?::(\d{1,5}))?$/.exec(node) ?? [];
-    // A password with an unencoded character may be in it: it is not shown.
-    if (host === undefined) throw new Error('one of its hosts is no host and port');
+    // The host is not shown, because it may contain a password with an unencoded character.
+    if (host === undefined) throw new Error('one of its hosts is not a host and a port');
     return { host: host.replace(/^\[|\]$/g, ''), port: Number(given ?? port) };
   });
   return nodes as [Node, ...Node[]];
 }
 
 function databaseOf(text: string): number {
-  if (!/^\d{0,5}$/.test(text)) throw new Error('the database is no number');
+  if (!/^\d{0,5}$/.test(text)) throw new Error('the database is not a number');
   return Number(text);
 }

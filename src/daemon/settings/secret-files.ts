@@ -4,7 +4,7 @@ import type { SettingRecord } from '../../channel/index.ts';
 import type { SettingProblem } from './problem.ts';
 import { given, isBlank, type Layer, type Sources, UNREADABLE } from './sources.ts';
 
-/** Longest content; a list of keys is far shorter. */
+/** Maximum size of a file. A list of keys is far shorter. */
 const MAX_BYTES = 65_536;
 
 /** The setting that names the file of a secret: `JWT_SECRET_KEY_FILE`. */
@@ -12,16 +12,16 @@ export function fileSettingOf(secret: string): string {
   return `${secret}_FILE`;
 }
 
-/** The names under which the secrets among these records may be given as files. */
+/** The names of the settings that give the secrets among these records as files. */
 export function fileSettings(records: readonly SettingRecord[]): string[] {
   return records.filter(({ secret }) => secret).map(({ name }) => fileSettingOf(name));
 }
 
 /**
- * The sources with the content of each file that `NAME_FILE` names as the value of the secret `NAME`, as
- * container secrets and systemd credentials are given. One trailing line break of the content is not part of
- * the value. A relative path is seen from the configuration file that holds it, elsewhere from the working
- * directory. A file that cannot be read is a problem, and so are `NAME` and `NAME_FILE` in one source.
+ * Adds to the sources the value of each secret `NAME` whose file `NAME_FILE` names, as for container secrets and
+ * systemd credentials. One trailing line break of the content is not part of the value. A relative path in the
+ * configuration file is relative to that file; any other is relative to the working directory. A file that cannot be
+ * read is a problem. It is also a problem if one source has both `NAME` and `NAME_FILE`.
  */
 export async function readSecretFiles(
   sources: Sources,
@@ -40,7 +40,7 @@ export async function readSecretFiles(
       if (!isBlank(layer.values.get(name))) {
         problems.push({
           ...problemOf(setting, layer, named),
-          problem: `is set beside ${name} in the same source`,
+          problem: `is set together with ${name} in the same source`,
           right: `${name} or ${setting}, not both`,
         });
         continue;
@@ -48,7 +48,7 @@ export async function readSecretFiles(
       const folder = layer.kind === 'file' ? sources.folder : cwd;
       layer.values.set(name, UNREADABLE);
       layer.fromFile = new Map(layer.fromFile).set(name, resolve(folder, String(named).trim()));
-      // A source that wins over this one: the file is not needed, and need not be readable.
+      // A source with priority over this one sets the secret, so the file need not be readable.
       if (given(resolved, name)?.layer !== layer) continue;
       const reading = await read(named, folder);
       if ('problem' in reading) problems.push({ ...problemOf(setting, layer, named), ...reading });
@@ -58,7 +58,7 @@ export async function readSecretFiles(
   return { ...resolved, problems: [...sources.problems, ...problems] };
 }
 
-/** Somebody may have put the secret itself there, so only what is clearly a path is shown. */
+/** Somebody may have entered the secret itself, so the value is shown only if it is clearly a path. */
 function problemOf(setting: string, { source }: Layer, named: unknown) {
   const isPath = typeof named === 'string' && /^\s*\.{0,2}\//.test(named);
   return { setting, value: isPath ? named : null, source };
@@ -68,12 +68,12 @@ async function read(
   named: unknown,
   folder: string,
 ): Promise<{ value: string } | { problem: string; right: string }> {
-  const right = `the path of a file, as seen from ${folder}, that holds the secret and nothing else`;
+  const right = `the path of a file, relative to ${folder}, that contains the secret and nothing else`;
   if (typeof named !== 'string') return { problem: 'is not a path', right };
   const path = resolve(folder, named.trim());
   try {
     const found = await stat(path);
-    // A pipe could be read once only, and would hold up the start until somebody writes to it.
+    // A pipe could be read only once, and would delay the start until somebody writes to it.
     if (!found.isFile()) return { problem: 'is not the path of a regular file', right };
     if (found.size > MAX_BYTES) return { problem: `is a file of more than ${MAX_BYTES / 1024} KiB`, right };
     const value = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

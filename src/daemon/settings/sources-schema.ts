@@ -27,23 +27,23 @@ const TOOL = {
   as: {
     ...TEXT,
     pattern: '^[A-Za-z0-9_-]{1,64}$',
-    description: 'Its name, instead of the one that is made.',
+    description: 'The name of the tool, instead of the generated one.',
   },
   credentials: CREDENTIALS,
   confirm: { enum: ['always', 'never'], description: 'Whether the person must confirm each call.' },
-  summary: { ...TEXT, description: 'The question of the confirmation, with {parameter} filled in.' },
+  summary: { ...TEXT, description: 'The question that asks for confirmation, with {parameter} filled in.' },
   public: {
-    description: 'Top-level fields of a result that default credentials may show.',
+    description: 'Top-level fields of a result that may be shown under default credentials.',
     anyOf: [{ const: 'all' }, { type: 'array', items: TEXT }],
   },
   bind: { ...TEXTS, description: "Parameters, and the claims of the person's token that fill them." },
-  idempotent: { type: 'boolean', description: 'A repeated call does nothing further.' },
+  idempotent: { type: 'boolean', description: 'Whether repeating a call has no further effect.' },
 };
 
 function toolsOf(properties: object): object {
   return {
     type: 'object',
-    description: 'Only what is listed becomes a tool.',
+    description: 'Only the listed ones become tools.',
     minProperties: 1,
     additionalProperties: {
       type: ['object', 'null'],
@@ -54,7 +54,7 @@ function toolsOf(properties: object): object {
 }
 
 const MCP_TOOLS = toolsOf({
-  effect: { enum: ['read', 'write'], description: 'Whether it changes anything.' },
+  effect: { enum: ['read', 'write'], description: 'Whether the tool changes anything.' },
 });
 
 function entry(properties: Readonly<Record<string, object>>, required: readonly string[]): object {

@@ -7,7 +7,7 @@ export type Reading = { ok: true; value: SettingValue } | { ok: false; problem: 
 const TRUE = ['true', 'yes', 'on', '1'];
 const FALSE = ['false', 'no', 'off', '0'];
 
-/** Other words for choices, as loggers elsewhere name them (settings.ts, LOG_LEVEL). */
+/** Other names of choices, as other loggers use them (settings.ts, LOG_LEVEL). */
 const SYNONYMS: Readonly<Record<string, string>> = {
   WARNING: 'WARN',
   CRITICAL: 'FATAL',
@@ -15,17 +15,17 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   DEFAULT: 'EVERYSEC',
 };
 
-/** Addresses that are fetched as they stand, so that a query is part of them. All others are prefixes. */
+/** Addresses that are fetched unchanged, so they may have a query. All others are prefixes. */
 const WHOLE_ADDRESSES: readonly string[] = ['JWT_JWKS_URL'];
 
 /**
- * Checks one value against its record. In the environment everything is text; in a configuration file numbers,
- * booleans and lists may be native. Secrets come out as `Secret`.
+ * Checks one value against its record. In the environment all values are strings; in a configuration file numbers,
+ * booleans and lists may be native. Secrets are returned as `Secret`.
  */
 export function readValue(record: SettingRecord, raw: unknown): Reading {
   const reading = readPlain(record, raw);
   if (!reading.ok || !record.secret) return reading;
-  // White space may belong to a secret, so it keeps every character.
+  // White space may belong to a secret, so no character is removed.
   return { ok: true, value: new Secret(typeof raw === 'string' ? raw : String(reading.value)) };
 }
 
@@ -33,7 +33,7 @@ export function readValue(record: SettingRecord, raw: unknown): Reading {
 export function rightForm(record: SettingRecord): string {
   switch (record.kind) {
     case 'string':
-      return record.pattern ? `a text of the form ${record.pattern.source}` : 'a text';
+      return record.pattern ? `a string of the form ${record.pattern.source}` : 'a string';
     case 'integer':
       return `a whole number from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
     case 'number':
@@ -71,10 +71,10 @@ function readPlain(record: SettingRecord, raw: unknown): Reading {
 }
 
 function readText({ pattern }: { pattern?: RegExp }, raw: unknown): Reading {
-  // `0123` and `1e3` are other numbers than texts, so a file must say which it means.
+  // `0123` and `1e3` differ as numbers and as strings, so a file must say which one it means.
   if (typeof raw === 'number' || typeof raw === 'boolean')
     return wrong(`is a ${typeof raw}; put it in quotes`);
-  if (typeof raw !== 'string') return wrong('is no text');
+  if (typeof raw !== 'string') return wrong('is not a string');
   const value = raw.trim();
   if (pattern && !new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')).test(value)) {
     return wrong('does not have the right form');
@@ -106,7 +106,7 @@ function readBoolean(raw: unknown): Reading {
 }
 
 function readChoice(choices: readonly string[], raw: unknown): Reading {
-  if (typeof raw !== 'string') return wrong('is no text');
+  if (typeof raw !== 'string') return wrong('is not a string');
   const word = raw.trim().toUpperCase();
   const value = choices.find((choice) => [word, SYNONYMS[word]].includes(choice.toUpperCase()));
   return value === undefined ? wrong('is not one of the known values') : { ok: true, value };
@@ -114,16 +114,16 @@ function readChoice(choices: readonly string[], raw: unknown): Reading {
 
 function readList(raw: unknown): Reading {
   const items: unknown[] = Array.isArray(raw) ? raw : typeof raw === 'string' ? raw.split(',') : [raw];
-  if (!items.every((item) => typeof item === 'string')) return wrong('is no list of texts');
+  if (!items.every((item) => typeof item === 'string')) return wrong('is not a list of strings');
   return { ok: true, value: items.map((item) => item.trim()).filter((item) => item !== '') };
 }
 
 function readUrl(name: string, raw: unknown): Reading {
   const text = typeof raw === 'string' ? raw.trim() : '';
   const url = URL.parse(text);
-  if (url === null) return wrong('is no address');
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return wrong('is no http or https address');
-  if (url.username !== '' || url.password !== '') return wrong('holds credentials');
+  if (url === null) return wrong('is not an address');
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return wrong('is not an http or https address');
+  if (url.username !== '' || url.password !== '') return wrong('contains credentials');
   if (text.includes('#')) return wrong('has a fragment (#)');
   if (text.includes('?') && !WHOLE_ADDRESSES.includes(name)) return wrong('has a query (?)');
   return { ok: true, value: text };

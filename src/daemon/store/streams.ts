@@ -4,9 +4,9 @@ import type { TraceLine } from '../trace/trace-record.ts';
 import type { StreamClaim } from './claims.ts';
 
 /**
- * Messages that are answered on an event stream, and the events of their answers. A stream is `waiting`
- * until it is opened for the first time, `running` while its run goes on, then `ended`. A stream that has waited, or
- * has been over, for its `ttl_ms` is treated as absent, whether it is deleted yet or not.
+ * Messages that are answered on an event stream, and the events of their answers. A stream is `waiting` until it is
+ * opened for the first time, `running` during its run, and then `ended`. If a stream has been waiting or ended for its
+ * `ttl_ms`, it is treated as absent, even if it is not deleted yet.
  */
 export interface StreamStore {
   /**
@@ -16,97 +16,107 @@ export interface StreamStore {
   create(stream: NewStream): Promise<StreamRecord>;
   /** Null if there is none, or it has expired. */
   find(stream_id: string): Promise<StreamRecord | null>;
-  /** The stream that has the key. One that ended in `error` has none, so that its message can be repeated. */
+  /**
+   * The stream that has the key. A stream that ended with `error` loses its key, so that its message can be repeated.
+   */
   findByKey(idempotency_key: string): Promise<StreamRecord | null>;
   /**
-   * Begins the run: `waiting` becomes `running`, the token is deleted, and the stream is its claimant's from then on.
-   * Atomic: one caller gets the claim, all others null.
+   * Begins the run: `waiting` becomes `running`, the token is deleted, and from then on the stream belongs to its
+   * claimant. Atomic: one caller gets the claim, all others null.
+   * @param first the first events of the run, which are stored with the claim. None of them may end the stream.
    */
-  claim(stream_id: string, claimant: StreamClaimant): Promise<StreamClaim | null>;
+  claim(
+    stream_id: string,
+    claimant: StreamClaimant,
+    first?: readonly StreamEvent[],
+  ): Promise<StreamClaim | null>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: StreamClaim): Promise<boolean>;
   /**
-   * Adds events to a running stream; their ids follow its last one, else it rejects. After `stream_complete` or `error`
-   * the stream has ended, and so has the claim. False if the claim is lost: nothing is written.
+   * Adds events to a running stream; it rejects if their ids do not follow the last one. After `stream_complete` or
+   * `error`, the stream and the claim have ended. False if the claim is lost: nothing is written.
    */
   append(claim: StreamClaim, events: readonly StreamEvent[]): Promise<boolean>;
   /** The events after `after`, in order. */
   read(stream_id: string, after: number): Promise<StreamEvent[]>;
   /**
-   * Calls back after events were added and after a request to stop, perhaps once too often. A hint: it may be lost if
-   * another daemon made the change, so whoever waits also looks now and then (`hintsMayBeLost`).
-   * @returns ends the subscription.
+   * Calls back after events were added and after a request to stop, possibly more than once. A call is only a hint: it
+   * may be lost if another daemon made the change, so a caller that waits must also read regularly (`hintsMayBeLost`).
+   * @returns a function that ends the subscription.
    */
   subscribe(stream_id: string, listener: StreamListener): () => void;
   /** Whether hints of `subscribe` can be lost. */
   readonly hintsMayBeLost: boolean;
   /**
-   * How long text may wait for more text before it is appended, ms; 0 if an append costs next to nothing. Readers get it
-   * after that.
+   * How long to buffer text before it is appended, ms; 0 if an append costs almost nothing. It delays the text for
+   * readers.
    */
   readonly gather_ms: number;
-  /** Stores the request that the run ends (`StreamRecord.stop_requested`). No effect on a stream that does not run. */
+  /** Stores a request to end the run (`StreamRecord.stop_requested`). No effect if the stream is not running. */
   requestStop(stream_id: string): Promise<void>;
-  /** Gives up a run that has not ended: the next `reap` ends the stream. No effect if the claim is lost. */
+  /** Abandons a run that has not ended: the next `reap` ends the stream. No effect if the claim is lost. */
   release(claim: StreamClaim): Promise<void>;
   /** Ends each running stream without a valid claim, with this event. @returns how many. */
   reap(last: Omit<StreamEvent, 'id'>): Promise<number>;
 }
 
-/** @param added the events, if the store has them at hand; else they are read. */
+/** @param added the new events, if the store has them in memory; otherwise they must be read. */
 export type StreamListener = (change: 'events' | 'stop', added?: readonly StreamEvent[]) => void;
 
 export interface NewStream {
   stream_id: string;
   idempotency_key: string | null;
-  /** Of the message, as in `IdempotencyStore`. */
+  /** The fingerprint of the message, as in `IdempotencyStore`. */
   fingerprint: string;
-  /** The person of the token that came with the message; null: nobody. */
+  /** The person of the token that came with the message; null if there is none. */
   owner: PersonKey | null;
-  /** The token that came with the message, sealed by the layer above; null: none. */
+  /** The token that came with the message, sealed by the layer above; null if there was none. */
   token: string | null;
   start: StreamStart;
-  /** How long it waits to be opened, and is found after its end. */
+  /** How long the stream waits to be opened, and how long it is kept after its end. */
   ttl_ms: number;
 }
 
-/** Who has opened a stream for the first time. */
+/** The person who opens a stream for the first time. */
 export interface StreamClaimant {
-  /** The person that the run acts for by a token; null: the stream stays whose it was. */
+  /** The person of the run's token. Null: the owner of the stream does not change. */
   owner: PersonKey | null;
-  /** The person who alone may read the stream from now on; null: whoever knows its id. */
+  /** The only person who may read the stream from now on. Null: anybody who knows its id may read it. */
   reader: PersonKey | null;
 }
 
-/** What arrived with the message of a stream, and was found out then. */
+/** What arrived with the message of a stream, and the results of the first checks. */
 export interface StreamStart {
   request_id: string;
   session_id: string;
   session_is_generated: boolean;
-  /** The tag of the session that the guard counted the message in; null: it counted it in none. */
+  /** The tag of the session that the guard counted the message in; null if it was not counted. */
   counted_in: string | null;
-  /** Without its token: there, null says "signed out". */
+  /** The message without its token, except that null still means "signed out". */
   message: IncomingMessage;
   address: string | null;
-  /** A token came with it. */
+  /** A token came with the message. */
   token_given: boolean;
   /** Why that token is invalid; absent if it is valid, or none came. */
   token_refused?: TokenReason;
-  /** The person of the valid cookie that came with it: a cookie counts when the stream is opened if it is theirs. */
+  /**
+   * The person of the valid cookie that came with the message. When the stream is opened, a cookie counts only if it
+   * belongs to this person.
+   */
   cookie_person: PersonKey | null;
   /** The parent of its span (`Observer.parentOf`). Absent if the request had none. */
   parent_span?: string;
   /** When the message was accepted, ms since the epoch. Absent in streams of earlier versions. */
   accepted_at?: number;
-  /** The trace up to here. */
+  /** The trace up to this point. */
   trace: TraceLine[];
 }
 
 export interface StreamRecord extends NewStream {
   reader: PersonKey | null;
   state: 'waiting' | 'running' | 'ended';
-  /** Somebody asked that the run ends. */
+  /** Somebody has requested to end the run. */
   stop_requested: boolean;
-  /** Id of the last event; 0: there is none yet. */
+  /** Id of the last event; 0 if there is none yet. */
   last_event: number;
 }

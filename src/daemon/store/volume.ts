@@ -5,8 +5,11 @@ const MIB = 1024 * 1024;
 const LOW_WATER_BYTES = 64 * MIB;
 const LOW_WATER_SHARE = 0.05;
 
-/** How long an answer of the file system is used, ms. */
-const FRESH_MS = 10;
+/**
+ * How long an answer of the file system is used, ms. Each query costs up to half a millisecond, and the data written in
+ * this time is a small part of the low-water mark.
+ */
+const FRESH_MS = 50;
 
 export interface Space {
   free_bytes: number;
@@ -24,20 +27,20 @@ export class Volume {
     this.#directory = directory;
   }
 
-  /** At most 10 ms old; null if the file system does not say. */
+  /** At most 50 ms old; null if the file system does not say. */
   space(): Space | null {
     const now = performance.now();
     if (now - this.#asked_at >= FRESH_MS) this.askAgain();
     return this.#space;
   }
 
-  /** Called after a change that is known to have taken or given space. */
+  /** Called after a change that used or freed space. */
   askAgain(): void {
     this.#asked_at = performance.now();
     this.#space = spaceOf(this.#directory);
   }
 
-  /** Whether so much is free beside the low-water mark; true if the file system does not say. */
+  /** Whether this much space is free above the low-water mark; true if the file system does not say. */
   hasRoom(bytes = 0): boolean {
     const space = this.space();
     return space === null || space.free_bytes - bytes >= space.low_water_bytes;
@@ -52,7 +55,7 @@ function spaceOf(directory: string): Space | null {
     const low_water_bytes = Math.min(LOW_WATER_BYTES, LOW_WATER_SHARE * blocks * bsize);
     return { free_bytes: bavail * bsize, low_water_bytes };
   } catch {
-    // The failure of the next read or write says more.
+    // The error of the next read or write will say more.
     return null;
   }
 }

@@ -11,8 +11,8 @@ const LOOK_MS = 1000;
 
 /**
  * Hands the events of streams from the store to their readers. The events of a stream are read once for all its readers
- * in this process, and kept as long as somebody follows it. A reader has no queue of its own, only its position, so a
- * slow one costs nothing.
+ * in this process, and kept as long as the stream has a reader. A reader has no queue of its own, only its position, so
+ * a slow one costs nothing.
  */
 export class Broadcaster {
   readonly #parts: BroadcasterParts;
@@ -22,14 +22,14 @@ export class Broadcaster {
     this.#parts = parts;
   }
 
-  /** Streams that somebody follows. */
+  /** The number of streams that have readers. */
   get size(): number {
     return this.#feeds.size;
   }
 
   /**
-   * Hands the events after `after` to the reader. Resolves after the last one, when the reader has gone, or if the store
-   * cannot be read; rejects as the reader does.
+   * Hands the events after `after` to the reader. Resolves after the last one, when the reader is gone, or if the store
+   * cannot be read. Rejects if the reader rejects.
    */
   follow(stream_id: string, after: number, reader: StreamReader): Promise<void> {
     if (reader.signal.aborted) return Promise.resolve();
@@ -48,16 +48,19 @@ export interface BroadcasterParts {
   log: Pick<Log, 'warn'>;
 }
 
-/** Earlier events that are handed over together: bounds how much a slow reader was handed and has not taken. */
+/**
+ * Maximum number of earlier events that are handed over together. It bounds what a slow reader was given but has not
+ * taken.
+ */
 const AT_ONCE = 100;
 
-/** One stream, while it is followed. */
+/** A stream that has at least one follower. */
 class Feed {
   readonly #streams: EventSource;
   readonly #stream_id: string;
   readonly #log: Pick<Log, 'warn'>;
   readonly #endings: (() => void)[];
-  /** From the first one on, so that a position in it is the id of the event before. */
+  /** All events from the first one on, so that an index is the id of the event before. */
   readonly #events: StreamEvent[] = [];
   readonly #followers = new Set<Follower>();
   #newest: readonly StreamEvent[] = [];
@@ -66,7 +69,7 @@ class Feed {
   #reading = false;
   #readAgain = false;
 
-  /** @param closed called when nobody follows any more, or no event comes after the last one. */
+  /** @param closed called when there are no followers any more, or after the last event. */
   constructor({ streams, clock, log }: BroadcasterParts, stream_id: string, closed: () => void) {
     this.#streams = streams;
     this.#stream_id = stream_id;
@@ -101,13 +104,13 @@ class Feed {
     for (const follower of this.#followers) follower.leave();
   }
 
-  /** Takes the events that were added, if they follow the last one here; else they are read. */
+  /** Takes the added events if they follow the last event here. Otherwise reads them. */
   #grow(added: readonly StreamEvent[] | undefined): void {
     if (added && !this.#reading && added[0]?.id === this.#events.length + 1) this.#take(added);
     else this.#catchUp();
   }
 
-  /** Reads the new events; one read at a time, and one more if something changed meanwhile. */
+  /** Reads the new events: one read at a time, and one more if something changed in the meantime. */
   #catchUp(): void {
     if (this.#reading) {
       this.#readAgain = true;
@@ -116,7 +119,10 @@ class Feed {
     this.#reading = true;
     this.#read()
       .catch((error: unknown) => {
-        this.#log.warn({ err: error }, 'the events of a stream cannot be read; its readers come back');
+        this.#log.warn(
+          { err: error },
+          'the events of a stream cannot be read; its readers will connect again',
+        );
         this.close();
       })
       .finally(() => {
@@ -140,7 +146,7 @@ class Feed {
     for (const follower of this.#followers) this.#handOver(follower);
   }
 
-  /** Hands over the events since then, as long as there is room. */
+  /** Hands over the events after the follower's position, as long as there is room. */
   #handOver(follower: Follower): void {
     while (!follower.waits && follower.position < this.#events.length) {
       const events = this.#after(follower.position);
@@ -155,7 +161,7 @@ class Feed {
     if (this.#over && follower.position >= this.#events.length) follower.leave();
   }
 
-  /** Events after that position; the same list for all readers of the newest ones. */
+  /** The events after that position. All readers that have everything else share one list. */
   #after(position: number): readonly StreamEvent[] {
     if (position === this.#events.length - this.#newest.length) return this.#newest;
     return this.#events.slice(position, position + AT_ONCE);
@@ -170,12 +176,12 @@ class Feed {
   }
 }
 
-/** Somebody who follows. */
+/** A reader of the stream. */
 interface Follower {
   readonly reader: StreamReader;
   /** Id of the last event that was handed over. */
   position: number;
-  /** There is no room for more now. */
+  /** The reader has no room for more events now. */
   waits: boolean;
   leave(error?: unknown): void;
 }

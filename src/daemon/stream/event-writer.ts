@@ -8,33 +8,35 @@ import { numbered, type StreamEventData } from './events.ts';
 
 export interface EventWriterParts {
   streams: Pick<StreamStore, 'append' | 'find' | 'gather_ms'>;
-  /** Of a stream that has no events yet. */
   claim: StreamClaim;
+  /** Number of events that the stream already has; 0 if absent. */
+  begun?: number;
   clock: AlarmClock;
   log: Pick<Log, 'warn'>;
 }
 
 /**
- * Writes the events of a run to its stream. Events of one tick are merged, numbered and stored in one commit, and so are
- * those that come while a commit is under way. The first text is stored at once; text that follows waits for more, as long
- * as the store says (`gather_ms`), unless another event comes. An event that could not be stored because the store was out of reach is
- * tried again with the next one, once the store has said that it does not have it.
+ * Writes the events of a run to its stream. Events of one tick are merged, numbered and stored in one commit, and so
+ * are those that come while a commit is under way. The first text is stored at once. Later text is buffered for as long
+ * as the store says (`gather_ms`), or until an event of another kind comes. An event that could not be stored because
+ * the store was out of reach is tried again with the next one, once the store has confirmed that it does not have it.
  */
 export class EventWriter {
   readonly #parts: EventWriterParts;
   /** Id of the last event that is stored. */
-  #stored = 0;
+  #stored: number;
   #waiting: StreamEventData[] = [];
   /** Events whose append failed: the store has all of them or none. */
   #unsure: StreamEventData[] = [];
   #saving: Promise<void> | null = null;
   #scheduled = false;
-  /** While text waits for more. */
+  /** Set while text is buffered. */
   #cancelGathering: (() => void) | null = null;
   #isClosed = false;
 
   constructor(parts: EventWriterParts) {
     this.#parts = parts;
+    this.#stored = parts.begun ?? 0;
   }
 
   /** Never throws, never waits; ignored after `close` or `end`. */
@@ -43,7 +45,7 @@ export class EventWriter {
     merge(this.#waiting, event);
     if (this.#scheduled || this.#saving || this.#waitsForMore()) return;
     this.#scheduled = true;
-    // After everything that a runtime says at once.
+    // After all pieces of text that a runtime produces in this tick.
     process.nextTick(() => {
       this.#scheduled = false;
       if (!this.#isClosed) this.#saveInBackground();
@@ -52,8 +54,8 @@ export class EventWriter {
 
   /**
    * Takes no more events.
-   * @returns those that are not stored yet and the last ones, for the commit of the turn. Called again if that failed.
-   * Rejects if it is not known which events are stored, and the store is out of reach.
+   * @returns the events that are not stored yet and the last ones, for the commit of the turn. Call it again if the
+   * commit failed. Rejects if it is not known which events are stored, and the store is out of reach.
    */
   async close(last: readonly StreamEventData[]): Promise<NonNullable<TurnChanges['events']>> {
     this.#isClosed = true;
@@ -76,7 +78,7 @@ export class EventWriter {
     this.#saving ??= this.#save().then(
       () => {
         this.#saving = null;
-        // Came after the last commit, and found this still under way.
+        // These events came after the last commit, while this function was still running.
         if (this.#waiting.length > 0 && !this.#isClosed && !this.#waitsForMore()) this.#saveInBackground();
       },
       (error: unknown) => {
@@ -89,7 +91,7 @@ export class EventWriter {
     );
   }
 
-  /** One commit at a time, so that the events that come meanwhile are merged. */
+  /** One commit at a time, so that events that come in the meantime are merged. */
   async #save(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#isClosed && !this.#waitsForMore()) {
       await this.#findStored();
@@ -106,12 +108,12 @@ export class EventWriter {
     }
   }
 
-  /** Text that was said a moment ago, and nothing else. */
+  /** Whether only text is waiting, and its time in the buffer has not passed. */
   #waitsForMore(): boolean {
     return this.#cancelGathering !== null && this.#waiting.every(({ event }) => event === 'text_chunk');
   }
 
-  /** From text that is stored now, the text that follows waits for more. */
+  /** After text is stored, the text that follows is buffered. */
   #gatherFrom(batch: readonly StreamEventData[]): void {
     const { clock, streams } = this.#parts;
     if (streams.gather_ms === 0 || !batch.some(({ event }) => event === 'text_chunk')) return;
@@ -122,7 +124,7 @@ export class EventWriter {
     });
   }
 
-  /** After an append that failed, the store is asked whether it has the events. */
+  /** After a failed append, checks whether the store has the events. */
   async #findStored(): Promise<void> {
     if (this.#unsure.length === 0) return;
     const { streams, claim } = this.#parts;
@@ -142,7 +144,7 @@ export class EventWriter {
   }
 }
 
-/** Pieces of text that follow on each other become one event. */
+/** Merges consecutive pieces of text into one event. */
 function merge(waiting: StreamEventData[], event: StreamEventData): void {
   const last = waiting.at(-1);
   if (event.event === 'text_chunk' && last?.event === 'text_chunk') {

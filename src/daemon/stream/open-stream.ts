@@ -1,11 +1,18 @@
-import type { ChannelPlugin, ChannelRequest, ChannelStreams, OpenStream } from '../../channel/index.ts';
+import type {
+  ChannelPlugin,
+  ChannelRequest,
+  ChannelStreams,
+  OpenStream,
+  StreamEvent,
+} from '../../channel/index.ts';
 import { otherBody, refuseOthersAnswer, stillRunning } from '../message/idempotency-key.ts';
 import type { Ticket } from '../message/request-sequencer.ts';
 import type { StreamClaim } from '../store/claims.ts';
 import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
+import type { StreamRecord } from '../store/streams.ts';
 import { type AdmittedReader, admitAgain, admitReader, findStream } from './admit-reader.ts';
 import { EventWriter } from './event-writer.ts';
-import { replayed, started } from './events.ts';
+import { numbered, replayed, started } from './events.ts';
 import { enterReader } from './readers.ts';
 import { refuseForeignPage } from './refuse-foreign-page.ts';
 import { runStream } from './run-stream.ts';
@@ -15,8 +22,8 @@ import type { StreamServices } from './stream-services.ts';
 type OpenOptions = Parameters<ChannelStreams['open']>[2];
 
 /**
- * Opens a stream after the event `after`; the first one to do so, except with a HEAD request, begins its run.
- * Null if all of it was read before.
+ * Opens a stream after the event `after`. The first request that opens it, other than a HEAD request, begins its run.
+ * Null if the stream has ended and its client has all events.
  * @throws `stream_not_found`, `token_missing`, `forbidden`, `too_many_readers`; `duplicate_in_progress` while the same
  * message is being answered in another way.
  */
@@ -30,7 +37,7 @@ export async function openStream(
   const stream = await findStream(services, stream_id);
   refuseForeignPage(request, tokens, services.settings);
   const begins = stream.state === 'waiting' && request.method !== 'HEAD';
-  // Taken before the token is checked, which takes longer for one than for the next.
+  // The ticket is taken before the token is checked, because some checks take longer than others.
   const ticket = begins ? services.sequencer.ticketIn(stream.start.session_id) : null;
   let begun: Begun | null = null;
   let opened: OpenStream | null = null;
@@ -54,12 +61,15 @@ export async function openStream(
   }
 }
 
-/** What opening a stream for the first time began: a run, which leaves the ticket, or the replay of an earlier answer. */
+/**
+ * What the first opening of a stream began: a run, which releases the ticket, or the replay of an earlier answer.
+ * `by-another`: another request was first.
+ */
 type Begun = 'run' | 'replay' | 'by-another';
 
 /**
- * Of many that open a stream at once, one begins its run; the others read, if they may still read it. If the message was
- * answered meanwhile on a channel that shares its key, that answer is replayed.
+ * If several requests open a stream at the same time, one begins its run. The others read, if they are still allowed
+ * to. If the message was answered in the meantime on a channel that shares its key, that answer is replayed.
  */
 async function begin(
   plugin: ChannelPlugin,
@@ -73,13 +83,14 @@ async function begin(
   const { stream_id } = stream;
   const known = await answeredElsewhere(services, stream);
   if (known.outcome === 'running' || known.outcome === 'other_body') {
-    // It may be this very stream that runs: another reader was faster.
+    // The run may be that of this stream: another reader was faster.
     if ((await streams.find(stream_id))?.state !== 'waiting') return 'by-another';
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }
   if (known.outcome === 'done') refuseOthersAnswer(known.answer, claimant.owner);
+  const first = firstEvents(stream);
   const stop = new StopRequest(services, stream_id);
-  const claim = await streams.claim(stream_id, claimant).catch((error: unknown) => {
+  const claim = await streams.claim(stream_id, claimant, first).catch((error: unknown) => {
     stop.close();
     throw error;
   });
@@ -88,12 +99,32 @@ async function begin(
   const isReplay = known.outcome === 'done';
   const work = isReplay
     ? replay(plugin, services, claim, known.answer)
-    : runStream(plugin, services, { admitted, claim, stop, opened_by: request.id, ticket });
-  for (const set of [services.running, services.streaming]) {
-    set.add(work);
-    work.finally(() => set.delete(work));
-  }
+    : runStream(plugin, services, {
+        admitted,
+        claim,
+        begun: first.length,
+        stop,
+        opened_by: request.id,
+        ticket,
+      });
+  services.running.add(work);
+  services.streaming.add(work);
+  // It never rejects.
+  work.then(() => {
+    services.running.delete(work);
+    services.streaming.delete(work);
+  });
   return isReplay ? 'replay' : 'run';
+}
+
+/**
+ * The events that can be sent at once. If the session was made for this message, its id is certain, because nobody else
+ * knows it. The id of any other session may change until the run has locked it, and a message with a key may have been
+ * answered before.
+ */
+function firstEvents({ stream_id, idempotency_key, start }: StreamRecord): StreamEvent[] {
+  if (!start.session_is_generated || idempotency_key !== null) return [];
+  return [numbered(started({ stream_id, session_id: start.session_id }), 1)];
 }
 
 async function answeredElsewhere(

@@ -12,10 +12,12 @@ import { EventWriter } from './event-writer.ts';
 import type { StopRequest } from './stop-request.ts';
 import { StreamOutlet } from './stream-outlet.ts';
 
-/** A stream that was opened for the first time, by this process. */
+/** A stream that this process has opened for the first time. */
 export interface OpenedStream {
   admitted: AdmittedReader;
   claim: StreamClaim;
+  /** Number of events that were stored with the claim. */
+  begun: number;
   stop: StopRequest;
   /** Id of the request that opened it. */
   opened_by: string;
@@ -23,29 +25,31 @@ export interface OpenedStream {
 }
 
 /**
- * Answers the message of a stream, whether anybody reads or not. However it ends, the stream does: with the reply, or in
- * `error`. If the store cannot be written, the stream is given up, and ended later by the reaper. Never rejects.
+ * Answers the message of a stream, even if nobody reads it. The stream always ends with its run, either with the reply
+ * or with the event `error`. If the store cannot be written, the stream is abandoned, and the reaper ends it later.
+ * Never rejects.
  */
 export async function runStream(
   plugin: ChannelPlugin,
   services: Services,
-  { admitted, claim, stop, opened_by, ticket }: OpenedStream,
+  { admitted, claim, begun, stop, opened_by, ticket }: OpenedStream,
 ): Promise<void> {
   const { stream, token, validated, claimant } = admitted;
   const { stream_id, start, idempotency_key } = stream;
   const { streams } = services.store;
   const lost = new AbortController();
   const drop = services.claims.hold(claim, streams, lost);
-  const writer = new EventWriter({ streams, claim, clock: services.clock, log: services.log });
+  const writer = new EventWriter({ streams, claim, begun, clock: services.clock, log: services.log });
   const outlet = new StreamOutlet({
     writer,
     stream_id,
     session_id: start.session_id,
+    hasStarted: begun > 0,
     stopping: services.stopping,
   });
   stop.signal.addEventListener('abort', () => {
     outlet.stop().then(
-      // A stream that has ended has no claim any more.
+      // A stream that has ended has no claim to keep.
       (hasEnded) => hasEnded && drop(),
       (error: unknown) =>
         services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be ended at once'),
@@ -83,13 +87,16 @@ export async function runStream(
   } as const;
   let hasEnded = false;
   try {
+    // Events that were stored with the claim are sent to their readers first, even if a thousand streams are opened at
+    // the same time.
+    if (begun > 0) await nextTick();
     const end = await runTurn(steps, arrival, services, [...start.trace, opened]);
     hasEnded = end.answered || end.isStored;
   } finally {
     ticket.leave();
     stop.close();
     drop();
-    // The last events were stored with the turn: they ended the stream.
+    // Usually the last events were stored with the turn, which ended the stream.
     if (!hasEnded)
       await streams
         .release(claim)
@@ -97,4 +104,9 @@ export async function runStream(
           services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be released'),
         );
   }
+}
+
+/** Resolves after the current promises, including their writes to sockets, have been handled. */
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
 }

@@ -14,8 +14,8 @@ const END_WAIT_MS = 5000;
 const NOBODY = { owner: null, reader: null } as const;
 
 /**
- * Stops a stream: the text so far is the reply. A stream that was never opened ends without text; one that has ended
- * stays as it is. Resolves when it has ended, or after 5 seconds.
+ * Stops a stream: the text so far becomes the reply. A stream that was never opened ends without text. A stream that
+ * has ended is not changed. Resolves when it has ended, or after 5 seconds.
  * @throws `stream_not_found`, `token_missing`, `forbidden`.
  */
 export async function stopStream(
@@ -33,7 +33,7 @@ export async function stopStream(
   if (claim) return endUnopened(services, claim, stream.start.session_id);
   if (stream.state === 'waiting') await admitAgain(services, stream_id, request, { tokens, after: 0 });
   await streams.requestStop(stream_id);
-  const limit = new TimeLimit(services.clock, END_WAIT_MS, services.stopping);
+  const limit = new TimeLimit(services.clock, END_WAIT_MS, [services.stopping]);
   const end = { take: () => true, room: () => Promise.resolve(), signal: limit.signal };
   await services.broadcaster.follow(stream_id, stream.last_event, end).finally(() => limit.lift());
 }

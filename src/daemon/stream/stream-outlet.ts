@@ -6,31 +6,35 @@ import { completed, INTERRUPTED, replayed, type StreamEventData, started } from 
 export interface StreamOutletParts {
   writer: EventWriter;
   stream_id: string;
-  /** The id of its session when the message was stored. */
+  /** The id that its session had when the message was stored. */
   session_id: string;
+  /** The first event, which names the session of the answer, is already stored. */
+  hasStarted?: boolean;
   /** Aborts when the daemon stops. */
   stopping: AbortSignal;
 }
 
 /**
- * The outlet of a message that is answered on an event stream. Text and tool progress are stored while the run goes on;
- * the last events are stored with the turn.
+ * The outlet of a message that is answered on an event stream. Text and tool progress are stored during the run. The
+ * last events are stored with the turn.
  */
 export class StreamOutlet implements Outlet {
   readonly leaves = 'on_stream';
   readonly #parts: StreamOutletParts;
   #session_id: string | null = null;
   #hasText = false;
-  /** The turn ends now, or has ended. */
+  /** The turn is ending or has ended. */
   #isClosing = false;
-  /** The end of a stream that was stopped before it had any text; resolves with whether it is stored. */
+  /** The pending end of a stream that was stopped before it had any text. Resolves with whether the end is stored. */
   #stopping: Promise<boolean> | null = null;
 
   constructor(parts: StreamOutletParts) {
     this.#parts = parts;
+    this.#session_id = parts.hasStarted ? parts.session_id : null;
   }
 
   started(session_id: string): void {
+    if (session_id === this.#session_id) return;
     this.#session_id = session_id;
     this.#parts.writer.write(started({ stream_id: this.#parts.stream_id, session_id }));
   }
@@ -54,8 +58,8 @@ export class StreamOutlet implements Outlet {
   complete(): void {}
 
   /**
-   * The person has stopped the answer. A message that still waits has nothing to wait for: the stream ends now, and the
-   * turn is stored later, with an empty reply.
+   * The person has stopped the answer. If its message still waits to be run, the stream ends now, and the turn is
+   * stored later, with an empty reply.
    * @returns whether the stream has ended
    */
   async stop(): Promise<boolean> {

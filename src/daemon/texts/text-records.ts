@@ -8,21 +8,21 @@ export type TextRecord = ProseRecord | WordsRecord;
 
 export interface ProseRecord {
   kind: 'text';
-  /** Who reads it, and when. One sentence for operators. */
+  /** Who reads the text, and when. One sentence for operators. */
   sentence: string;
   default: string;
   /** Names in braces that are filled in. A replacement must contain all of them, and no others. */
   placeholders: readonly string[];
-  /** `line`: plain text on one line; else Markdown. */
+  /** `line` is plain text on one line. */
   form: 'markdown' | 'line';
-  /** Most characters; null: no limit. */
+  /** Maximum number of characters. Null if there is no limit. */
   limit: number | null;
 }
 
 export interface WordsRecord {
   kind: 'words';
   sentence: string;
-  /** The first one is shown, each one counts. */
+  /** Only the first word is shown, but each of them is accepted. */
   default: readonly string[];
 }
 
@@ -32,47 +32,47 @@ const BUTTON_CHARACTERS = 20;
 export const TEXTS = {
   confirm: {
     kind: 'words',
-    sentence: 'Answers that confirm a waiting action.',
+    sentence: 'Answers that confirm a pending action.',
     default: ['yes', 'ok', 'confirm', 'yes please'],
   },
   decline: {
     kind: 'words',
-    sentence: 'Answers that decline a waiting action.',
+    sentence: 'Answers that decline a pending action.',
     default: ['no', 'cancel', 'stop'],
   },
-  confirm_button: button('The button that confirms a waiting action.', 'Confirm'),
-  decline_button: button('The button that declines a waiting action.', 'Decline'),
+  confirm_button: button('The button that confirms a pending action.', 'Confirm'),
+  decline_button: button('The button that declines a pending action.', 'Decline'),
   confirm_question: prose(
     'Asks a person to confirm an action. The daemon adds the arguments that {action} does not name.',
     'Please confirm: {action}',
     'action',
   ),
   confirm_how: prose(
-    'The end of the question. {confirm} and {decline} are the first of the words.',
+    'The end of the question. {confirm} and {decline} are the first words of these two lists.',
     'Answer "{confirm}" to confirm or "{decline}" to decline.',
     'confirm',
     'decline',
   ),
   confirm_not_done: prose('Says that an action was declined.', 'Not done: {action}', 'action'),
   confirm_sign_in: prose(
-    'The answer to a confirmation that came without a usable token. It does not name the action, because the person is not known.',
+    'The answer to a confirmation without a usable token. It does not name the action, because the person is not known.',
     'Please sign in, and then answer again.',
   ),
   confirm_gone: plain(
-    'The answer to a button of an action that no longer waits.',
-    'This no longer waits for an answer. Please ask again.',
+    'The answer to a button of an action that is no longer pending.',
+    'This question is no longer open. Please ask again.',
   ),
   confirm_not_yours: plain(
     'Shown to a person who presses another person’s button.',
     'Only the person who was asked can answer this.',
   ),
   confirm_done: prose(
-    'Said if something was done and the agent could not say so.',
+    'Sent if an action was carried out but the agent could not say so.',
     'Done: {action}',
     'action',
   ),
   confirm_failed: prose(
-    'Said if something could not be done and the agent could not say so.',
+    'Sent if an action could not be carried out and the agent could not say so.',
     'This could not be done: {action}',
     'action',
   ),
@@ -87,20 +87,20 @@ export const TEXTS = {
   ),
   budget_notice: prose(
     'The answer if a person has used up AGENT_DAILY_TOKENS. {wait} is one of the texts below.',
-    'I cannot answer now: what I may use for one person in a day is used up. Please try again in about {wait}.',
+    'I cannot answer now, because I have reached my limit for one person in a day. Please try again in about {wait}.',
     'wait',
   ),
   budget_too_long: prose(
-    'The answer to a message that needs more than AGENT_DAILY_TOKENS alone.',
-    'I cannot answer this: it takes more than I may use for one person in a day.',
+    'The answer to a single message that needs more than AGENT_DAILY_TOKENS.',
+    'I cannot answer this, because it would exceed my limit for one person in a day.',
   ),
-  wait_minute: plain('A wait.', 'a minute'),
-  wait_minutes: prose('A wait.', '{count} minutes', 'count'),
-  wait_hour: plain('A wait.', 'an hour'),
-  wait_hours: prose('A wait.', '{count} hours', 'count'),
+  wait_minute: plain('A time to wait.', 'a minute'),
+  wait_minutes: prose('A time to wait.', '{count} minutes', 'count'),
+  wait_hour: plain('A time to wait.', 'an hour'),
+  wait_hours: prose('A time to wait.', '{count} hours', 'count'),
   turn_limit_notice: prose(
     'The answer to the first message beyond the limit of a session.',
-    'This conversation has had all of its {max} messages. It goes on after {time} (UTC).',
+    'This conversation has reached its limit of {max} messages. It can continue after {time} (UTC).',
     'max',
     'time',
   ),
@@ -110,9 +110,9 @@ export type TextName = keyof typeof TEXTS;
 type NameOf<Kind> = {
   [Name in TextName]: (typeof TEXTS)[Name]['kind'] extends Kind ? Name : never;
 }[TextName];
-/** A text that is said. */
+/** The name of a text that the daemon sends. */
 export type ProseName = NameOf<'text'>;
-/** A list of words that people say. */
+/** The name of a list of words that people answer with. */
 export type WordsName = NameOf<'words'>;
 
 /** The values that fill in a text. */

@@ -9,28 +9,35 @@ export type Replacements = Readonly<Record<string, string | readonly string[]>>;
 const OWN_LANGUAGE = 'en';
 
 /**
- * The texts that people read and no agent wrote, by language. A language tag finds the texts of the tag itself, then those
- * of its language (`de` for `de-AT`), then those of DEFAULT_LOCALE, then the English defaults.
+ * The texts that people read and no agent wrote, by language. A text is looked up under the language tag itself, then
+ * under its language (`de` for `de-AT`), then under DEFAULT_LOCALE, and then among the English defaults.
  */
 export class Texts {
   readonly #replaced: ReadonlyMap<string, Replacements>;
   readonly #fallback: readonly string[];
   readonly #default_locale: string;
+  /** For a person whose language is not known. */
+  readonly #default: LocalTexts;
 
   /** @param replaced by language tag in lower case. */
   constructor(replaced: ReadonlyMap<string, Replacements> = new Map(), default_locale = OWN_LANGUAGE) {
     this.#replaced = replaced;
     this.#default_locale = default_locale;
     this.#fallback = tagsOf(default_locale);
+    this.#default = this.#inLanguage('');
   }
 
   /**
    * The texts for one person.
-   * @param locales tags of the person's language, the surest first. Absent ones are skipped.
+   * @param locales tags of the person's language, the most reliable first. Absent ones are skipped.
    */
   in(...locales: readonly (string | null | undefined)[]): LocalTexts {
     const wanted = locales.find((locale) => locale != null && isKnown(locale, this.#replaced));
-    const tags = [...tagsOf(wanted ?? ''), ...this.#fallback, OWN_LANGUAGE];
+    return wanted == null ? this.#default : this.#inLanguage(wanted);
+  }
+
+  #inLanguage(locale: string): LocalTexts {
+    const tags = [...tagsOf(locale), ...this.#fallback, OWN_LANGUAGE];
     return new LocalTexts(tags.flatMap((tag) => this.#of(tag)));
   }
 
@@ -45,13 +52,16 @@ export class Texts {
 
   /** Whether a text is a word of this list in any language. */
   isWord(name: WordsName, text: string): boolean {
-    const lists = [...this.#replaced.values(), DEFAULTS].map((texts) => texts[name] ?? []);
-    return lists.some((words) => isOneOf(words, text));
+    const given = wordOf(text);
+    const lists = [...this.#replaced.values(), DEFAULTS].map(
+      (texts) => (texts[name] ?? NO_WORDS) as readonly string[],
+    );
+    return lists.some((words) => isOneOf(words, given));
   }
 
   #of(tag: string): Replacements[] {
     const replaced = this.#replaced.get(tag);
-    // English has a text for every name, so nothing behind it is looked at.
+    // English has a text for every name, so later layers are never used.
     return [...(replaced ? [replaced] : []), ...(tag === OWN_LANGUAGE ? [DEFAULTS] : [])];
   }
 }
@@ -60,7 +70,7 @@ export class Texts {
 export class LocalTexts {
   readonly #layers: readonly Replacements[];
 
-  /** @param layers the first one that has a text wins; the last one has all. */
+  /** @param layers the first one that has a text is used; the last one has all texts. */
   constructor(layers: readonly Replacements[]) {
     this.#layers = layers;
   }
@@ -79,19 +89,19 @@ export class LocalTexts {
     return fillIn(typeof text === 'string' ? text : english, values);
   }
 
-  /** A text with its placeholders as they are. */
+  /** A text with its placeholders not filled in. */
   template(name: ProseName): string {
     return this.#find(name) as string;
   }
 
-  /** The words of a list; the first one is shown to people. */
+  /** The words of a list. People see the first one. */
   words(name: WordsName): readonly [string, ...string[]] {
     return this.#find(name) as unknown as readonly [string, ...string[]];
   }
 
   /** Whether a text is one of the words: trimmed, case-folded, without its final punctuation. */
   isWord(name: WordsName, text: string): boolean {
-    return isOneOf(this.words(name), text);
+    return isOneOf(this.words(name), wordOf(text));
   }
 
   #find(name: TextName): string | readonly string[] {
@@ -107,7 +117,7 @@ const DEFAULTS: Replacements = Object.fromEntries(
   Object.entries(TEXTS).map(([name, record]) => [name, record.default]),
 );
 
-/** It begins only where a run of signs begins: else a long run that is not the last would be read once for each sign. */
+/** Matches only at the beginning of a run. Otherwise a long run in the middle would be scanned from each character. */
 const FINAL_SIGNS = /(?<![\p{P}\s])[\p{P}\s]+$/u;
 
 /** The form in which words are compared. */
@@ -115,9 +125,18 @@ export function wordOf(text: string): string {
   return foldText(text.replace(FINAL_SIGNS, ''));
 }
 
-function isOneOf(words: string | readonly string[], text: string): boolean {
-  const given = wordOf(text);
-  return given !== '' && [words].flat().some((word) => wordOf(word) === given);
+const NO_WORDS: readonly string[] = [];
+/** The words of each list that was used, in the form in which they are compared. */
+const compared = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+/** @param given in the form in which words are compared */
+function isOneOf(words: readonly string[], given: string): boolean {
+  let known = compared.get(words);
+  if (known === undefined) {
+    known = new Set(words.map(wordOf));
+    compared.set(words, known);
+  }
+  return given !== '' && known.has(given);
 }
 
 function isKnown(locale: string, replaced: ReadonlyMap<string, Replacements>): boolean {

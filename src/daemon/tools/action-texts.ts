@@ -14,7 +14,7 @@ export function closeActionText(seal: Seal, action_id: string, field: ActionText
   return seal.close(text, actionTextRecord(action_id, field));
 }
 
-/** A text of an action as it was; null if there is none, or if no encryption key opens it. */
+/** A stored text of an action, opened. Null if there is none, or if no encryption key opens it. */
 export function openActionText(
   seal: Seal,
   action: Pick<Action, 'action_id'> & Partial<Pick<Action, ActionText>>,
@@ -22,4 +22,11 @@ export function openActionText(
 ): string | null {
   const stored = action[field] ?? null;
   return stored === null ? null : seal.open(stored, actionTextRecord(action.action_id, field));
+}
+
+/**
+ * The summary of an action, on one line of plain text, or the name of its tool if no encryption key opens the summary.
+ */
+export function recordedSummary(seal: Seal, action: Pick<Action, 'action_id' | 'summary' | 'tool'>): string {
+  return openActionText(seal, action, 'summary') ?? action.tool;
 }

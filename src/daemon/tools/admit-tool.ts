@@ -5,12 +5,12 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * The record of a tool as the policy uses it: each member is read once, so that a source cannot change it between check
- * and call, and what the daemon knows of the source comes from the registry. Throws if the record cannot be used.
+ * and call, and what the daemon knows about the source comes from the registry. Throws if the record cannot be used.
  */
 export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
   const { name, title, description, parameters, effect, credentials, confirm, summary, bind, idempotent } =
     tool;
-  if (tool.source !== source) throw new Error('it names another source than its own');
+  if (tool.source !== source) throw new Error('it names a source that is not its own');
   if (!NAME.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
   if (effect !== 'read' && effect !== 'write') throw new Error('its effect is neither `read` nor `write`');
   if (confirm !== 'always' && confirm !== 'never')

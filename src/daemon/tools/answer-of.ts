@@ -6,13 +6,13 @@ import type { OpenedClient } from './open-tool-client.ts';
 import { reduceResult } from './reduce-result.ts';
 import type { Sent, Tool } from './tool.ts';
 
-/** What is told of the body of a 4xx, in characters. */
+/** Maximum length of the body of a 4xx that the agent is given, in characters. */
 const MAX_REFUSAL_CHARACTERS = 1_000;
 const MAX_MESSAGE_CHARACTERS = 1_000;
 
 type Mask = (text: string) => string;
 
-/** What the agent, the trace and the journal get of a call that was sent. */
+/** What the agent, the trace and the journal get from a call that was sent. */
 export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutcome {
   const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
   switch (sent.outcome) {
@@ -22,7 +22,7 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
         written: { state: opened.changed ? 'unknown' : 'failed', status: 401 },
       };
     case 'failed': {
-      // The requests before the call itself, such as a handshake, carry out nothing.
+      // Requests before the call itself, such as a handshake, have no effects.
       const reached = sent.reached || (opened.changed && tool.source.kind !== 'mcp');
       return {
         ...refusal(
@@ -38,29 +38,28 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
       if (sent.is_error) return reportedError(tool, sent.result, opened, mask);
       return {
         answer: { ok: true, result: fitResult(shownOf(tool, sent.result, opened), mask) },
-        // A module does not say it; the client knows the last one.
+        // A module does not return a status; the client knows the last one.
         written: { state: 'done', status: status ?? opened.status },
       };
     }
   }
 }
 
-/** A module's results were reduced when they were fetched; the built-in tools name their public fields themselves. */
+/** A module's results were reduced when they were fetched; the built-in tools choose their public fields themselves. */
 function shownOf(tool: Tool, result: unknown, { usedDefault }: OpenedClient): unknown {
   if (!usedDefault || tool.source.kind === 'module' || tool.public === 'all') return result;
   if (tool.public.length > 0) return reduceResult(result, tool.public);
-  if (tool.effect === 'write')
-    return { done: true, message: 'It was done. Nothing of the answer may be shown.' };
-  // Sign-in would change nothing for a tool that never uses the person's token.
+  if (tool.effect === 'write') return { done: true, message: 'It was done. The answer may not be shown.' };
+  // Signing in would make no difference for a tool that never uses the person's token.
   return tool.credentials === 'default'
-    ? { message: 'Nothing of the answer may be shown.' }
+    ? { message: 'The answer may not be shown.' }
     : {
         sign_in_needed: true,
-        message: 'Personal data needs sign-in. Without it, nothing of the answer is shown.',
+        message: 'Personal data needs sign-in. Without it, the answer is not shown.',
       };
 }
 
-/** Under default credentials a source may quote what it read, so only the client's own words are told. */
+/** Under default credentials a source may quote data that it read, so only the client's own words are passed on. */
 function failureWords(tool: Tool, message: string, { usedDefault, failure }: OpenedClient): string {
   if (!usedDefault || tool.source.kind === 'built-in' || tool.public === 'all') return message;
   return failure ?? 'The tool failed.';
@@ -84,7 +83,7 @@ function refusedBy(status: number, body: unknown, { usedDefault }: OpenedClient,
   return { ...refusal(reason, message), written };
 }
 
-/** The tool ran, and says itself that it failed. */
+/** The tool ran, and its result says that it failed. */
 function reportedError(tool: Tool, result: unknown, { usedDefault }: OpenedClient, mask: Mask): CallOutcome {
   const told = usedDefault && tool.public !== 'all' ? '' : textOf(result, mask);
   const message = `The tool reported an error${told === '' ? '.' : `: ${told}`}`;

@@ -1,37 +1,21 @@
 import type { ToolStatus } from '../../channel/index.ts';
 import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
 import { requestContext, withRequestContext } from '../agent/context.ts';
+import { endAttempt, sendAttempt, startAttempt } from './attempt.ts';
 import { CallCounter } from './call-counter.ts';
-import type { CallJournal, JournaledCall, JournaledWrite, WriteOutcome } from './call-journal.ts';
 import { type CallOutcome, refusal } from './call-outcome.ts';
 import { checkArguments } from './check-arguments.ts';
-import type { CallToConfirm, ConfirmationDesk } from './confirmation-desk.ts';
-import { type CallContext, type PreparedCall, performCall, prepareCall } from './perform-call.ts';
-import type { Tool, ToolArguments, ToolAudience } from './tool.ts';
-
-export interface ToolProgress {
-  tool_name: string;
-  status: ToolStatus;
-}
-
-/** What of the message that is being answered the policy of calls needs. */
-export interface ToolRun extends CallContext {
-  /** Tells the reader that a call has begun or ended. */
-  tool(progress: ToolProgress): void;
-  audience: ToolAudience;
-  /** Null: writes are not recorded, as in tests. */
-  journal: CallJournal | null;
-  /** Null: nobody can be asked, so a call that needs confirmation is not made. */
-  confirmation: ConfirmationDesk | null;
-}
+import type { CallToConfirm } from './confirmation-desk.ts';
+import { prepareCall } from './perform-call.ts';
+import type { Tool, ToolArguments } from './tool.ts';
+import type { ToolRun } from './tool-run.ts';
 
 /**
  * Binds the tools to one message. This is the one place where the policy of calls is enforced, whatever their source
- * (agentd-agent(7), "Tools"). What goes wrong in a call becomes an answer in words; a call rejects only if the run's
- * signal aborts.
+ * (agentd-agent(7), "Tools"). If a call fails, its answer says why; a call rejects only if the run's signal aborts.
  *
- * To be called within the request context: the tools keep it, also if a runtime calls them from an event of its own,
- * which has another context or none.
+ * Must be called within the request context. The tools keep that context, even if a runtime calls them from an event
+ * with a different context or none.
  */
 export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
   const inContext = keepContext();
@@ -50,7 +34,7 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
     }));
 }
 
-/** A call that its person has confirmed, as it was kept. */
+/** A call as it was stored, which the person has confirmed. */
 export interface ConfirmedCall {
   action_id: string;
   tool: string;
@@ -60,8 +44,8 @@ export interface ConfirmedCall {
 }
 
 /**
- * Makes a confirmed call, with the credentials that the person has now. Its record in the journal has begun already, so
- * only the outcome is recorded here. To be called within the request context.
+ * Makes a confirmed call, with the person's current credentials. Its record in the journal has already begun, so only
+ * the outcome is recorded here. Must be called within the request context.
  */
 export async function executeConfirmed(
   tools: readonly Tool[],
@@ -72,11 +56,13 @@ export async function executeConfirmed(
   const tool = tools.find((candidate) => candidate.name === name && isOffered(candidate, run));
   if (!tool) {
     const gone = refusal('tool_gone', 'Nothing was done: there is no such tool any more.');
-    return (await recorded(gone, write, run)).answer;
+    return (await endAttempt(gone, write, run)).answer;
   }
   return reported(tool, run, async (within) => {
     const prepared = await prepareCall(tool, args, within);
-    return 'credential' in prepared ? send(prepared, write, within) : recorded(prepared, write, within);
+    return 'credential' in prepared
+      ? sendAttempt(prepared, write, within)
+      : endAttempt(prepared, write, within);
   });
 }
 
@@ -107,19 +93,19 @@ async function callOnce(
   if (known?.state !== 'unknown' && (tool.confirm === 'always' || isFurther))
     return ask({ tool, args, complete: prepared.args }, run);
 
-  if (!run.journal || !known) return send(prepared, null, run);
+  if (!run.journal || !known) return sendAttempt(prepared, null, run);
   const write = { ...known.write, again: known.state === 'unknown' };
-  const unsent = await record(run.journal, write, call, run);
+  const unsent = await startAttempt(run.journal, write, call, run);
   if (unsent !== null) return unsent;
   if (run.signal.aborted) {
     // The run ended while the write was being recorded: this attempt is not sent.
-    await recorded(refusal('aborted', 'Nothing was done: the run has ended.'), write, run);
+    await endAttempt(refusal('aborted', 'Nothing was done: the run has ended.'), write, run);
     run.signal.throwIfAborted();
   }
-  return send(prepared, write, run);
+  return sendAttempt(prepared, write, run);
 }
 
-/** What the daemon keeps itself, such as memory, is no action in the person's name. */
+/** A change to the daemon's own data, such as memory, is not an action in the person's name. */
 function isJournaled({ effect, source }: Tool): boolean {
   return effect === 'write' && source.kind !== 'built-in';
 }
@@ -143,80 +129,7 @@ async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
   };
 }
 
-/** Records that a write is about to be sent. @returns why it is not sent; null: it may be sent */
-async function record(
-  journal: CallJournal,
-  write: Attempt,
-  call: JournaledCall,
-  { log }: ToolRun,
-): Promise<CallOutcome | null> {
-  try {
-    if ((await journal.start(write, { ...call, again: write.again })) === 'started') return null;
-    return refusal('claim_lost', 'This was not done: the conversation goes on elsewhere.');
-  } catch (err) {
-    log.warn({ err, tool: call.tool.name }, 'a write could not be recorded, so it was not sent');
-    return refusal('not_recorded', 'This was not done: it could not be recorded. Try again later.');
-  }
-}
-
-/** A write that is about to be sent. */
-interface Attempt extends JournaledWrite {
-  /** An earlier attempt may have been carried out. */
-  readonly again: boolean;
-}
-
-/** Steps 7 to 10: the call, and its outcome in the journal. */
-async function send(prepared: PreparedCall, write: Attempt | null, run: ToolRun): Promise<CallOutcome> {
-  const isWrite = prepared.tool.effect === 'write';
-  const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
-  try {
-    const outcome = await performCall(prepared, key, run);
-    return write ? await recorded(outcome, write, run) : isWrite ? withDoubt(outcome) : outcome;
-  } catch (error) {
-    await recordOutcome(run, write, { written: { state: 'unknown', status: null } });
-    throw error;
-  }
-}
-
-/** Records what came of an attempt. @returns it, as the agent is told. */
-async function recorded(outcome: CallOutcome, write: Attempt, run: ToolRun): Promise<CallOutcome> {
-  const told = withDoubt(write.again ? afterEarlierAttempt(outcome) : outcome);
-  await recordOutcome(run, write, told);
-  return told;
-}
-
-/** An attempt that fails says nothing of the one before: a 404 may mean that it was carried out, a 409 that it still is. */
-function afterEarlierAttempt(outcome: CallOutcome): CallOutcome {
-  const { state, status = null } = outcome.written ?? {};
-  if (state === 'done') return outcome;
-  const message = 'An earlier attempt at this may have been carried out, and repeating it did not succeed.';
-  return { ...outcome, answer: { ok: false, message }, written: { state: 'unknown', status } };
-}
-
-/** Of a write that may have been carried out, the agent must not say that it failed. */
-function withDoubt(outcome: CallOutcome): CallOutcome {
-  const { answer, written } = outcome;
-  if (written?.state !== 'unknown' || answer.ok) return outcome;
-  const message = `${answer.message} It is not known whether this was done. Say so to the person, and do not repeat it.`;
-  return { ...outcome, answer: { ok: false, message } };
-}
-
-/** A record that cannot be written leaves the write as `started`, which a later run takes for unknown. */
-async function recordOutcome(
-  run: ToolRun,
-  write: Attempt | null,
-  { written, answer = null }: Pick<CallOutcome, 'written'> & { answer?: ToolAnswer | null },
-): Promise<void> {
-  if (!run.journal || !write) return;
-  const outcome: WriteOutcome = { ...(written ?? { state: 'failed', status: null }), answer };
-  try {
-    await run.journal.finish(write, outcome);
-  } catch (err) {
-    run.log.warn({ err, action_id: write.action_id }, 'the outcome of a write could not be recorded');
-  }
-}
-
-/** Tells the reader and the trace of a call. What `work` notes belongs to the call. */
+/** Reports a call to the reader and to the trace. The trace lines that `work` writes belong to the call. */
 async function reported(
   tool: Tool,
   run: ToolRun,
@@ -244,11 +157,14 @@ async function reported(
     note('failed', run.signal.aborted ? 'aborted' : 'tool_broken');
     run.signal.throwIfAborted();
     run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
-    return { ok: false, message: 'The tool failed for an inner reason.' };
+    return { ok: false, message: 'The tool failed because of an internal error.' };
   }
 }
 
-/** Before a result from elsewhere reaches the agent: what the run remembers is not given to later runs unasked. */
+/**
+ * Called before a result from another origin reaches the agent, so that later runs are not given the memories of this
+ * run unless they search for them.
+ */
 async function markedAsForeign(tool: Tool, outcome: CallOutcome): Promise<CallOutcome> {
   const memory = requestContext()?.memory;
   const hasResult = outcome.written !== undefined || outcome.reason === 'made_before';

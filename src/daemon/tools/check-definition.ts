@@ -18,7 +18,7 @@ const MEMBERS = [
   'call',
 ];
 
-/** Everything that is wrong with what a module exports as a tool. */
+/** All problems with a value that a module exports as a tool. */
 export function checkDefinition(exported: unknown): Refusal[] {
   if (!isObject(exported))
     return [unfit('it', 'an object with name, description, parameters, effect, call', exported)];
@@ -77,7 +77,7 @@ export function checkDefinition(exported: unknown): Refusal[] {
 function checkParameters(parameters: unknown): Refusal | null {
   const right = 'a JSON Schema of an object: `{ type: "object", properties: { … } }`';
   if (!isObject(parameters) || parameters.type !== 'object')
-    return { problem: '`parameters` is no schema of an object', right };
+    return { problem: '`parameters` is not a schema of an object', right };
   try {
     validatorOf(parameters as JsonSchema);
     return null;

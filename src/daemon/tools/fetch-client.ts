@@ -30,7 +30,7 @@ export class FetchClient {
     const { target } = this.#tool.source;
     const request = new Request(input, init);
     if (target === null || new URL(request.url).origin !== new URL(target.base_url).origin)
-      throw new TypeError('a request to another origin than that of its source is refused');
+      throw new TypeError('a request to another origin is refused');
     const again = request.clone();
     const bearer = await this.#bearers.chosen();
     const response = await this.#once(request, target, bearer);
@@ -64,7 +64,7 @@ export class FetchClient {
     this.#call.watch?.({ method, url, headers: {}, credentials: use, status });
     const { aborted, reason } = this.#call.signal;
     const isLate = aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
-    // One that was given up has no end to tell.
+    // A request that was given up has no end to report.
     if (status === null && aborted && !isLate) return;
     const seconds = (performance.now() - began) / 1000;
     const failure = isLate ? 'timeout' : 'unreachable';

@@ -4,17 +4,17 @@ import type { ToolResponse } from './tool-client.ts';
 
 const MAX_EMAIL_CHARACTERS = 254;
 const EMAIL = /^[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+$/;
-/** Where APIs put the entries of a collection. */
+/** Members in which APIs return the entries of a collection. */
 const COLLECTIONS = ['member', 'hydra:member', 'data', 'items', 'users'] as const;
 const MAX_USERS = 10;
 
 type Fields = Record<string, unknown>;
 
 /**
- * The documented user look-up (agentd-api(7), "get_user"). Without `email` it is the one of the user's token; without
- * either there is no call, and the answer says that sign-in is needed. Under default credentials only `publicFields`
- * reach the agent, and whatever the API answers is put in the same words, so that nobody learns from them whether such
- * a person exists.
+ * The documented user look-up (agentd-api(7), "get_user"). Without `email` it looks up the user of the token. Without
+ * `email` and token no call is made, and the answer says that sign-in is needed. Under default credentials only
+ * `publicFields` reach the agent, and all answers of the API are given in the same words, so that nobody learns whether
+ * such a person exists.
  */
 export function createGetUser(source: ToolSourceInfo, publicFields: readonly string[]): Tool {
   return {
@@ -38,7 +38,7 @@ export function createGetUser(source: ToolSourceInfo, publicFields: readonly str
     credentials: 'user-or-default',
     confirm: 'never',
     summary: null,
-    // It reduces its results itself.
+    // The tool reduces its results itself.
     public: 'all',
     bind: {},
     idempotent: false,
@@ -67,7 +67,7 @@ function asUser(answer: ToolResponse, email: string): Sent {
   return looked(users.length === 1 ? { user } : { users: users.slice(0, MAX_USERS) });
 }
 
-/** Only an outage is told apart: it says nothing about any person. */
+/** Only an outage has a different answer, since it reveals nothing about any person. */
 function asStranger(answer: ToolResponse, email: string, publicFields: readonly string[]): Sent {
   if (isOutage(answer)) return failure(answer);
   const users =
@@ -77,7 +77,8 @@ function asStranger(answer: ToolResponse, email: string, publicFields: readonly 
   const shown = Object.fromEntries(
     publicFields.filter((name) => user && Object.hasOwn(user, name)).map((name) => [name, user?.[name]]),
   );
-  const message = 'Personal data needs sign-in. Without it, not even whether such a person exists is shown.';
+  const message =
+    'Personal data needs sign-in. Without it, the answer does not even show whether such a person exists.';
   if (Object.keys(shown).length === 0) return looked({ sign_in_needed: true, message });
   return looked({
     sign_in_needed: true,
@@ -89,7 +90,7 @@ function asStranger(answer: ToolResponse, email: string, publicFields: readonly 
 function isOutage(answer: ToolResponse): boolean {
   if (answer.outcome === 'answered')
     return answer.status >= 500 || answer.status === 401 || answer.status === 429;
-  // An answer of an odd size or form may be odd for that one person.
+  // An answer of an unusual size or form may be unusual only for that person.
   return (
     answer.outcome === 'failed' && !['too_large', 'not_json', 'redirect_refused'].includes(answer.reason)
   );
@@ -108,12 +109,12 @@ function failed(reason: string, message: string): Sent {
   return { outcome: 'failed', reached: false, reason, message };
 }
 
-/** The words of the look-up stand for the status. */
+/** The text of the look-up replaces the status. */
 function looked(result: UserLookUp): Sent {
   return { outcome: 'answered', status: null, result };
 }
 
-/** The users in an answer, whichever of the usual shapes it has: one object, a list, or a collection. */
+/** The users in an answer, which may have any of the usual shapes: one object, a list, or a collection. */
 function usersOf(body: unknown): Fields[] {
   if (Array.isArray(body)) return body.filter(isFields);
   if (!isFields(body)) return [];

@@ -3,8 +3,9 @@ import { MEMORY_CHARACTERS_MAX, type MemoryAnswer, type RunMemory } from '../age
 import type { Sent, Tool, ToolSourceInfo } from './tool.ts';
 
 /**
- * `remember`, `recall` and `forget` (agentd-agent(7), "Memory"). Whose memories they work on is read from the context of
- * the message, never from arguments. Offered only if somebody is known and nobody else reads along.
+ * `remember`, `recall` and `forget` (agentd-agent(7), "Memory"). The owner of the memories comes from the context of
+ * the message, never from arguments. The tools are offered only if the owner is known and nobody else can read the
+ * conversation.
  */
 export function createMemoryTools(source: ToolSourceInfo): Tool[] {
   return [
@@ -74,7 +75,8 @@ function memoryTool(source: ToolSourceInfo, { name, effect, description, argumen
     offered: ({ memory_of, shared }) => memory_of !== null && !shared,
     async send(args) {
       const memory = requestContext()?.memory;
-      if (!memory) return failed('memory_of_nobody', 'Nothing is remembered here: nobody is known.');
+      if (!memory)
+        return failed('memory_of_nobody', 'Nothing is remembered here: it is not known who is asking.');
       const answer = await call(memory, String(args[argument.name]));
       if (answer.outcome === 'done') return { outcome: 'answered', status: null, result: answer.result };
       return failed(`memory_${answer.outcome}`, answer.message);

@@ -13,7 +13,7 @@ import { type OpenedClient, openToolClient } from './open-tool-client.ts';
 import type { PersonClaims, Sent, Tool, ToolArguments } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-/** Time for one tool call, in ms; the deadline of the run is mostly nearer. */
+/** Time limit of one tool call, in ms; the deadline of the run usually comes first. */
 export const CALL_TIMEOUT_MS = 120_000;
 
 export interface CallContext {
@@ -68,12 +68,12 @@ export async function performCall(
   context: CallContext,
 ): Promise<CallOutcome> {
   const { tool, credential } = prepared;
-  const limit = new TimeLimit(context.clock, CALL_TIMEOUT_MS, context.signal);
+  const limit = new TimeLimit(context.clock, CALL_TIMEOUT_MS, [context.signal]);
   try {
     const { sent, opened } = await send(prepared, idempotency_key, context, limit);
     if (sent.outcome !== 'sign_in_needed' || credential.use !== 'user' || !credential.fallback)
       return answerOf(tool, sent, opened);
-    // Only a protocol library comes here: `request` falls back itself.
+    // Only for a protocol library: `request` itself falls back.
     const byDefault = { use: 'default', because: 'user_token_refused' } as const;
     note(context, tool, byDefault);
     const second = await send({ ...prepared, credential: byDefault }, idempotency_key, context, limit);
@@ -83,7 +83,7 @@ export async function performCall(
     const written = { state: 'unknown', status: null } as const;
     if (limit.passed) return { ...refusal('tool_timeout', 'The tool did not answer in time.'), written };
     context.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
-    return { ...refusal('tool_broken', 'The tool failed for an inner reason.'), written };
+    return { ...refusal('tool_broken', 'The tool failed because of an internal error.'), written };
   } finally {
     limit.lift();
   }

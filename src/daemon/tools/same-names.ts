@@ -14,7 +14,7 @@ export function sameNames(tools: readonly Pick<Tool, 'name' | 'source'>[]): Sett
         value: name,
         source: null,
         problem: `is the name of a tool of ${other} and of ${source.name}`,
-        right: 'a name of its own for each tool: rename one (`as: name` in its entry)',
+        right: 'a different name for each tool: rename one (`as: name` in its entry)',
       });
   }
   return problems;

@@ -34,12 +34,12 @@ export class Trace implements TraceWriter {
   #dropped = 0;
 
   /**
-   * @param begun the lines that were written earlier.
-   * @param scope receives the same as spans. Null: no spans are collected.
+   * @param begun lines that were written before. Later lines are appended to this array.
+   * @param scope receives the steps as spans and the lines as events. Null: no spans are collected.
    */
-  constructor(clock: Clock, begun: readonly TraceLine[] = [], scope: SpanScope | null = null) {
+  constructor(clock: Clock, begun: TraceLine[] = [], scope: SpanScope | null = null) {
     this.#clock = clock;
-    this.lines = [...begun];
+    this.lines = begun;
     this.#scope = scope;
   }
 
@@ -63,7 +63,7 @@ export class Trace implements TraceWriter {
     };
   }
 
-  /** The lines for the store. */
+  /** The lines, as they are stored. */
   finished(): TraceLine[] {
     if (this.#dropped === 0) return this.lines;
     const at = this.#clock.now();

@@ -15,7 +15,7 @@ import { eventsOf } from '../../../src/channel/conformance/signature-cases.ts';
 import { TEXT_MAX } from '../../../src/channel/index.ts';
 import { hostileBodies } from './hostile-bodies.ts';
 
-/** Most bytes of an answer that a channel may read. */
+/** Maximum number of bytes that a channel may read of an answer. */
 const READ_MAX = 16 * 1024 * 1024;
 const CHUNK = new Uint8Array(65_536).fill(0x20);
 
@@ -33,7 +33,7 @@ export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
     ...(isPush && (isSimulated || send) ? answerCases() : []),
     ...(!isPush && requests.length > 0
       ? [
-          ['answers no body with an internal error', (trial) => acceptsBodies(trial, requests)] as [
+          ['answers no hostile body with an internal error', (trial) => acceptsBodies(trial, requests)] as [
             string,
             Trial,
           ],
@@ -44,8 +44,8 @@ export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
 
 function simulatedCases(): [string, Trial][] {
   return [
-    ['answers no signed body with an internal error', acceptsSignedBodies],
-    ['answers no text with an internal error', acceptsTexts],
+    ['answers no hostile signed body with an internal error', acceptsSignedBodies],
+    ['answers no hostile text with an internal error', acceptsTexts],
   ];
 }
 
@@ -68,7 +68,7 @@ async function acceptsSignedBodies(options: TrialOptions): Promise<void> {
   if (!simulator) throw new Error(`the channel ${options.plugin.name} has no simulator`);
   await withChannel(bench, { start: true }, async (open) => {
     for (const event of eventsOf(bench)) {
-      // Only messages look different in groups.
+      // Only messages differ in groups.
       if (event.place === 'group' && event.kind !== 'message') continue;
       const right = simulator.delivery(bench.event(event), settings);
       for (const { title, body } of hostileBodies(right.body)) {

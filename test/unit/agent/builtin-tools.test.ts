@@ -9,7 +9,7 @@ const say = (text: string, tools: AgentTool[], rest: Partial<AgentTurn> = {}) =>
 
 type Made = ReturnType<typeof fakeTool>;
 const FOUND: ToolAnswer = { ok: true, result: { id: 7 } };
-/** A tool with this title that reads and needs no argument, changed as told. */
+/** A tool with this title that reads and needs no argument, with the given changes. */
 function aTool(title: string | null, changes: Partial<AgentTool> = {}, answer = FOUND): Made {
   const parameters = { type: 'object', properties: { page: { type: 'integer' } } };
   return { ...fakeTool(answer), name: 'shop_x', title, parameters, ...changes };
@@ -48,7 +48,7 @@ describe('a message that contains all words of a title', () => {
     expect([orders.calls.length, mine.calls.length]).toEqual([0, 1]);
   });
 
-  test('calls it before the rules of the builtin agent', async () => {
+  test('takes precedence over the rules of the builtin agent', async () => {
     const [user, mine] = [fakeTool(FOUND), aTool('My orders')];
     await say('my orders for ada@example.com', [user, mine]);
     expect([user.calls.length, mine.calls.length]).toEqual([0, 1]);
@@ -96,7 +96,7 @@ describe('the one required argument', () => {
     ['order status 1 or 2', { type: 'integer' }],
     ['order status lost', { enum: ['open'] }],
     ['order status yes', { type: 'boolean' }],
-  ])('is asked for if %j does not hold one of the schema %j', async (text, schema) => {
+  ])('is asked for if %j does not contain one of the schema %j', async (text, schema) => {
     const tool = aTool('Order status', needs('orderId', schema));
     expect(await say(text, [tool])).toBe(
       'To do that, I need the order id. Write **Order status**, and then the order id.',
@@ -104,14 +104,14 @@ describe('the one required argument', () => {
     expect(tool.calls).toEqual([]);
   });
 
-  test('may be within an object', async () => {
+  test('can be inside an object', async () => {
     const address = { type: 'object', required: ['address'], properties: { address: { type: 'string' } } };
     const tool = aTool('New address', { ...CANCEL, ...needs('body', address) });
     await say('New address: 5 Main St.', [tool]);
     expect(tool.calls).toEqual([{ body: { address: '5 Main St' } }]);
   });
 
-  test('has to be the only one', async () => {
+  test('must be the only one', async () => {
     const parameters = { type: 'object', required: ['a', 'b'], properties: { a: {}, b: {} } };
     const tool = aTool('Compare orders', { parameters });
     await say('compare orders 1 and 2', [tool]);
@@ -122,7 +122,7 @@ describe('the one required argument', () => {
 describe('a tool that changes something', () => {
   const waits: ToolAnswer = { ok: true, result: { waits_for_confirmation: true, message: 'Not done yet.' } };
 
-  test('is called if the person must confirm the call, which the daemon asks for', async () => {
+  test('is called if the person must confirm the call, for which the daemon asks', async () => {
     const tool = aTool('Cancel order', CANCEL, waits);
     expect(await say('Cancel order 1004', [tool])).toBe('I can do that once you confirm it.');
     expect(tool.calls).toEqual([{ order_id: '1004' }]);
@@ -131,7 +131,7 @@ describe('a tool that changes something', () => {
   test.each<[string, Partial<AgentTool>]>([
     ['nobody has to confirm it', { ...CANCEL, confirm: 'never' }],
     [
-      'it needs no argument, so that a question could be taken for an order',
+      'it needs no argument, so that a question could be mistaken for an order',
       { effect: 'write', confirm: 'always' },
     ],
   ])('is not called if %s', async (_why, changes) => {
@@ -161,14 +161,14 @@ describe('a result is shown as Markdown', () => {
     expect(await say('mine', [aTool('Mine', {}, { ok: true, result })])).toBe(reply);
   });
 
-  test('a call that needs a token asks for sign-in', async () => {
+  test('asks for sign-in if the call needs a token', async () => {
     const message = 'Sign-in is needed for this: nothing was done.';
     expect(await say('mine', [aTool('Mine', {}, { ok: false, message })])).toBe(
       'Sign in first, and ask me again.',
     );
   });
 
-  test('a call that fails is told in its own words', async () => {
+  test('a failed call is reported with its own message', async () => {
     const tool = aTool('Mine', {}, { ok: false, message: 'The API is down.' });
     expect(await say('mine', [tool])).toBe('That did not work. The API is down.');
   });

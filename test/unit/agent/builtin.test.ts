@@ -11,7 +11,7 @@ const found = (user: object) => fakeTool({ ok: true, result: { user } });
 const signInNeeded = (user?: object) =>
   fakeTool({ ok: true, result: { sign_in_needed: true, message: 'x', ...(user ? { user } : {}) } });
 
-describe('a person who is signed in', () => {
+describe('a signed-in person', () => {
   test.each([
     'Who am I?',
     'who am i',
@@ -38,7 +38,7 @@ describe('a person who is signed in', () => {
     expect(tool.calls).toEqual([{}]);
   });
 
-  test('names an address and gets that record', async () => {
+  test('asks about an address and gets that record', async () => {
     const tool = found(BOB);
     const reply = await say({ text: 'Look up <bob@example.com>.', person, tools: [tool] });
     expect(reply).toMatch(/^This is what I found for bob@example\.com:\n\n- \*\*Id\*\*: user-2\n/);
@@ -51,19 +51,19 @@ describe('a person who is signed in', () => {
       'Who am I?',
       'You are **Alice Example** (alice@example.com). The business system has no record of you, though.',
     ],
-  ])('asks %j and is told that there is no record', async (text, reply) => {
+  ])('asks %j and is informed that there is no record', async (text, reply) => {
     const tool = fakeTool({ ok: true, result: { found: false, message: 'x' } });
     expect(await say({ text, person, tools: [tool] })).toBe(reply);
   });
 
-  test('hears of a failing tool in honest words', async () => {
+  test('is informed honestly about a failing tool', async () => {
     const tool = fakeTool({ ok: false, message: 'The business API did not answer in time.' });
     expect(await say({ text: 'Who am I?', person, tools: [tool] })).toBe(
       'You are **Alice Example** (alice@example.com). I could not look that up just now. The business API did not answer in time.',
     );
   });
 
-  test('hears that the business system did not accept the sign-in', async () => {
+  test('is informed that the business system did not accept the sign-in', async () => {
     expect(await say({ text: 'Who am I?', person, tools: [signInNeeded()] })).toBe(
       'Your sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.',
     );
@@ -75,7 +75,7 @@ describe('a person who is signed in', () => {
     );
   });
 
-  test('is told who they are without a business system too', async () => {
+  test('learns who they are even without a business system', async () => {
     expect(await say({ text: 'Who am I?', person })).toBe(
       'You are **Alice Example** (alice@example.com). No business system is connected here, so I cannot look up more.',
     );
@@ -83,25 +83,25 @@ describe('a person who is signed in', () => {
 });
 
 describe('a visitor', () => {
-  test('who asks who they are is told to sign in', async () => {
+  test('who asks who they are is asked to sign in', async () => {
     expect(await say({ text: 'Who am I?', tools: [signInNeeded()] })).toBe(
       'I do not know who you are, because you are not signed in. Sign in, and I can tell you about your account.',
     );
   });
 
-  test('who names an address learns nothing of it', async () => {
+  test('who asks about an address learns nothing about it', async () => {
     expect(await say({ text: 'alice@example.com', tools: [signInNeeded()] })).toBe(
       'I show details of people only to those who are signed in, so I can say nothing about that address. Sign in, and ask me again.',
     );
   });
 
-  test('sees public fields where there are any', async () => {
+  test('sees public fields if there are any', async () => {
     expect(await say({ text: 'alice@example.com', tools: [signInNeeded({ name: 'Alice Example' })] })).toBe(
       'This is public about alice@example.com:\n\n- **Name**: Alice Example\n\nSign in to see more.',
     );
   });
 
-  test('is greeted, and told that signing in gives a personal answer', async () => {
+  test('is greeted, and informed that signing in gives a personal answer', async () => {
     const reply = await say({ text: 'hi there' });
     expect(reply).toMatch(/^Hello! I am the assistant\. I work by a few plain rules\./);
     expect(reply).toContain(
@@ -109,12 +109,12 @@ describe('a visitor', () => {
     );
   });
 
-  test('is told whose assistant it is if the service has a name', async () => {
+  test('learns whose assistant it is if the service has a name', async () => {
     const reply = await say({ text: 'hi there', app_name: 'Shop *24*' });
     expect(reply).toMatch(/^Hello! I am the assistant of Shop \\\*24\\\*\./);
   });
 
-  test('says first what an interrupted run of the message has written', async () => {
+  test('first learns what an interrupted run of the message has written', async () => {
     const write = (summary: string, outcome: 'done' | 'failed' | 'unknown') => ({
       ...{ tool: 'cancel', summary, outcome, status: null },
     });
@@ -128,27 +128,27 @@ describe('a visitor', () => {
     expect(reply).not.toContain('Cancel 3');
   });
 
-  test('whose sign-in has expired is told how to renew it', async () => {
+  test('whose sign-in has expired learns how to renew it', async () => {
     expect(await say({ text: 'Who am I?', sign_in_expired: true, tools: [signInNeeded()] })).toMatch(
       /^Your sign-in has expired\. To renew it, sign in again where you signed in before;/,
     );
   });
 });
 
-test('anything else is answered honestly, without a tool', async () => {
+test('any other message is answered honestly, without a tool', async () => {
   const tool = found(ALICE);
   const reply = await say({ text: 'What is the weather like?', person, tools: [tool] });
   expect(reply).toMatch(/^I cannot answer that: I work by a few plain rules, without a language model\./);
   expect(tool.calls).toEqual([]);
 });
 
-test('the words are streamed one by one, and joined are the reply', async () => {
+test('the words are streamed one by one, and together are the reply', async () => {
   const pieces = await piecesOf(builtin.run(agentTurn({ text: 'Who am I?', person, tools: [found(ALICE)] })));
   expect(pieces.length).toBeGreaterThan(20);
   for (const piece of pieces) expect(piece).toMatch(/^\S+\s*$/);
 });
 
-test('a record cannot make links, code or HTML of its values', async () => {
+test('the values of a record cannot become links, code or HTML', async () => {
   const user = { name: '[x](javascript:1) <img src=x> `c`\n# title' };
   expect(await say({ text: 'bob@example.com', person, tools: [found(user)] })).toContain(
     '- **Name**: \\[x\\](javascript:1) \\<img src=x\\> \\`c\\` # title',
@@ -160,7 +160,7 @@ test('an aborted run says nothing', async () => {
   await expect(say({ text: 'Hello', signal })).rejects.toThrow('deadline');
 });
 
-test('a text of the greatest length is read at once, whatever it holds', async () => {
+test('a text of the maximum length is read quickly, whatever it contains', async () => {
   for (const text of [
     'a'.repeat(16_000),
     'my '.repeat(5_333),
@@ -173,7 +173,7 @@ test('a text of the greatest length is read at once, whatever it holds', async (
   }
 });
 
-test('a channel that shows no Markdown gets none, and what looks like it stays', async () => {
+test('a channel without Markdown gets none, and text that looks like Markdown is kept', async () => {
   const channel = { name: 'telex', markdown: 'none' } as const;
   expect(await say({ text: 'help', channel })).not.toContain('**');
   const user = { ...ALICE, name: 'Alice *the* [first]', orders: [] };

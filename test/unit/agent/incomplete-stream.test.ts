@@ -7,7 +7,7 @@ import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
-// A provider package that tells an end without a finish in other ways than an OpenAI-compatible server (llm.test.ts).
+// A provider package that reports an end without a finish differently from an OpenAI-compatible server (llm.test.ts).
 vi.mock('../../../src/daemon/agent/model.ts', async (load) => ({
   ...(await load<object>()),
   loadModel: vi.fn(),
@@ -48,14 +48,14 @@ async function reply(): Promise<string> {
 
 it.each([
   ['that ends after some words', TEXT],
-  ['that says itself that it ended for no reason', [...TEXT, finish(undefined)]],
+  ['that reports an end without a reason', [...TEXT, finish(undefined)]],
   ['that ends after a call of a tool', [...TEXT, ...CALL]],
-])('an answer %s is no reply: the run fails, and is made again', async (_what, chunks) => {
+])('an answer %s is not a reply: the run fails, and is repeated', async (_what, chunks) => {
   parts = chunks;
   await expect(reply()).rejects.toMatchObject({ reason: 'model_broken_stream' });
 });
 
-it('an answer that ended for a reason of its own is a reply', async () => {
+it('an answer that ended for a provider-specific reason is a reply', async () => {
   parts = [...TEXT, finish('eos_token')];
   expect(await reply()).toBe('Half a ');
 });

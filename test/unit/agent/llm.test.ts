@@ -41,7 +41,7 @@ async function run(turn: Partial<AgentTurn> = {}, changes: Partial<LlmSettings> 
 
 async function failureOf(turn: Partial<AgentTurn> = {}) {
   const error = await replyOf(await run(turn)).then(
-    (reply) => expect.fail(`it should have failed, but said: ${reply}`),
+    (reply) => expect.fail(`it should have failed, but replied: ${reply}`),
     (caught: unknown) => caught,
   );
   expect(error).toBeInstanceOf(AgentFailure);
@@ -49,7 +49,7 @@ async function failureOf(turn: Partial<AgentTurn> = {}) {
   return { reason, message };
 }
 
-test('text is streamed as it comes, from the named model with the key', async () => {
+test('text is streamed as it arrives, from the named model with the key', async () => {
   model.script([{ text: ['Hel', 'lo ', 'there.'] }]);
   expect(await piecesOf(await run())).toEqual(['Hel', 'lo ', 'there.']);
   expect(model.requests).toMatchObject([
@@ -88,7 +88,7 @@ describe('a server that does not stream', () => {
   });
 
   test.each([{ error: { message: 'no' } }, { choices: 'none' }, []])(
-    'is not understood if its answer is no completion: %j',
+    'makes the run fail if its answer is not a completion: %j',
     async (body) => {
       model.script([{ status: 200, body }]);
       expect(await failureOf()).toHaveProperty('reason');
@@ -122,7 +122,7 @@ describe('tools', () => {
     expect(tool.calls).toHaveLength(2);
   });
 
-  test('a failing tool is told to the model in words', async () => {
+  test('the model gets an explanation of a failed tool', async () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Sorry.'] }]);
     const tool = fakeTool({ ok: false, message: 'The API is down.' });
     expect(await replyOf(await run({ tools: [tool] }))).toBe('Sorry.');
@@ -132,14 +132,14 @@ describe('tools', () => {
     });
   });
 
-  test('an unknown tool does not end the run', async () => {
+  test('a call of an unknown tool does not end the run', async () => {
     model.script([{ tools: [{ name: 'drop_tables', args: {} }] }, { text: ['I cannot do that.'] }]);
     expect(await replyOf(await run({ tools: [fakeTool({ ok: true, result: {} })] }))).toBe(
       'I cannot do that.',
     );
   });
 
-  test('a call of an unknown tool, or without JSON, is answered in words that a model can use', async () => {
+  test('a call of an unknown tool, or without JSON, gets an explanation that a model can use', async () => {
     model.script([
       {
         tools: [
@@ -159,7 +159,7 @@ describe('tools', () => {
     expect(tool.calls).toEqual([]);
   });
 
-  test('a run that is out of steps asks the daemon to say what was written, and no other run does', async () => {
+  test('only a run without remaining steps asks the daemon to report what was written', async () => {
     const reportWrites = vi.fn();
     model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Done.'] }]);
     await replyOf(await run({ tools: [fakeTool({ ok: true, result: 1 })], reportWrites }));
@@ -169,7 +169,7 @@ describe('tools', () => {
     expect(reportWrites).toHaveBeenCalledOnce();
   });
 
-  test('endless calls end at AGENT_MAX_STEPS, with words', async () => {
+  test('endless calls end at AGENT_MAX_STEPS, with an explanation', async () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
     const tool = fakeTool({ ok: true, result: {} });
     expect(await replyOf(await run({ tools: [tool] }))).toBe(
@@ -184,19 +184,19 @@ test.each([
   [{ text: [] }, 'I have no answer to that. Please put it in other words.'],
   [{ text: ['  \n'] }, '  \nI have no answer to that. Please put it in other words.'],
   [{ text: [], finish: 'content_filter' }, 'I cannot answer that.'],
-])('an empty answer (%j) becomes words', async (answer, reply) => {
+])('an empty answer (%j) is replaced by a text', async (answer, reply) => {
   model.script([answer]);
   expect(await replyOf(await run())).toBe(reply);
 });
 
 describe('failures', () => {
-  test.each([429, 500, 503])('%d is tried again, as Retry-After says', async (status) => {
+  test.each([429, 500, 503])('a call with status %d is retried after Retry-After', async (status) => {
     model.script([{ status, headers: { 'retry-after': '0' } }, { text: ['Here I am.'] }]);
     expect(await replyOf(await run())).toBe('Here I am.');
     expect(model.requests).toHaveLength(2);
   });
 
-  test('a wait that does not fit into the run ends it at once, and is told', async () => {
+  test('a wait that is longer than the remaining run ends it at once, and is reported', async () => {
     model.script([{ status: 429, headers: { 'retry-after': '90' } }]);
     const error = await replyOf(await run({ deadline: Date.now() + 60_000 })).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(AgentFailure);
@@ -219,7 +219,7 @@ describe('failures', () => {
     expect(model.requests).toHaveLength(4);
   });
 
-  test.each([400, 401, 404])('%d is final: `model_refused`', async (status) => {
+  test.each([400, 401, 404])('status %d is final: `model_refused`', async (status) => {
     model.script([{ status }]);
     expect(await failureOf()).toEqual({
       reason: 'model_refused',
@@ -236,7 +236,7 @@ describe('failures', () => {
     },
   );
 
-  test('a server that is not there is `model_unreachable`', async () => {
+  test('an unreachable server is `model_unreachable`', async () => {
     const gone = await FakeModel.start();
     const url = gone.url;
     await gone.close();
@@ -271,7 +271,7 @@ describe('failures', () => {
     await expect.poll(() => model.aborted).toBeGreaterThan(0);
   });
 
-  test('the words of the server are kept for the operator, without the key', async () => {
+  test('the error text of the server is kept for the operator, without the key', async () => {
     model.script([{ status: 401, body: { error: { message: `Incorrect API key provided: ${KEY}.` } } }]);
     const error = await replyOf(await run()).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
@@ -285,7 +285,7 @@ describe('failures', () => {
     expect(logged.text()).not.toContain(KEY);
   });
 
-  test('the log says name and status, and neither prompt nor key', async () => {
+  test('the log contains name and status, but neither prompt nor key', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const message = `You sent {"content": "a very private question"} with the key ${KEY}`;
     model.script([{ status: 400, body: { error: { message } } }]);
@@ -313,7 +313,7 @@ describe('configuration', () => {
     );
   };
 
-  test('a provider whose package is not installed is named, with what to install', async () => {
+  test('a missing provider package is named, with the command to install it', async () => {
     expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'nobody-offers:m-1' })).toEqual([
       'AGENT_MODEL names the provider `nobody-offers`, which is not installed: run `npm install @ai-sdk/nobody-offers`, or set AGENT_BASE_URL to an OpenAI-compatible server',
     ]);
@@ -325,7 +325,7 @@ describe('configuration', () => {
     ]);
   });
 
-  test('AGENT_INSTRUCTIONS may name a file, which must be there', async () => {
+  test('AGENT_INSTRUCTIONS can name a file, which must exist', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'agentd-'));
     const path = join(directory, 'prompt.md');
     await writeFile(path, 'Speak like a pirate.\n');
@@ -334,11 +334,11 @@ describe('configuration', () => {
     expect(model.requests[0]?.messages[0]?.content).toMatch(/^Speak like a pirate\.\n\nIt is /);
     await rm(directory, { recursive: true });
     expect(await refused({ AGENT_INSTRUCTIONS: path })).toEqual([
-      `AGENT_INSTRUCTIONS names ${path}, and there is no such file: a text, or the path of a text file`,
+      `AGENT_INSTRUCTIONS names ${path}, but there is no such file: a text, or the path of a text file`,
     ]);
   });
 
-  test('AGENT_INSTRUCTIONS may be the text itself', async () => {
+  test('AGENT_INSTRUCTIONS can be the text itself', async () => {
     model.script([{ text: ['Arr.'] }]);
     await replyOf(await run({}, { AGENT_INSTRUCTIONS: 'Speak like a pirate.' }));
     expect(model.requests[0]?.messages[0]).toMatchObject({

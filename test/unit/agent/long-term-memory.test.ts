@@ -17,7 +17,7 @@ const DOWN = new StoreUnavailable(new Error('refused'));
 
 let clock: VirtualClock;
 let store: MemoryStore;
-/** What the backend does instead of its work; null: its work. */
+/** What the backend does instead of its work; null if it works normally. */
 let instead: (() => Promise<never>) | null;
 let memory: LongTermMemory;
 let lines: LogLine[];
@@ -29,7 +29,7 @@ let isRunLost: boolean;
 beforeEach(() => {
   clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
   const { memories } = openMemoryStore(emptyState(), { clock });
-  if (memories === null) throw new Error('the reference store keeps memories');
+  if (memories === null) throw new Error('the reference store has memories');
   store = memories;
   instead = null;
   const log = collectLog();
@@ -40,7 +40,7 @@ beforeEach(() => {
   isRunLost = false;
 });
 
-/** The memories, with each method doing `instead`. */
+/** The memories, with each method replaced by `instead`. */
 function sabotaged(memories: MemoryStore): MemoryStore {
   return new Proxy(memories, {
     get(target, name) {
@@ -75,7 +75,7 @@ describe('remember', () => {
     ]);
   });
 
-  it('refuses a text over 1,000 characters, and one without any, with a clear answer', async () => {
+  it('refuses a text over 1,000 characters, and one without any, with a clear message', async () => {
     const run = runOf();
     expect((await run.remember('é'.repeat(1000))).outcome).toBe('done');
     expect((await run.remember('\u{1f600}'.repeat(1000))).outcome).toBe('done');
@@ -85,19 +85,19 @@ describe('remember', () => {
     expect(await stored()).toHaveLength(2);
   });
 
-  it('masks what is shaped like a token, and leaves out what no database stores', async () => {
+  it('masks what is shaped like a token, and removes characters that a database cannot store', async () => {
     await runOf().remember(`my token is ${JWT}, \u0000\u0007\ud800 and\ta tab`);
     expect(await stored()).toEqual(['my token is [token], \ufffd and\ta tab']);
   });
 
-  it('marks what a run stores after a result from elsewhere', async () => {
+  it('marks what a run stores after a result from another origin', async () => {
     const run = runOf();
     await run.noteForeignResult();
     await run.remember('pay to account 7');
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 
-  it('marks what a run has stored before a result from elsewhere', async () => {
+  it('marks what a run has stored before a result from another origin', async () => {
     const run = runOf();
     await add('of an earlier turn');
     await run.remember('pay to account 7');
@@ -105,13 +105,13 @@ describe('remember', () => {
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }, { tainted: false }]);
   });
 
-  it('marks what is being stored while a result from elsewhere arrives', async () => {
+  it('marks memories that are being stored while a result from another origin arrives', async () => {
     const run = runOf();
     await Promise.all([run.remember('pay to account 7'), run.noteForeignResult()]);
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 
-  it('marks what is stored only after the result from elsewhere has arrived', async () => {
+  it('marks memories whose storing only finishes after the result from another origin has arrived', async () => {
     const real = store.add;
     const { promise: late, resolve } = Promise.withResolvers<void>();
     store.add = (...args) => late.then(() => real(...args));
@@ -123,7 +123,7 @@ describe('remember', () => {
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 
-  it('withholds a result from elsewhere if the memories of the run cannot be marked', async () => {
+  it('withholds a result from another origin if the memories of the run cannot be marked', async () => {
     const run = runOf();
     await run.remember('pay to account 7');
     instead = () => Promise.reject(DOWN);
@@ -141,7 +141,7 @@ describe('a run whose claim is lost', () => {
 });
 
 describe('recall', () => {
-  it('returns matches with their dates, also tainted ones, which are marked', async () => {
+  it('returns matches with their dates, including tainted ones, which are marked', async () => {
     await add('I like tea');
     await add('tea is at account 7', true);
     await add('of Bob: tea', false, BOB);
@@ -163,7 +163,7 @@ describe('recall', () => {
     expect(result[0]?.text).toBe('number 24');
   });
 
-  it('taints the run by a tainted memory: what is remembered next may come from it', async () => {
+  it('taints the run if it returns a tainted memory, which may affect the next memories', async () => {
     await add('pay to account 7', true);
     const run = runOf();
     await run.recall('account');
@@ -181,7 +181,7 @@ describe('recall', () => {
 });
 
 describe('forget', () => {
-  it('deletes the memories that have every word, and says which', async () => {
+  it('deletes the memories that have every word, and lists them', async () => {
     await add('I like green tea');
     await add('I like black tea');
     await add('of Bob: green tea', false, BOB);
@@ -193,7 +193,7 @@ describe('forget', () => {
     expect(await stored(BOB)).toHaveLength(1);
   });
 
-  it('deletes nothing if no memory has every word, and shows those that come near', async () => {
+  it('deletes nothing if no memory has every word, and shows similar ones', async () => {
     await add('I like green tea');
     const answer = await runOf().forget('green milk');
     expect(answer).toMatchObject({
@@ -204,15 +204,15 @@ describe('forget', () => {
     expect(await stored()).toHaveLength(1);
   });
 
-  it('deletes nothing if so many match that the query was not meant so', async () => {
+  it('deletes nothing if the query matches too many memories', async () => {
     for (let n = 0; n < 21; n++) await add(`order ${n}`);
     expect(messageOf(await runOf().forget('order'))).toContain('Nothing was forgotten');
     expect(await stored()).toHaveLength(21);
   });
 });
 
-describe('the memories that a run begins with', () => {
-  it('are the best five for the message, with their dates, never tainted, of nobody else', async () => {
+describe('the memories at the beginning of a run', () => {
+  it('are the best five for the message, with their dates, never tainted, and never somebody else’s', async () => {
     for (const n of [1, 2, 3, 4, 5, 6]) await add(`tea number ${n}`);
     await add('tea number 7', true);
     await add('tea of Bob', false, BOB);
@@ -224,7 +224,7 @@ describe('the memories that a run begins with', () => {
     expect(JSON.stringify(trace.lines)).not.toContain('tea');
   });
 
-  it('take 1,000 tokens at most; a shorter one takes the place of one that does not fit', async () => {
+  it('have at most 1,000 tokens; a shorter one replaces one that does not fit', async () => {
     for (const n of [1, 2, 3, 4, 5]) await add(`tea ${n} ${'x'.repeat(990)}`);
     const given = await runOf().given('tea');
     expect(given).toHaveLength(4);
@@ -233,7 +233,7 @@ describe('the memories that a run begins with', () => {
     expect(bytes).toBeLessThanOrEqual(4000);
   });
 
-  it('count as used, and those that were not given do not', async () => {
+  it('count as used, and others do not', async () => {
     const tea = await add('I like tea');
     await add('My dog is Rex');
     clock.moveTo(clock.now() + 5000);
@@ -252,7 +252,7 @@ describe('the memories that a run begins with', () => {
     expect(trace.lines).toMatchObject([{ verdict: 'fallback', reason: 'memory_unavailable' }]);
   });
 
-  it('end with the run that waits for them', async () => {
+  it('are no longer waited for when the run ends', async () => {
     instead = () => new Promise(() => {});
     const given = runOf().given('tea');
     abort.abort(new Error('the run is over'));
@@ -267,7 +267,7 @@ describe('an outage', () => {
     return run.given('tea');
   };
 
-  it('is logged once, and its end once', async () => {
+  it('is logged once, and so is its end', async () => {
     expect(await fails()).toEqual([]);
     await runOf().recall('tea');
     await runOf().remember('tea');
@@ -278,7 +278,7 @@ describe('an outage', () => {
     expect(lines).toMatchObject([{ level: 'warn' }, { level: 'info' }]);
   });
 
-  it('lets the next runs begin without a wait, until it is tried again', async () => {
+  it('lets later runs start without a wait, until the next attempt', async () => {
     await add('I like tea');
     await fails();
     instead = null;
@@ -287,7 +287,7 @@ describe('an outage', () => {
     expect(await runOf().given('tea')).toHaveLength(1);
   });
 
-  it('is told by the tools, which try each time', async () => {
+  it('is reported by the tools, which try each time', async () => {
     await fails();
     for (const answer of [
       await runOf().remember('tea'),
@@ -301,7 +301,7 @@ describe('an outage', () => {
     expect((await runOf().remember('tea')).outcome).toBe('done');
   });
 
-  it('does not keep a tool for longer than 5 seconds', async () => {
+  it('does not delay a tool for longer than 5 seconds', async () => {
     instead = () => new Promise(() => {});
     const answer = runOf().remember('tea');
     await tick();
@@ -309,7 +309,7 @@ describe('an outage', () => {
     expect((await answer).outcome).toBe('unavailable');
   });
 
-  it('at the start is a warning', async () => {
+  it('at the start causes a warning', async () => {
     instead = () => Promise.reject(DOWN);
     await memory.check();
     expect(lines).toMatchObject([{ level: 'warn' }]);

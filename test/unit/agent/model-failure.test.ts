@@ -37,6 +37,6 @@ it.each([
   [{ 'retry-after': '30', 'retry-after-ms': '' }, 30],
   [{ 'retry-after': 'soon' }, undefined],
   [{}, undefined],
-])('%j asks to wait %s s', (headers: Record<string, string>, seconds) => {
+])('%j means a wait of %s s', (headers: Record<string, string>, seconds) => {
   expect(modelFailure(call(429, headers)).retryAfterSeconds).toBe(seconds);
 });

@@ -34,7 +34,7 @@ async function run(changes: Partial<LlmSettings>, turn: Partial<AgentTurn> = {})
 }
 const toSecond = () => ({ AGENT_FALLBACK_MODEL: 'small', AGENT_FALLBACK_BASE_URL: second.url });
 
-/** Both servers answer by these scripts, and their requests are counted anew. */
+/** Both servers answer by these scripts, and their requests are counted from 0 again. */
 function scripts(
   one: Parameters<FakeModel['script']>[0],
   two: Parameters<FakeModel['script']>[0] = [{ text: ['Here.'] }],
@@ -60,7 +60,7 @@ describe('a fallback model', () => {
     },
   );
 
-  test('answers when the first one is out of reach', async () => {
+  test('answers when the first one is unreachable', async () => {
     const gone = await FakeModel.start();
     const url = gone.url;
     await gone.close();
@@ -82,14 +82,14 @@ describe('a fallback model', () => {
     expect(second.requests).toHaveLength(0);
   });
 
-  test('does not go on after words of the first one', async () => {
+  test('does not continue after words of the first one', async () => {
     scripts([{ text: ['Let me look.'], tools: [{ name: 'get_user', args: {} }] }, DOWN]);
     const { reply } = await run(toSecond(), { tools: [fakeTool({ ok: true, result: {} })] });
     expect(reply).toBe('model_overloaded');
     expect(second.requests).toHaveLength(0);
   });
 
-  test('goes on with the conversation, so that no tool is called again', async () => {
+  test('continues the conversation, so that no tool is called again', async () => {
     scripts([{ tools: [{ name: 'get_user', args: {} }] }, DOWN]);
     const write = { ...fakeTool({ ok: true, result: { canceled: 7 } }), effect: 'write' as const };
     const { reply } = await run(toSecond(), { tools: [write] });
@@ -105,13 +105,13 @@ describe('a fallback model', () => {
     expect([first.requests.length, second.requests.length]).toEqual([4, 2]);
   });
 
-  test('fails as the first one would if it is down as well', async () => {
+  test('fails like the first one if it is down as well', async () => {
     scripts([DOWN], [DOWN]);
     expect((await run(toSecond())).reply).toBe('model_overloaded');
     expect([first.requests.length, second.requests.length]).toEqual([4, 4]);
   });
 
-  test('is at the server and has the key of the first one unless the settings say otherwise', async () => {
+  test('uses the server and the key of the first one by default', async () => {
     scripts(({ model }) => (model === 'large' ? DOWN : { text: ['Small.'] }));
     expect((await run({ AGENT_FALLBACK_MODEL: 'small' })).reply).toBe('Small.');
     expect(first.requests.at(-1)).toMatchObject({ model: 'small', authorization: 'Bearer first-key' });
@@ -124,7 +124,7 @@ describe('a fallback model', () => {
 describe('the builtin agent as fallback', () => {
   const builtin = { AGENT_FALLBACK_MODEL: 'builtin' };
 
-  test('answers what needs no model', async () => {
+  test('answers messages that need no model', async () => {
     scripts([DOWN]);
     const { reply, lines } = await run(builtin, { text: 'hello' });
     expect(reply).toMatch(/^Hello! I am the assistant/);
@@ -146,7 +146,7 @@ describe('the builtin agent as fallback', () => {
     expect((await run(builtin, { text: 'hello', tools: [read] })).reply).toMatch(/^Hello!/);
   });
 
-  test('does not answer for a model that refuses', async () => {
+  test('does not answer if a model refuses', async () => {
     scripts([{ status: 401 }]);
     expect((await run(builtin, { text: 'hello' })).reply).toBe('model_refused');
   });

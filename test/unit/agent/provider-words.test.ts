@@ -6,7 +6,7 @@ const KEY = 'the-key-of-this-operator-4711';
 const words = (body: unknown, request?: unknown) =>
   providerWords(typeof body === 'string' ? body : JSON.stringify(body), { keys: [new Secret(KEY)], request });
 
-describe('the words of a model server', () => {
+describe('the error texts of a model server', () => {
   it.each([
     [{ error: { message: 'No such model.' } }, 'No such model.'],
     [{ error: 'No such model.' }, 'No such model.'],
@@ -27,7 +27,7 @@ describe('the words of a model server', () => {
     [{ error: { code: 7 } }],
     [{ error: null }],
     ['  '],
-  ])('are none in %j', (body) => {
+  ])('are not found in %j', (body) => {
     expect(words(body)).toBeNull();
   });
 
@@ -46,7 +46,7 @@ describe('the words of a model server', () => {
     expect(words({ error: { message } })).toBe(said);
   });
 
-  it('are bounded, however long the answer is', () => {
+  it('have a limited length, however long the answer is', () => {
     const said = words({ error: { message: 'too long '.repeat(100_000) } });
     expect(said).toMatch(/^too long .*…$/);
     expect(said?.length).toBeLessThanOrEqual(301);
@@ -67,7 +67,7 @@ describe('the words of a model server', () => {
     },
   );
 
-  it('are kept if they name what is not a text of the request', () => {
+  it('are kept if they quote something that is not in the request', () => {
     const message = 'There is no model a-model-with-a-long-name-2026 for the role user.';
     expect(words({ error: { message } }, request)).toBe(message);
   });

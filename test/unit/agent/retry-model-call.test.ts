@@ -19,7 +19,7 @@ function answer(statusCode: number, responseHeaders: Record<string, string> = {}
   });
 }
 
-/** A call in a run of `seconds` that gets these answers, the last one again and again. */
+/** A call in a run of `seconds` that gets these answers, of which the last one is repeated. */
 function callWith(answers: readonly (Error | string)[], seconds: number) {
   const calls: number[] = [];
   const began = Date.now();
@@ -34,11 +34,11 @@ function callWith(answers: readonly (Error | string)[], seconds: number) {
   return { calls, run, work };
 }
 
-describe('the wait before a repeat', () => {
+describe('the wait before a retry', () => {
   it.each([
-    ['is as long as Retry-After, also above a minute', { 'retry-after': '90' }, 90_000],
+    ['is as long as Retry-After, even above a minute', { 'retry-after': '90' }, 90_000],
     ['is as long as retry-after-ms', { 'retry-after': '9', 'retry-after-ms': '1500' }, 1500],
-    ['is 2 s if the model asks for none', {}, 2000],
+    ['is 2 s by default', {}, 2000],
   ])('%s', async (_title, headers: Record<string, string>, wait_ms) => {
     const { calls, work } = callWith([answer(429, headers), 'Hello.'], 100);
     await vi.runAllTimersAsync();
@@ -46,7 +46,7 @@ describe('the wait before a repeat', () => {
     expect(calls).toEqual([0, wait_ms]);
   });
 
-  it('doubles, and three repeats are made', async () => {
+  it('doubles, and there are three retries', async () => {
     const busy = answer(503);
     const { calls, work } = callWith([busy], 100);
     await vi.runAllTimersAsync();
@@ -54,7 +54,7 @@ describe('the wait before a repeat', () => {
     expect(calls).toEqual([0, 2000, 6000, 14_000]);
   });
 
-  it('is not begun if the run has less time left', async () => {
+  it('does not start if the run has less time left', async () => {
     const busy = answer(503, { 'retry-after': '40' });
     const { calls, work } = callWith([busy], 60);
     await vi.runAllTimersAsync();
@@ -62,7 +62,7 @@ describe('the wait before a repeat', () => {
     expect(calls).toEqual([0, 40_000]);
   });
 
-  it('ends with the run', async () => {
+  it('ends when the run ends', async () => {
     const { calls, run, work } = callWith([answer(503)], 60);
     await vi.advanceTimersByTimeAsync(1000);
     run.abort(new Error('the daemon stops'));
@@ -71,7 +71,7 @@ describe('the wait before a repeat', () => {
   });
 });
 
-it('a request that the model refuses is not repeated', async () => {
+it('a request that the model refuses is not retried', async () => {
   const { calls, work } = callWith([answer(400)], 60);
   await expect(work).rejects.toThrow('no');
   expect(calls).toEqual([0]);

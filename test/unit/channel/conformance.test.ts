@@ -17,7 +17,7 @@ import courier from '../../fixtures/courier.ts';
 
 const LOST = { outcome: 'failed', detail: 'lost', advice: 'Look for it.' } as const;
 
-/** The sample with one thing broken: what it does, or what it asks of its scope. */
+/** The sample with one defect, in its behavior or in its use of the scope. */
 function broken(
   change: (channel: Channel, scope: ChannelScope) => Partial<Channel>,
   inScope: (scope: ChannelScope) => Partial<ChannelScope> = () => ({}),
@@ -33,7 +33,7 @@ function broken(
 
 const inScope = (change: (scope: ChannelScope) => Partial<ChannelScope>) => broken(() => ({}), change);
 
-/** Takes requests otherwise. */
+/** Handles requests differently. */
 function taking(
   handle: (
     request: ChannelRequest,
@@ -53,7 +53,7 @@ function taking(
   });
 }
 
-/** Hands over messages otherwise. */
+/** Passes on messages differently. */
 const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Partial<IncomingMessage>) =>
   inScope((scope) => ({
     enqueue: (messages, request) =>
@@ -63,7 +63,7 @@ const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Pa
       ),
   }));
 
-/** Sends otherwise. */
+/** Sends differently. */
 const sending = (
   send: (
     reply: OutgoingReply,
@@ -75,7 +75,7 @@ const sending = (
     send: (reply) => send(reply, async (other) => channel.send?.(other), scope),
   }));
 
-/** Calls the platform otherwise. */
+/** Calls the platform differently. */
 const calling = (
   call: (right: () => Promise<Response>, scope: ChannelScope, init: RequestInit) => Promise<Response>,
 ) =>
@@ -91,7 +91,7 @@ function letters(request: ChannelRequest): { id: string; text: string }[] {
   return request.json().letters as { id: string; text: string }[];
 }
 
-/** Sent by any copy of the channel. */
+/** Replies that any copy of the channel has sent. */
 const sent = new Set<string>();
 let number = 0;
 
@@ -132,7 +132,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       await right(request);
       for (const { id, text } of letters(request)) `${id.trim()}${text.trim()}`;
     }),
-    ['answers no signed body with an internal error'],
+    ['answers no hostile signed body with an internal error'],
   ],
   [
     'fails at a delivery without a message',
@@ -173,7 +173,10 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       const [{ text } = { text: 'none' }] = letters(request);
       await scope.enqueue([{ ...message, text }], request);
     }),
-    ['answers no signed body with an internal error', 'answers no text with an internal error'],
+    [
+      'answers no hostile signed body with an internal error',
+      'answers no hostile text with an internal error',
+    ],
   ],
   [
     'changes the text of an edit',
@@ -211,7 +214,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
   [
     'uses one thread for everybody',
     accepting(() => ({ thread_id: 'courier:all' })),
-    ['gives each person and each group a thread of its own'],
+    ['gives each person and each group a separate thread'],
   ],
   [
     'does not mark messages from groups as shared',
@@ -392,7 +395,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     broken(() => ({ check: async () => ({ outcome: 'ok', detail: 'all is well' }) })),
     [
       'check() reports credentials that the platform refuses',
-      'check() reports a platform that gives no answer of its own',
+      'check() reports a platform that does not answer itself',
     ],
   ],
   [
@@ -405,7 +408,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     })),
     [
       'check() reports credentials that the platform refuses',
-      'check() reports a platform that gives no answer of its own',
+      'check() reports a platform that does not answer itself',
     ],
   ],
   [
@@ -430,7 +433,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
         return (await channel.check?.()) ?? LOST;
       },
     })),
-    ['check() reports a platform that gives no answer of its own'],
+    ['check() reports a platform that does not answer itself'],
   ],
   [
     'shows its token when typing fails',
@@ -446,7 +449,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
   ],
 ];
 
-/** Of these cases, those that fail. */
+/** The failing cases among these. */
 async function failing(options: ConformanceOptions, names: readonly string[]): Promise<string[]> {
   const failed: string[] = [];
   for (const { name, run } of allCases(options)) {
@@ -473,12 +476,12 @@ const options: ConformanceOptions = {
   messages: [{ request: batch, expect: [{ message_id: '1' }, { message_id: '2' }] }],
 };
 
-describe('a channel of a third party', () => {
+describe('a third-party channel', () => {
   for (const { name, run } of allCases(options)) it(name, run);
 });
 
 describe('a channel that has no groups', () => {
-  /** Its platform knows no rooms: a delivery from one would be a mistake of the suite. */
+  /** Its platform knows no rooms: a delivery from one would be an error of the suite. */
   const plugin: ChannelPlugin = {
     ...courier,
     capabilities: { ...courier.capabilities, groups: false },

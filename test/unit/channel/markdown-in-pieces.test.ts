@@ -29,7 +29,7 @@ function* pieces(name: string, count: number, done: string[]): Generator<void, s
   return name;
 }
 
-/** How often the event loop comes round until the work is done. */
+/** The number of ticks of the event loop until the work is done. */
 async function turnsUntil(work: Promise<unknown>): Promise<number> {
   let isDone = false;
   const end = work.finally(() => {
@@ -41,13 +41,13 @@ async function turnsUntil(work: Promise<unknown>): Promise<number> {
   return turns;
 }
 
-/** A piece that takes longer than a tick may give to conversions. */
+/** Takes longer than conversions may use of one tick. */
 function busy(): void {
   const until = performance.now() + 10;
   while (performance.now() < until);
 }
 
-it('does one long piece in a tick, of whatever work is under way, in turn', async () => {
+it('does one long piece per tick, in rotation over all work in progress', async () => {
   const done: string[] = [];
   function* long(name: string, count: number): Generator<void, string> {
     for (const _ of pieces(name, count, done)) {
@@ -67,21 +67,21 @@ it('does one long piece in a tick, of whatever work is under way, in turn', asyn
   expect(await both).toEqual(['a', 'b']);
 });
 
-it('does many short pieces in a tick, so that many replies at once do not wait for as many ticks', async () => {
+it('does many short pieces in a tick, so that many simultaneous replies do not need as many ticks', async () => {
   const done: string[] = [];
   const all = Promise.all(Array.from({ length: 100 }, (_, reply) => inPieces(pieces(`${reply}:`, 5, done))));
   expect(await turnsUntil(all)).toBeLessThan(50);
   expect(done).toHaveLength(500);
 });
 
-it('begins nothing before it returns', async () => {
+it('starts no work before it returns', async () => {
   const done: string[] = [];
   const work = inPieces(pieces('a', 1, done));
   expect(done).toEqual([]);
   await work;
 });
 
-it('rejects with what a piece throws, and goes on with other work', async () => {
+it('rejects with the error of a piece, and continues with other work', async () => {
   const done: string[] = [];
   function* failing(): Generator<void, string> {
     yield;
@@ -96,17 +96,20 @@ it.each([
   ['an ordinary text', ordinaryMarkdown(100_000)],
   ['a list', listMarkdown(100_000)],
   ['one line', 'word '.repeat(20_000)],
-])('renders %s of 100,000 characters in many pieces, as it does at once', async (_title, text) => {
-  const work = renderMarkdownInPieces(text, PLAIN);
-  expect(await turnsUntil(work)).toBeGreaterThan(1);
-  const messages = await work;
-  expect(messages).toEqual(renderMarkdown(text, PLAIN));
-  // Each part of 16,000 characters is read, built and laid out; each message is written.
-  const steps = [...convert(text, PLAIN)];
-  expect(steps.length).toBeGreaterThan(3 * (100_000 / 16_000) + messages.length);
-});
+])(
+  'renders %s of 100,000 characters in many pieces, with the same result as in one go',
+  async (_title, text) => {
+    const work = renderMarkdownInPieces(text, PLAIN);
+    expect(await turnsUntil(work)).toBeGreaterThan(1);
+    const messages = await work;
+    expect(messages).toEqual(renderMarkdown(text, PLAIN));
+    // Each part of 16,000 characters is read, built and laid out; each message is written.
+    const steps = [...convert(text, PLAIN)];
+    expect(steps.length).toBeGreaterThan(3 * (100_000 / 16_000) + messages.length);
+  },
+);
 
-it('renders a short text in a few turns', () => {
+it('renders a short text in a few ticks', () => {
   const steps = [...convert('**a**', PLAIN)];
   expect(steps.length).toBeLessThan(6);
 });

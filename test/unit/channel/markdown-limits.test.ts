@@ -23,17 +23,20 @@ const PLAIN: Dialect = {
 
 const SIZE = 20_000;
 
-describe('Markdown that parsers are slow at', () => {
-  it.each(Object.entries(hostileMarkdown(SIZE)))('of %s is rendered within bounds', (_title, text) => {
-    const messages = renderMarkdown(text, PLAIN);
-    expect(messages.length).toBeGreaterThan(0);
-    for (const message of messages) {
-      expect(message.length).toBeLessThanOrEqual(4000);
-      expect(message.isWellFormed()).toBe(true);
-    }
-    // Prefixes and padding do not make much of little.
-    expect(messages.join('').length).toBeLessThan(3 * text.length + 1000);
-  });
+describe('Markdown on which parsers are slow', () => {
+  it.each(Object.entries(hostileMarkdown(SIZE)))(
+    'because of %s is rendered within limits',
+    (_title, text) => {
+      const messages = renderMarkdown(text, PLAIN);
+      expect(messages.length).toBeGreaterThan(0);
+      for (const message of messages) {
+        expect(message.length).toBeLessThanOrEqual(4000);
+        expect(message.isWellFormed()).toBe(true);
+      }
+      // Prefixes and padding do not make a short text long.
+      expect(messages.join('').length).toBeLessThan(3 * text.length + 1000);
+    },
+  );
 
   it.each([
     ['quotations in one line', `${'>'.repeat(500)} word`],
@@ -50,23 +53,23 @@ describe('Markdown that parsers are slow at', () => {
     ['brackets', `${'['.repeat(5000)}word`],
     ['images', `${'!['.repeat(5000)}word${'](a)'.repeat(5000)}`],
     ['emphasis', `${'*a _b '.repeat(2000)}word${' c_ d*'.repeat(2000)}`],
-  ])('shows the text in %s, however deep it is', (_title, text) => {
+  ])('with %s shows the text, however deep it is', (_title, text) => {
     expect(renderMarkdown(text, PLAIN).join('')).toContain('word');
   });
 
-  it('shows a long address that is referred to often only so often', () => {
+  it('shows a long address only a limited number of times, even if it is referenced often', () => {
     const messages = renderMarkdown(`${'[a] '.repeat(10_000)}\n\n[a]: http://${'b'.repeat(1400)}`, PLAIN);
     expect(messages.join('').length).toBeLessThan(150_000);
   });
 });
 
 describe('limitNesting', () => {
-  it('leaves what people write as it is', () => {
+  it('does not change normal texts', () => {
     const text = '> - **a** [b](c) `d`\n>   1. e\n\n---\n\n* * *\n\n```\n>>>>>>>>>>>>>> a\n```\n\na\n===\n';
     expect(limitNesting(text)).toBe(text);
   });
 
-  it('hides brackets that are open beyond measure, and containers that are nested too deep', () => {
+  it('hides too many open brackets, and containers that are nested too deeply', () => {
     const brackets = limitNesting('['.repeat(100));
     expect(brackets.match(HIDDEN)).toHaveLength(80);
     expect(restoreSigns(brackets)).toBe('['.repeat(100));
@@ -77,18 +80,18 @@ describe('limitNesting', () => {
     expect(indented).toMatch(HIDDEN);
   });
 
-  it('leaves brackets that are closed, however many there are', () => {
+  it('does not change closed brackets, however many there are', () => {
     const text = '[a](b) [c][d] '.repeat(1000);
     expect(limitNesting(text)).toBe(text);
   });
 
-  it('restores hidden signs', () => {
+  it('restores hidden characters', () => {
     const text = `${'>'.repeat(20)} ${'[ a '.repeat(100)}\n\n- ~~~\n  ${'['.repeat(100)}`;
     expect(limitNesting(text)).toMatch(HIDDEN);
     expect(renderMarkdown(text, PLAIN).join('')).not.toMatch(HIDDEN);
   });
 
-  it('takes no hidden sign from outside', () => {
+  it('accepts no hidden character from outside', () => {
     expect(renderMarkdown('\ufdd0a\ufdd0', PLAIN)).toEqual(['a']);
   });
 });
@@ -105,14 +108,14 @@ describe('parts of a long text', () => {
 
   it.each([
     ['before', (text: string, definition: string) => `${definition}\n\n${text}`],
-    ['behind', (text: string, definition: string) => `${text}${definition}`],
-  ])('share the definitions of links and footnotes that stand %s them', (_title, join) => {
+    ['after', (text: string, definition: string) => `${text}${definition}`],
+  ])('share the definitions of links and footnotes that are %s them', (_title, join) => {
     const text = join('[a][x] and more words[^n]\n\n'.repeat(1500), '[x]: https://x.example\n\n[^n]: note');
     const shown = renderMarkdown(text, PLAIN).join('\n');
     expect(shown.match(/a \(https:\/\/x\.example\) and more words\[n\]/g)?.length).toBe(1500);
   });
 
-  it('keep code that is cut as code', () => {
+  it('keep split code as code', () => {
     const code = Array.from({ length: 3000 }, (_, index) => `    line *${index}*;`);
     const messages = renderMarkdown(`\`\`\`ts\n${code.join('\n')}\n\`\`\`\n\nend`, PLAIN);
     const lines = messages.flatMap((message) => message.split('\n')).filter((line) => line.includes('line'));
@@ -122,7 +125,7 @@ describe('parts of a long text', () => {
 });
 
 describe('a table as text', () => {
-  it('is aligned by what people see', () => {
+  it('is aligned by visible width', () => {
     expect(
       tableLines([
         ['a', '日本'],

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Dialect, renderMarkdown } from '../../../src/channel/markdown.ts';
 
-/** Marks at both ends, and an escape. */
+/** A format with markup at both ends, and an escape. */
 const TAGS: Dialect = {
   limit: 60,
   marksCount: false,
@@ -19,7 +19,7 @@ const TAGS: Dialect = {
   tables: 'aligned',
 };
 
-/** Signs between words, prefixes of lines, and no escape for the signs. */
+/** A format with markup characters between words, prefixes of lines, and no escape. */
 const SIGNS: Dialect = {
   ...TAGS,
   marksCount: true,
@@ -36,7 +36,7 @@ const SIGNS: Dialect = {
 
 const WHOLE = 1_000_000;
 
-/** What is seen of messages with tags. Throws where a tag or an escape is broken. */
+/** The visible text of messages with tags. Throws if a tag or an escape is broken. */
 function seenIn(message: string): string {
   const open: string[] = [];
   const text = message.replace(/<(\/?)([a-z]+)>|<|>/g, (found, slash: string, name: string) => {
@@ -52,14 +52,14 @@ function seenIn(message: string): string {
   });
 }
 
-/** Without what may change at a cut. */
+/** The text without anything that may change at a cut. */
 function solid(text: string): string {
   return text.replace(/[\s\u200b\u2060]/g, '');
 }
 
 const FAMILY = '👨‍👩‍👧‍👦';
 
-/** Markdown made of all that Markdown is made of, in any order; the words are w0, w1, w2, … */
+/** Markdown with all of its elements, in any order; the words are w0, w1, w2, … */
 const markdown = fc
   .array(
     fc.constantFrom(
@@ -118,7 +118,7 @@ describe('splitting', () => {
     );
   });
 
-  it('cuts no character in two, also where the limit falls into its middle', () => {
+  it('cuts no character in two, even if the limit is in its middle', () => {
     for (let limit = 40; limit <= 70; limit++) {
       const messages = renderMarkdown(`${'a'.repeat(46)}${FAMILY}`, { ...TAGS, limit });
       expect(messages.join('\n'), `limit ${limit}`).toContain(FAMILY);
@@ -128,7 +128,7 @@ describe('splitting', () => {
   it('shows every word once and in order', () => {
     fc.assert(
       fc.property(markdown, (text) => {
-        // What follows a fence names its language, and is no text.
+        // The word after a fence names its language, and is not text.
         fc.pre(!/~~~|```[^\n]/.test(text));
         const words = (shown: string) => shown.match(/w\d+/g) ?? [];
         const shown = renderMarkdown(text, { ...TAGS, limit: WHOLE }).join('\n');
@@ -138,7 +138,7 @@ describe('splitting', () => {
     );
   });
 
-  it('does so with signs, prefixes and lookalikes', () => {
+  it('does so with markup characters, prefixes and lookalikes', () => {
     fc.assert(
       fc.property(markdown, fc.integer({ min: 60, max: 200 }), (text, limit) => {
         const messages = renderMarkdown(text, { ...SIGNS, limit });
@@ -162,7 +162,7 @@ describe('splitting', () => {
     );
   });
 
-  it('throws at no text, and makes complete messages of it', () => {
+  it('throws for no text, and turns every text into complete messages', () => {
     const anything = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 300 }),
       fc.string({ unit: fc.constantFrom(...'*_[]()`~!<>#|-+=.:&@\\/ \n\taB1"\''), maxLength: 300 }),
@@ -180,8 +180,8 @@ describe('splitting', () => {
     );
   });
 
-  it('shows the words between signs of any kind', () => {
-    // Neither a title, a definition nor the language of a fence, which are not shown.
+  it('shows the words between markup characters of any kind', () => {
+    // Without titles, definitions and languages of fences, which are not shown.
     const signs = fc.string({ unit: fc.constantFrom(...'*_[]()!<>#|-+=.@/ \n\t'), maxLength: 6 });
     fc.assert(
       fc.property(fc.array(signs, { maxLength: 40 }), (gaps) => {
@@ -212,40 +212,45 @@ describe('splitting', () => {
     ['not within what people see as one character', FAMILY.repeat(3), 24, [FAMILY.repeat(2), FAMILY]],
     ['not after a heading', 'aaaa bbbb\n\n# H\n\ncccc dddd', 20, ['aaaa bbbb', '<b>H</b>\n\ncccc dddd']],
     [
-      'so that marks are closed and opened again',
+      'so that markup is closed and opened again',
       '**one two *three* four**',
       14,
       ['<b>one two <i>three</i></b>', '<b>four</b>'],
     ],
     [
-      'so that a code block is one in both messages',
+      'so that a code block is complete in both messages',
       '```\none\n    two\n```',
       8,
       ['<pre>one</pre>', '<pre>    two</pre>'],
     ],
-    ['so that a quotation is one in both messages', '> one two three', 8, ['<q>one two</q>', '<q>three</q>']],
+    [
+      'so that a quotation is complete in both messages',
+      '> one two three',
+      8,
+      ['<q>one two</q>', '<q>three</q>'],
+    ],
   ])('cuts %s', (_title, text, limit, messages) => {
     expect(split(text, limit)).toEqual(messages);
   });
 
-  it('cuts no accent from its letter, also within a word', () => {
+  it('cuts no accent from its letter, even within a word', () => {
     expect(split('e\u0301'.repeat(50), 41)).toEqual(
       [40, 40, 20].map((length) => 'e\u0301'.repeat(length / 2)),
     );
   });
 
-  it('cuts one character only if its marks do not fit into one message', () => {
+  it('cuts one character only if its combining marks do not fit into one message', () => {
     const messages = split(`a${'\u0301'.repeat(100)}`, 40);
     expect(messages.join('')).toBe(`a${'\u0301'.repeat(100)}`);
     expect(messages.map((message) => message.length)).toEqual([40, 40, 21]);
   });
 
-  it('omits the marks if they alone need all the room', () => {
+  it('omits the markup if it would use all the space', () => {
     const dialect = { ...SIGNS, strong: { open: '['.repeat(30), close: ']'.repeat(30) } };
     expect(renderMarkdown('**word**', { ...dialect, limit: 20 })).toEqual(['word']);
   });
 
-  it('begins a new message if the platform reads no more marks', () => {
+  it('starts a new message if the platform reads no more markup', () => {
     const text = Array.from({ length: 7 }, (_, index) => `**b${index}** x`).join(' ');
     const messages = renderMarkdown(text, { ...TAGS, limit: 1000, markLimit: 3 });
     expect(messages.map((message) => message.match(/<b>/g)?.length)).toEqual([3, 3, 1]);
@@ -255,13 +260,13 @@ describe('splitting', () => {
   });
 
   it.each(['', ' \n\t', '\u200b\u2060', '\u0000'])(
-    'makes of %j, of which nothing is seen, an ellipsis',
+    'shows an ellipsis for %j, which has no visible text',
     (text) => {
       expect(split(text, 60)).toEqual(['…']);
     },
   );
 
-  it('shows what makes nothing as it was written', () => {
+  it('shows a text without any output as it was written', () => {
     expect(split('[a]: http://x.example', 60)).toEqual(['[a]: http://x.example']);
   });
 });

@@ -32,14 +32,14 @@ describe('sources of the token', () => {
     expect(tokenOf(request({}))).toBeUndefined();
   });
 
-  it('takes an empty string and another scheme for no token', () => {
+  it('treats an empty string and another scheme as no token', () => {
     expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Basic abc' }))).toBe('body');
     expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Bearer ' }))).toBe('body');
     expect(tokenOf(request({ jwt_token: '' }))).toBeUndefined();
     expect(tokenOf(request({ jwt_token: '', metadata: { jwt_token: 'metadata' } }))).toBe('metadata');
   });
 
-  it('reads the scheme in any case and tells null from absent', () => {
+  it('reads the scheme in any case and distinguishes null from absent', () => {
     expect(tokenOf(request({}, { authorization: 'bearer x' }))).toBe('x');
     expect(tokenOf(request({ jwt_token: null, metadata: { jwt_token: 'x' } }))).toBeNull();
     expect(
@@ -65,7 +65,7 @@ describe('sources of the token that are not named', () => {
     expect(readMessage('other', posted, ['body'], problem).metadata).toEqual({ jwt_token: 'body' });
   });
 
-  it('do not hide what the metadata claims, and their token is not among the claims', () => {
+  it('do not hide the claims in the metadata, and their token is not one of the claims', () => {
     const metadata = {
       jwt_token: 'a',
       page_url: 'https://shop.example/',
@@ -135,12 +135,12 @@ describe('fields', () => {
     });
   });
 
-  it('ignores documented keys of the metadata that have another type', () => {
+  it('ignores documented keys of the metadata that have a different type', () => {
     const metadata = { page_url: 7, user_name: 'Ada', user_agent: null };
     expect(parseMessage(request({ ...fine, metadata })).metadata).toEqual({ user_name: 'Ada' });
   });
 
-  it('hands on other keys of the metadata as `other`, up to 4 KiB of JSON; more is left out and noted', () => {
+  it('passes on other keys of the metadata as `other`, up to 4 KiB of JSON; the rest is left out, which is noted', () => {
     const noted: number[] = [];
     const otherOf = (metadata: object) =>
       readMessage('webchat', request({ ...fine, metadata }), EVERYWHERE, problem, (bytes) =>
@@ -177,7 +177,7 @@ describe('the language of the visitor', () => {
   });
 
   it.each(['', '*', ';q=1', 'x', 'de_DE', 'a'.repeat(100), `de-${'a'.repeat(9)}`, '\u0000de', '<de>'])(
-    'is not known from %j',
+    'is unknown with %j',
     (header) => {
       const message = parseMessage(request({ user_id: 'u', message: 'm' }, { 'accept-language': header }));
       expect('locale' in message).toBe(false);

@@ -3,7 +3,7 @@ import { ReplyParts } from '../../../src/channel/reply-parts.ts';
 
 const PARTS = () => ['one', 'two', 'three'];
 
-/** Takes parts as a platform would, but for those that it is told to refuse. */
+/** Accepts parts like a platform, except those that it was instructed to refuse. */
 function platform() {
   const taken: string[] = [];
   const refusing = new Set<string>();
@@ -18,7 +18,7 @@ function platform() {
 }
 
 describe('the parts of a reply', () => {
-  it('are sent in order, and after a failure from the failed part on', async () => {
+  it('are sent in order, and after a failure starting with the failed part', async () => {
     const { taken, refusing, take } = platform();
     const replies = new ReplyParts();
     refusing.add('two');
@@ -28,7 +28,7 @@ describe('the parts of a reply', () => {
     expect(taken).toEqual(['one', 'two', 'three']);
   });
 
-  it('are told their place, also when they go on', async () => {
+  it('get their position, even when they are continued', async () => {
     const places: number[] = [];
     const replies = new ReplyParts();
     let fails = true;
@@ -42,7 +42,7 @@ describe('the parts of a reply', () => {
     expect(places).toEqual([0, 1, 1, 2]);
   });
 
-  it('go out as those of another reply, and not again where all have gone out', async () => {
+  it('are sent for a different reply, and not again if all have been sent', async () => {
     const { taken, take } = platform();
     const replies = new ReplyParts();
     await replies.send('r1', () => ['one'], take);
@@ -51,7 +51,7 @@ describe('the parts of a reply', () => {
     expect(taken).toEqual(['one', 'one']);
   });
 
-  it('are not begun a second time while they are under way', async () => {
+  it('are not started a second time while they are being sent', async () => {
     const { taken, take } = platform();
     const replies = new ReplyParts();
     const { promise: first, resolve: goOn } = Promise.withResolvers<void>();
@@ -62,7 +62,7 @@ describe('the parts of a reply', () => {
     expect(taken).toEqual(['one', 'two', 'three']);
   });
 
-  it('are remembered of a thousand replies, the latest', async () => {
+  it('are remembered for the latest thousand replies', async () => {
     const { taken, refusing, take } = platform();
     const replies = new ReplyParts();
     refusing.add('two');
@@ -76,7 +76,7 @@ describe('the parts of a reply', () => {
     expect(taken).toEqual(['two', 'three']);
   });
 
-  describe('with a memory beyond this process', () => {
+  describe('parts of a reply with a memory beyond this process', () => {
     function memory() {
       const sent = new Map<string, number>();
       const noted: number[] = [];
@@ -107,7 +107,7 @@ describe('the parts of a reply', () => {
       expect(remembered.noted).toEqual([1, 2]);
     });
 
-    it('are not sent again in this process if one could not be noted', async () => {
+    it('are not sent again in this process if one could not be recorded', async () => {
       const { taken, take } = platform();
       const remembered = memory();
       const replies = new ReplyParts(remembered);
@@ -118,7 +118,7 @@ describe('the parts of a reply', () => {
       expect(taken).toEqual(['one', 'two', 'three']);
     });
 
-    it('cost nothing for a reply of one part', async () => {
+    it('cause no write for a reply of one part', async () => {
       const remembered = memory();
       await new ReplyParts(remembered).send('r1', () => ['one'], platform().take);
       expect(remembered.noted).toEqual([]);

@@ -46,7 +46,7 @@ async function ids(...argv: string[]): Promise<string[]> {
   return (JSON.parse(stdout) as { action_id: string }[]).map(({ action_id }) => action_id);
 }
 
-/** Records a write as a daemon would, so long ago. */
+/** Records a write as a daemon would, this long ago. */
 async function record(members: Partial<NewAction>, outcome: ActionOutcome | null = DONE, ago = 0) {
   const clock: AlarmClock = { ...systemClock, now: () => Date.now() - ago };
   const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock });
@@ -82,7 +82,7 @@ test('shows time, person, tool, outcome, status and summary, newest first', asyn
   expect(rest).toEqual(['']);
 });
 
-test('prints everything of it as JSON', async () => {
+test('prints the whole record as JSON', async () => {
   await record({ action_id: 'one', person: ada });
   const { stdout } = await agentd('--json');
   expect(JSON.parse(stdout)).toEqual([
@@ -117,7 +117,7 @@ test('lists what was done for a person, or for a platform’s user', async () =>
   expect(await ids('owl:U3')).toEqual([]);
 });
 
-test('lists the actions of one session, or of some time', async () => {
+test('lists the actions of one session, or since some time', async () => {
   await record({ action_id: 'old', session_tag: 'x', session_id: 'x' }, DONE, 3 * HOUR);
   await record({ action_id: 'new', session_tag: 'y', session_id: 'y' });
   expect(await ids('--session', 'x')).toEqual(['old']);
@@ -126,7 +126,7 @@ test('lists the actions of one session, or of some time', async () => {
   expect(await ids('--limit', '1')).toEqual(['new']);
 });
 
-test('says of a write that a dead process sent that nobody knows its outcome', async () => {
+test('says that the outcome of a write is unknown if the process that sent it has died', async () => {
   await record({}, null, 10 * 60_000);
   expect((await agentd()).stdout).toMatch(/ unknown /);
 });
@@ -141,7 +141,7 @@ test('lists actions that no key decrypts', async () => {
 test.each([
   ['a word that names nobody', ['ada'], /is not a platform's user/],
   ['a tenant without a person', ['--tenant', 'acme'], /--iss and --tenant need --sub/],
-  ['a time that is none', ['--since', 'yesterday'], /--since takes/],
+  ['an invalid time', ['--since', 'yesterday'], /--since takes/],
 ])('refuses %s', async (_what, argv, message) => {
   const { code, stderr } = await agentd(...argv);
   expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);

@@ -54,7 +54,7 @@ async function linesOf(...who: string[]) {
   return JSON.parse(await run(audit, who, { limit: 10 })) as Record<string, unknown>[];
 }
 
-it('names the command, the system user and the time, and what it was about without a person in it', async () => {
+it('names the command, the system user and the time, and the subject without personal data', async () => {
   const session = aSession(Date.now(), { session_id: 'webchat_ada_0123456789abcdefghijkl' });
   await saveSession(store, session);
   const [first, second] = [anInboxMessage(), anInboxMessage()];
@@ -77,7 +77,7 @@ it('names the command, the system user and the time, and what it was about witho
   }
 });
 
-it('notes the removal of a link, with an HMAC of the user in it', async () => {
+it('records the removal of a link, with an HMAC of the user', async () => {
   const link = { key: 'phonechat:jwt:+15550100123', token: 'a.b.c', person: ada, ttl_ms: 60_000 };
   expect(await store.links.put(link, null)).toBe(true);
   await run(removeLink, ['phone', '+1 555 010 0123']);
@@ -88,7 +88,7 @@ it('notes the removal of a link, with an HMAC of the user in it', async () => {
   expect(others).toEqual([]);
 });
 
-it('notes a restore in the log that the backup brings back', async () => {
+it('records a restore in the restored log', async () => {
   await run(resetGuard, [], { all: true });
   const backup = join(directory, 'copy.db');
   await store.maintenance?.backup(backup);

@@ -37,7 +37,7 @@ function write(file: string, content: string): void {
   writeFileSync(join(installed, file), content);
 }
 
-/** Makes bin/agentd.js believe that it runs on an old Node.js. */
+/** Makes bin/agentd.js think that it runs on an old Node.js. */
 const OLD = [
   '--import',
   `data:text/javascript,if(!process.env.AGENTD_HANDED_OVER)Object.defineProperty(process.versions,'node',{value:'20.11.1'})`,
@@ -92,7 +92,7 @@ describe('bin/agentd.js', () => {
     },
   );
 
-  it('runs through a link, also with spaces in its path', () => {
+  it('runs through a link, even with spaces in its path', () => {
     const link = join(installed, 'a link to agentd');
     symlinkSync(join(installed, 'bin/agentd.js'), link);
     const { status, stdout } = spawnSync(link, ['a b', "c'd"], { encoding: 'utf8' });

@@ -201,7 +201,7 @@ describe('sessions show', () => {
 });
 
 describe('sessions end', () => {
-  it('ends a session for good, once', async () => {
+  it('ends a session permanently, once', async () => {
     await stored([signedIn()]);
     expect(await agentd('sessions', 'end', 'pigeon_alice_1')).toEqual({
       code: 0,
@@ -279,7 +279,7 @@ describe('status', () => {
     );
   });
 
-  it('prints the answer of the daemon as JSON, also from another address', async () => {
+  it('prints the answer of the daemon as JSON, even from another address', async () => {
     const url = await answering(200, JSON.stringify(health));
     settings.PORT = 0;
     expect(JSON.parse((await agentd('status', '--json', '--url', url)).stdout)).toEqual({
@@ -391,7 +391,7 @@ describe('logs', () => {
     ]);
   });
 
-  it('says that no line matches, and exits with 1 if the file does not exist yet', async () => {
+  it('reports that no line matches, and exits with 1 if the file does not exist yet', async () => {
     logged(line('info', 'one'));
     expect(await agentd('logs', '--level', 'fatal')).toEqual({
       code: 0,

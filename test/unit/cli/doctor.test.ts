@@ -13,7 +13,7 @@ import { checkClock } from '../../../src/cli/doctor/clock.ts';
 import { checkModel } from '../../../src/cli/doctor/model.ts';
 import { ProbeClient } from '../../../src/cli/doctor/probe-client.ts';
 import { checkStateDirectory } from '../../../src/cli/doctor/state-directory.ts';
-import { makePrivateDirectory } from '../../../src/daemon/private-directory.ts';
+import { makePrivateDirectory } from '../../../src/daemon/make-directory.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 
@@ -45,13 +45,13 @@ describe('a check of another machine', () => {
     );
   });
 
-  it('gives up a model server that hangs', async () => {
+  it('gives up on a model server that hangs', async () => {
     expect(await withShortTimeouts(() => checkModel(model(url), new ProbeClient()))).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('did not answer within 10 seconds') },
     ]);
   });
 
-  it('gives up a business API that hangs', async () => {
+  it('gives up on a business API that hangs', async () => {
     const settings = { API_BASE_URL: url, API_TIMEOUT_SECONDS: 10 } as Settings;
     expect(await withShortTimeouts(() => checkBusinessApi(settings, new ProbeClient()))).toMatchObject([
       { check: 'business API', outcome: 'failed', detail: expect.stringContaining('did not answer') },
@@ -152,7 +152,7 @@ describe('the check of a channel', () => {
     const nonsense = async () => undefined as unknown as Awaited<ReturnType<NonNullable<Channel['check']>>>;
     expect(await check(() => ({ check: nonsense }))).toMatchObject({
       outcome: 'failed',
-      detail: 'it said nothing',
+      detail: 'it gave no reason',
     });
   });
 
@@ -165,7 +165,7 @@ describe('the check of a channel', () => {
     });
     expect(await check(speaks)).toMatchObject({
       outcome: 'failed',
-      detail: expect.stringContaining('looked at'),
+      detail: expect.stringContaining('only being checked'),
     });
   });
 
@@ -180,7 +180,7 @@ describe('the check of a channel', () => {
     };
     expect(await check(broken)).toMatchObject({
       outcome: 'failed',
-      detail: 'it could not be asked: no line',
+      detail: 'it could not be queried: no line',
     });
   });
 });
@@ -192,7 +192,7 @@ describe('the check of the clock', () => {
     theirs: 1e12 + off_seconds * 1000,
   });
 
-  it('accepts a minute, and warns of more', () => {
+  it('accepts a minute, and warns about more', () => {
     expect(checkClock([reading('a', 60), reading('b', -60)])).toMatchObject([
       { outcome: 'ok', detail: 'same as a, b' },
     ]);

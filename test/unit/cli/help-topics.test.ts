@@ -19,7 +19,7 @@ const pages = filesBelow('man')
   .map(({ name, section }) => `${name}(${section})`);
 
 describe('agentd help', () => {
-  it('alone is the help of the program, with the topics', async () => {
+  it('without a topic shows the help of the program, with the topics', async () => {
     const { code, stdout, stderr } = await run('help');
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe((await run('--help')).stdout);
@@ -69,7 +69,7 @@ describe('agentd help', () => {
     }
   });
 
-  it('leads to each command from some topic', () => {
+  it('has a topic for each command', () => {
     const led = HELP_TOPICS.flatMap(({ commands }) => commands);
     const without = COMMANDS.map(({ name }) => name).filter(
       (name) => !led.some((wanted) => name === wanted || name.startsWith(`${wanted} `)),
@@ -86,7 +86,7 @@ describe('agentd help', () => {
     expect((await run('help', 'serve')).stdout).toContain('Usage: agentd serve');
   });
 
-  it('refuses a word that is neither, with what was meant', async () => {
+  it('refuses any other word, and suggests what was meant', async () => {
     expect(await run('help', 'operat')).toEqual({
       code: 2,
       stdout: '',

@@ -52,7 +52,7 @@ describe('agentd keys', () => {
   const audited = async () =>
     (await store.audit.list({ limit: 9 })).map(({ command, about }) => `${command}: ${about}`);
 
-  it('rotate writes a new key before the others into the key file, and notes it in the audit log', async () => {
+  it('rotate writes a new key before the others into the key file, and records it in the audit log', async () => {
     const { printed, stderr } = await call(rotate);
     const [first = '', ...rest] = readFileSync(file, 'utf8').trim().split(',');
     expect(rest).toEqual([key(1)]);
@@ -102,7 +102,7 @@ describe('agentd keys', () => {
     configured.settings.SESSION_BACKEND = 'sqlite';
     const { printed: document } = await call(rotate);
     expect(document).toMatchObject({ file: null, TOKEN_ENCRYPTION_KEY: expect.stringContaining(key(5)) });
-    // The key file only opens then.
+    // The key in the file then only opens.
     expect((await call(list)).printed.map(({ role }: { role: string }) => role)).toEqual([
       'seals',
       'opens',
@@ -136,7 +136,7 @@ describe('agentd keys', () => {
     expect(await audited()).toEqual([]);
   });
 
-  it('doctor says what became of the earlier key', async () => {
+  it('doctor reports whether the earlier key is still used', async () => {
     await keep(key(1));
     await call(rotate);
     const settings = configured.settings as unknown as Settings;

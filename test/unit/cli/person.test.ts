@@ -26,7 +26,7 @@ interface Shown {
 
 // agentd-person(1).
 
-describe('agentd person, beside a running daemon', () => {
+describe('agentd person, while a daemon runs,', () => {
   const ada = aResident('Ada');
   const bob = aResident('Bob');
   const bySub = { sub: ada.canary };
@@ -49,7 +49,7 @@ describe('agentd person, beside a running daemon', () => {
       await fillAsPerson(store, clock.now(), one);
       await fillAsUser(store, clock.now(), one);
     }
-    // A link is a person's by the token that it holds.
+    // The token in a link determines to whom the link belongs.
     const key = `${PLATFORM}:jwt:U7`;
     const linked = await token({ sub: ada.canary });
     await store.links.put({ key, token: linked, person: personKey({ sub: ada.canary }), ttl_ms: 1e9 }, null);
@@ -89,7 +89,7 @@ describe('agentd person, beside a running daemon', () => {
     expect(user.memories).toHaveLength(1);
   });
 
-  it('erases a person and a user: then show finds nothing, and everybody else is still there', async () => {
+  it('erases a person and a user: after that, show finds nothing, and the data of everybody else is still there', async () => {
     const bobBefore = await shown([], { sub: bob.canary });
     const person = await erased([], { ...bySub, yes: true });
     expect(person.erased).toMatchObject({
@@ -109,11 +109,11 @@ describe('agentd person, beside a running daemon', () => {
       expect(Object.values(others).every((count) => count === 0)).toBe(true);
     }
     expect(await shown([], { sub: bob.canary })).toEqual(bobBefore);
-    // Nothing is left to erase, which is no failure.
+    // Nothing is left to erase, which is not a failure.
     expect((await erased([], { ...bySub, yes: true })).erased).toMatchObject({ sessions: 0, links: 0 });
   });
 
-  it('does nothing without --yes where nobody can be asked', async () => {
+  it('does nothing without --yes if nobody can be asked', async () => {
     const { out } = capturedOutput({});
     await expect(erase.run({ args: [byUser], options: {}, out })).rejects.toMatchObject({ exitCode: 2 });
     expect((await shown([byUser])).inbox).toHaveLength(2);

@@ -75,7 +75,7 @@ describe('the program', () => {
   it.each([
     ['an unknown command', ['statsu'], /unknown command 'statsu'\n\(Did you mean status\?\)/],
     ['an unknown command of a group', ['sessions', 'lst'], /unknown command 'lst'\n\(Did you mean list\?\)/],
-    ['a misspelt group', ['sesions', 'list'], /\(Did you mean sessions\?\)/],
+    ['a misspelled group', ['sesions', 'list'], /\(Did you mean sessions\?\)/],
     [
       'an unknown option',
       ['sessions', 'list', '--limt', '5'],
@@ -89,7 +89,7 @@ describe('the program', () => {
       ['sessions', 'list', '--limit', 'many'],
       /--limit takes a whole number from 1 to 10000, not 'many'/,
     ],
-    ['a group alone', ['sessions'], /sessions list/],
+    ['only a group', ['sessions'], /sessions list/],
     ['no command at all', [], /^Usage: agentd/],
   ])('exits with 2 for %s', async (_what, argv, message) => {
     const { code, stdout, stderr } = await run(...argv);

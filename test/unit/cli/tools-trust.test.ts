@@ -24,7 +24,7 @@ const AFTER: ToolDefinition = {
   schema: '{"type":"object","properties":{"query":{"type":"string"},"person":{"type":"string"}}}',
 };
 
-describe('agentd tools trust, beside a running daemon', () => {
+describe('agentd tools trust, while a daemon runs,', () => {
   let directory: string;
   let store: Store;
 
@@ -86,12 +86,12 @@ describe('agentd tools trust, beside a running daemon', () => {
     });
   });
 
-  it('leaves a tool that has not changed as it is', async () => {
+  it('does not affect a tool that has not changed', async () => {
     expect(await trust('docs_search')).toBe('docs_search has not changed. Its digest is aaaa.\n');
     expect(JSON.parse(await trust('docs_search', { json: true }))).toMatchObject({ changed: false });
   });
 
-  it('ends with 1 for a tool that no server has listed', async () => {
+  it('exits with 1 for a tool that no server has listed', async () => {
     const { out } = capturedOutput();
     await expect(command.run({ args: ['docs_\u001b[2J'], options: {}, out })).rejects.toMatchObject({
       exitCode: 1,

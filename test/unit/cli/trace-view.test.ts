@@ -50,7 +50,7 @@ describe('the time line of a message', () => {
     [
       { state: 'NoJWT', credentials: 'default' },
       null,
-      'The agent acted for nobody: the tools used the default credentials.',
+      'Nobody was signed in: the tools used the default credentials.',
     ],
   ])('says for whom the agent acted: %o', (detail, acted_for, sentence) => {
     const record = trace('answered', [{ step: 'resolve-principal', verdict: 'ok', detail }]);
@@ -58,7 +58,7 @@ describe('the time line of a message', () => {
     expect(traceView(record).acted_for).toBe(acted_for);
   });
 
-  it('says nothing of a person if the message ended before one was known', () => {
+  it('says nothing about a person if the message ended before one was known', () => {
     const record = trace('loop_guard_blocked', [{ step: 'guard', verdict: 'refused', reason: 'rate_limit' }]);
     expect(words(record)).not.toContain('acted for');
     expect(traceView(record).acted_for).toBeNull();
@@ -95,11 +95,11 @@ describe('the time line of a message', () => {
       { step: 'receive', verdict: 'refused', reason: 'malformed_json' },
     ]);
     expect(findingsOf(record)).toMatchObject([
-      { reason: 'malformed_json', happened: 'The body is not JSON, or its top level is no object.' },
+      { reason: 'malformed_json', happened: 'The body is not JSON, or its top level is not an object.' },
     ]);
   });
 
-  it('never says that a failed message went well', () => {
+  it('never says that a failed message succeeded', () => {
     expect(words(trace('word_of_a_plugin', []))).toMatch(
       /It ended with word_of_a_plugin; see `agentd logs --request`\.\n$/,
     );

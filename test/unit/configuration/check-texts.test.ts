@@ -20,7 +20,7 @@ describe('texts in the configuration file', () => {
     ]);
   });
 
-  it('may be absent', () => {
+  it('can be absent', () => {
     expect(checkTexts(undefined)).toEqual({ replaced: new Map(), problems: [] });
     expect(check(null).problems).toEqual([]);
   });
@@ -28,7 +28,7 @@ describe('texts in the configuration file', () => {
   it.each([
     ['a list', 'texts', 'is not an object'],
     [{ german: {} }, 'texts.german', 'is not a language tag'],
-    [{ 'pt-BR': {}, pt_br: {} }, 'texts.pt_br', 'is there twice'],
+    [{ 'pt-BR': {}, pt_br: {} }, 'texts.pt_br', 'occurs twice'],
     [{ de: 'ja' }, 'texts.de', 'is not an object'],
     [{ de: { confrim: ['ja'] } }, 'texts.de.confrim', 'is not the name of a text'],
     [{ de: { constructor: 'x' } }, 'texts.de.constructor', 'is not the name of a text'],
@@ -49,11 +49,11 @@ describe('texts in the configuration file', () => {
     [{ de: { confirm_not_done: 'Nein' } }, 'texts.de.confirm_not_done', 'lacks the placeholder {action}'],
     [{ de: { confirm_button: 'x'.repeat(21) } }, 'texts.de.confirm_button', 'is too long'],
     [{ de: { confirm_button: 'a\nb' } }, 'texts.de.confirm_button', 'has more than one line'],
-  ])('that are wrong are problems, with their line: %j', (value, setting, problem) => {
+  ])('are problems if they are wrong, with their line: %j', (value, setting, problem) => {
     expect(check(value).problems).toMatchObject([{ setting, problem, source: 'agentd.yaml, line 7' }]);
   });
 
-  it('suggest the name that was meant', () => {
+  it('have suggestions for misspelled names', () => {
     expect(check({ de: { confrim: ['ja'] } }).problems[0]?.right).toBe('confirm, perhaps');
   });
 

@@ -57,7 +57,7 @@ describe('the configuration', () => {
     expect(environment).toBe('production');
   });
 
-  it('tells every problem at once: setting, value, source, what is wrong, what would be right', async () => {
+  it('reports all problems at once: setting, value, source, what is wrong, a correct value', async () => {
     const place = placeWith(
       { PORT: 'abc', JWT_SECRET_KEY: SECRET, TOKEN_ENCRYPTION_KEY: 'not-to-be-shown' },
       { '.env': 'API_BASE_URL=https://user:pass@example.com', 'agentd.yaml': 'AGENT_MAX_STEPS: 99' },
@@ -72,7 +72,7 @@ describe('the configuration', () => {
     right: a whole number from 0 to 65535
 
   API_BASE_URL=https://[secret]@example.com (.env)
-    wrong: holds credentials
+    wrong: contains credentials
     right: an http or https address without credentials, query and fragment
 
   AGENT_MAX_STEPS=99 (agentd.yaml)
@@ -89,27 +89,27 @@ describe('the configuration', () => {
     );
   });
 
-  it('names both required settings of tokens where neither is set', async () => {
+  it('names both required settings of tokens if neither is set', async () => {
     expect(await refused(placeWith({}))).toEqual([
       'JWT_ALGORITHM is not set',
-      'JWT_SECRET_KEY is not set, and tokens cannot be checked without a key',
+      'JWT_SECRET_KEY is not set, but tokens cannot be checked without a key',
     ]);
   });
 
-  it('takes the directory of systemd for the state, unless another is set', async () => {
+  it('uses the directory of systemd for the state, unless a different one is set', async () => {
     const env = { ...VALID, STATE_DIRECTORY: '/var/lib/agentd:/var/lib/other' };
     expect((await configure(placeWith(env))).settings.STATE_DIR).toBe('/var/lib/agentd');
     expect((await configure(placeWith({ ...env, STATE_DIR: '/srv' }))).settings.STATE_DIR).toBe('/srv');
   });
 
-  it('shows of a secret that it is there, and where it comes from', async () => {
+  it('shows whether a secret is set, and its source', async () => {
     const { effective } = await configure(placeWith(VALID));
     const secret = effective.find(({ record }) => record.name === 'JWT_SECRET_KEY');
     expect(secret).toMatchObject({ shown: '[secret]', source: 'environment', value: expect.any(Secret) });
     expect(JSON.stringify(effective)).not.toContain(SECRET);
   });
 
-  it('warns, and no more, when no channel is active', async () => {
+  it('only warns if no channel is active', async () => {
     const { channels, warnings } = await configure(placeWith({ ...VALID, WEBCHAT_ENABLED: 'false' }));
     expect(channels).toEqual([]);
     expect(warnings).toEqual([expect.stringContaining('no channel is active')]);
@@ -121,41 +121,45 @@ describe('the settings of tokens', () => {
     [
       'HS256 without a secret',
       { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: '' },
-      ['JWT_SECRET_KEY is not set, and JWT_ALGORITHM is HS256'],
+      ['JWT_SECRET_KEY is not set, but JWT_ALGORITHM is HS256'],
     ],
     [
       'HS256 with a public key as secret',
       { JWT_SECRET_KEY: RSA.publicKey },
-      ['JWT_SECRET_KEY is a public key, and JWT_ALGORITHM is HS256: whoever has that key could sign tokens'],
+      [
+        'JWT_SECRET_KEY is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+      ],
     ],
     [
       'HS256 with a certificate on one line as secret',
       { JWT_SECRET_KEY: '-----BEGIN CERTIFICATE-----\\nMIIB\\n-----END CERTIFICATE-----' },
-      ['JWT_SECRET_KEY is a public key, and JWT_ALGORITHM is HS256: whoever has that key could sign tokens'],
+      [
+        'JWT_SECRET_KEY is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+      ],
     ],
     [
       'RS256 without a key',
       { JWT_ALGORITHM: 'RS256', JWT_SECRET_KEY: '' },
       [
-        'JWT_PUBLIC_KEY is not set, and JWT_ALGORITHM is RS256: it, JWT_JWKS_URL or JWT_SECRET_KEY must name the public key',
+        'JWT_PUBLIC_KEY is not set, but JWT_ALGORITHM is RS256: this setting, JWT_JWKS_URL or JWT_SECRET_KEY must name the public key',
       ],
     ],
     [
       'RS256 with a secret that is no PEM',
       { JWT_ALGORITHM: 'RS256' },
-      ['JWT_SECRET_KEY holds no PEM that can be read'],
+      ['JWT_SECRET_KEY contains no readable PEM'],
     ],
     [
       'RS256 with the private key',
       { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: RSA.privateKey },
-      ['JWT_PUBLIC_KEY holds a private key, which belongs to the issuer alone'],
+      ['JWT_PUBLIC_KEY holds a private key, which only the issuer may have'],
     ],
     [
       'RS256 with a file that is not there',
       { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: '/no/such.pem' },
-      ['JWT_PUBLIC_KEY is no PEM, and as a path it cannot be read (ENOENT)'],
+      ['JWT_PUBLIC_KEY is not PEM, and as a path it cannot be read (ENOENT)'],
     ],
-    ['another algorithm', { JWT_ALGORITHM: 'ES256' }, ['JWT_ALGORITHM is not one of the known values']],
+    ['an unknown algorithm', { JWT_ALGORITHM: 'ES256' }, ['JWT_ALGORITHM is not one of the known values']],
     [
       'switched-off checks in production',
       { NODE_ENV: 'production', JWT_VERIFY_SIGNATURE: 'false', JWT_VERIFY_EXP: 'false' },
@@ -170,12 +174,12 @@ describe('the settings of tokens', () => {
       ['JWT_VERIFY_EXP is refused under NODE_ENV=staging: expired tokens are accepted'],
     ],
     [
-      'switched-off checks where NODE_ENV is not set',
+      'switched-off checks if NODE_ENV is not set',
       { JWT_VERIFY_EXP: 'false' },
       ['JWT_VERIFY_EXP is refused while NODE_ENV is not set: expired tokens are accepted'],
     ],
     [
-      'switched-off checks under another word for production',
+      'switched-off checks under another name for production',
       { NODE_ENV: 'prod', JWT_VERIFY_SIGNATURE: 'false' },
       ['JWT_VERIFY_SIGNATURE is refused under NODE_ENV=prod: anybody can make a token that is accepted'],
     ],
@@ -183,34 +187,34 @@ describe('the settings of tokens', () => {
       'a secret under 128 bits in production',
       { NODE_ENV: 'production', JWT_SECRET_KEY: 'abc' },
       [
-        'JWT_SECRET_KEY has 24 bits, and NODE_ENV is production: anybody can find it by trying, and sign tokens',
+        'JWT_SECRET_KEY has 24 bits, and NODE_ENV is production: anybody can find it by brute force and sign tokens',
       ],
     ],
     [
       'a secret of 120 bits in staging',
       { NODE_ENV: 'staging', JWT_SECRET_KEY: 'x'.repeat(15) },
       [
-        'JWT_SECRET_KEY has 120 bits, and NODE_ENV is staging: anybody can find it by trying, and sign tokens',
+        'JWT_SECRET_KEY has 120 bits, and NODE_ENV is staging: anybody can find it by brute force and sign tokens',
       ],
     ],
     [
       'a key set over http, for any issuer and audience',
       { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'http://example.com/keys' },
       [
-        'JWT_JWKS_URL is not https: anybody on the way can replace the keys',
-        'JWT_ISSUER is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications',
-        'JWT_AUDIENCE is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications',
+        'JWT_JWKS_URL is not https: anybody between agentd and the issuer can replace the keys',
+        'JWT_ISSUER is not set, but the key set at JWT_JWKS_URL also signs tokens for other applications',
+        'JWT_AUDIENCE is not set, but the key set at JWT_JWKS_URL also signs tokens for other applications',
       ],
     ],
     [
-      'a key set for any audience, in development too',
+      'a key set for any audience, even in development',
       {
         NODE_ENV: 'development',
         JWT_ALGORITHM: 'RS256',
         JWT_JWKS_URL: 'https://example.com/keys',
         JWT_ISSUER: 'https://example.com',
       },
-      ['JWT_AUDIENCE is not set, and the key set at JWT_JWKS_URL also signs tokens for other applications'],
+      ['JWT_AUDIENCE is not set, but the key set at JWT_JWKS_URL also signs tokens for other applications'],
     ],
     [
       'a key set at a name that only begins like a loopback address',
@@ -220,7 +224,7 @@ describe('the settings of tokens', () => {
         JWT_ISSUER: '*',
         JWT_AUDIENCE: '*',
       },
-      ['JWT_JWKS_URL is not https: anybody on the way can replace the keys'],
+      ['JWT_JWKS_URL is not https: anybody between agentd and the issuer can replace the keys'],
     ],
     [
       'an empty second encryption key',
@@ -262,7 +266,7 @@ describe('the settings of tokens', () => {
       'two encryption keys',
       { TOKEN_ENCRYPTION_KEY: [1, 2].map((n) => Buffer.alloc(32, n).toString('base64')).join(', ') },
     ],
-  ])('are fine: %s', async (_what, env) => {
+  ])('are accepted: %s', async (_what, env) => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
 
@@ -272,7 +276,7 @@ describe('the settings of tokens', () => {
     ['NODE_ENV=development', { ...LAX, NODE_ENV: 'development' }, undefined],
     ['NODE_ENV=test', { ...LAX, NODE_ENV: 'test' }, undefined],
     ['serve --dev', LAX, {}],
-  ])('are warned of when a secret is short or a check is off: %s', async (_where, env, defaults) => {
+  ])('cause a warning if a secret is short or a check is off: %s', async (_where, env, defaults) => {
     const place = { ...placeWith(env), ...(defaults ? { defaults } : {}) };
     expect((await configure(place)).warnings).toEqual([
       'JWT_SECRET_KEY has 40 bits; HS256 should have a secret of 256 bits or more',
@@ -280,20 +284,20 @@ describe('the settings of tokens', () => {
     ]);
   });
 
-  it.each(['Development', 'TEST', 'dev'])('are refused with a check off under NODE_ENV=%s', async (name) => {
+  it.each(['Development', 'TEST', 'dev'])('are refused if a check is off under NODE_ENV=%s', async (name) => {
     expect(await refused(placeWith({ ...LAX, NODE_ENV: name }))).toEqual([
       expect.stringContaining(`is refused under NODE_ENV=${name}`),
     ]);
   });
 
-  it('are refused with a check off under `serve --dev` in staging', async () => {
+  it('are refused if a check is off under `serve --dev` in staging', async () => {
     const place = placeWith({ ...VALID, NODE_ENV: 'staging', JWT_VERIFY_EXP: 'false' });
     expect(await refused({ ...place, defaults: {} })).toEqual([
       'JWT_VERIFY_EXP is refused under NODE_ENV=staging: expired tokens are accepted',
     ]);
   });
 
-  it('are warned of in production when a secret has between 128 and 256 bits', async () => {
+  it('cause a warning in production if a secret has between 128 and 256 bits', async () => {
     const place = placeWith({ ...VALID, NODE_ENV: 'production', JWT_SECRET_KEY: 'x'.repeat(16) });
     expect((await configure(place)).warnings).toEqual([
       'JWT_SECRET_KEY has 128 bits; HS256 should have a secret of 256 bits or more',
@@ -308,13 +312,13 @@ describe('limits', () => {
     'LOOP_GUARD_MAX_MESSAGES',
     'LOOP_GUARD_MAX_TURNS_PER_SESSION',
     'LOOP_GUARD_REPEAT_THRESHOLD',
-  ] as const)('%s can be so high that it holds nobody', async (name) => {
+  ] as const)('%s can be so high that it affects nobody', async (name) => {
     const { settings } = await configure(placeWith({ ...VALID, [name]: '1000000000' }));
     expect(settings[name]).toBe(1_000_000_000);
     expect(await refused(placeWith({ ...VALID, [name]: '1000000001' }))).toHaveLength(1);
   });
 
-  it('BODY_LIMIT_BYTES can be as small as one likes', async () => {
+  it('BODY_LIMIT_BYTES can be arbitrarily small', async () => {
     expect(
       (await configure(placeWith({ ...VALID, BODY_LIMIT_BYTES: '100' }))).settings.BODY_LIMIT_BYTES,
     ).toBe(100);
@@ -323,9 +327,9 @@ describe('limits', () => {
 
 describe('settings that go together', () => {
   it.each<[Record<string, string>, string]>([
-    [{ API_EMAIL: 'a@example.com', API_BASE_URL: 'http://x' }, 'API_PASSWORD is not set, and API_EMAIL is'],
-    [{ API_PASSWORD: 'p', API_BASE_URL: 'http://x' }, 'API_EMAIL is not set, and API_PASSWORD is'],
-    [{ AGENT_RUNTIME: 'llm' }, 'AGENT_MODEL is not set, and AGENT_RUNTIME is llm'],
+    [{ API_EMAIL: 'a@example.com', API_BASE_URL: 'http://x' }, 'API_PASSWORD is not set, but API_EMAIL is'],
+    [{ API_PASSWORD: 'p', API_BASE_URL: 'http://x' }, 'API_EMAIL is not set, but API_PASSWORD is'],
+    [{ AGENT_RUNTIME: 'llm' }, 'AGENT_MODEL is not set, but AGENT_RUNTIME is llm'],
     [{ AGENT_MODEL: 'small' }, 'AGENT_MODEL does not say where the model runs'],
     [
       { AGENT_MODEL: 'openai:large', AGENT_FALLBACK_MODEL: 'small' },
@@ -333,25 +337,28 @@ describe('settings that go together', () => {
     ],
     [
       { AGENT_MODEL: 'openai:large', AGENT_DAILY_TOKENS: '1000', AGENT_MAX_OUTPUT_TOKENS: '1000' },
-      'AGENT_DAILY_TOKENS is not more than AGENT_MAX_OUTPUT_TOKENS (1000), which each model call reserves: none would be made',
+      'AGENT_DAILY_TOKENS is not more than AGENT_MAX_OUTPUT_TOKENS (1000), which each model call reserves: no call could be made',
     ],
-    [{ AGENT_RUNTIME: 'openai' }, 'AGENT_RUNTIME is neither a runtime that there is, nor the path of a file'],
+    [{ AGENT_RUNTIME: 'openai' }, 'AGENT_RUNTIME is neither a known runtime nor the path of a file'],
     [{ ADMIN_LISTEN: '9464' }, 'ADMIN_LISTEN is not an address with a port'],
     [{ ADMIN_LISTEN: 'http://127.0.0.1:9464' }, 'ADMIN_LISTEN is not an address with a port'],
     [{ ADMIN_LISTEN: '127.0.0.1:65536' }, 'ADMIN_LISTEN is not an address with a port'],
-    [{ ADMIN_LISTEN: ':8080' }, 'ADMIN_LISTEN has the port of the public listener (PORT)'],
-    [{ ADMIN_LISTEN: '[::1]:80', PORT: '80' }, 'ADMIN_LISTEN has the port of the public listener (PORT)'],
+    [{ ADMIN_LISTEN: ':8080' }, 'ADMIN_LISTEN has the same port as the public listener (PORT)'],
+    [
+      { ADMIN_LISTEN: '[::1]:80', PORT: '80' },
+      'ADMIN_LISTEN has the same port as the public listener (PORT)',
+    ],
     [
       { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com/' },
-      'WEBCHAT_ALLOWED_ORIGINS holds `https://example.com/`, which no browser names as an origin',
+      'WEBCHAT_ALLOWED_ORIGINS contains `https://example.com/`, which no browser sends as an origin',
     ],
     [
       { WEBCHAT_ALLOWED_ORIGINS: 'https://EXAMPLE.com' },
-      'WEBCHAT_ALLOWED_ORIGINS holds `https://EXAMPLE.com`, which no browser names as an origin',
+      'WEBCHAT_ALLOWED_ORIGINS contains `https://EXAMPLE.com`, which no browser sends as an origin',
     ],
     [
       { WEBCHAT_ALLOWED_ORIGINS: 'https://*.example.com' },
-      'WEBCHAT_ALLOWED_ORIGINS holds `https://*.example.com`, which no browser names as an origin',
+      'WEBCHAT_ALLOWED_ORIGINS contains `https://*.example.com`, which no browser sends as an origin',
     ],
   ])('are refused: %o', async (env, problem) => {
     expect(await refused(placeWith({ ...VALID, ...env }))).toEqual([problem]);
@@ -372,21 +379,21 @@ describe('settings that go together', () => {
     { WEBCHAT_ALLOWED_ORIGINS: '*' },
     { ADMIN_LISTEN: '127.0.0.1:9464', SHUTDOWN_DELAY_SECONDS: '24' },
     { ADMIN_LISTEN: ':0', PORT: '0' },
-  ])('are fine: %o', async (env) => {
+  ])('are accepted: %o', async (env) => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
 
-  it('are warned of when they have no effect', async () => {
+  it('cause a warning if they have no effect', async () => {
     const env = { ...VALID, API_EMAIL: 'a@example.com', API_PASSWORD: 'p' };
     expect((await configure(placeWith(env))).warnings).toEqual([
-      'API_EMAIL has no effect while API_BASE_URL is not set: no business API is asked',
+      'API_EMAIL has no effect while API_BASE_URL is not set: no business API is called',
     ]);
   });
 
   it.each<Record<string, string>>([
     { AGENT_BASE_URL: 'http://127.0.0.1:1/v1' },
     { AGENT_BASE_URL: 'http://127.0.0.1:1/v1', AGENT_RUNTIME: 'builtin' },
-  ])('are warned of when the model is not named: %o', async (env) => {
+  ])('cause a warning if the model is not named: %o', async (env) => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([
       'AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers',
     ]);
@@ -401,7 +408,7 @@ describe('settings that go together', () => {
       { AGENT_MODEL: 'openai:large', AGENT_FALLBACK_BASE_URL: 'http://127.0.0.1:1/v1' },
       'AGENT_FALLBACK_BASE_URL has no effect: AGENT_FALLBACK_MODEL is not set',
     ],
-  ])('are warned of when there is nothing to fall back to or from: %o', async (env, warning) => {
+  ])('cause a warning if there is nothing to fall back to or from: %o', async (env, warning) => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([warning]);
   });
 
@@ -411,7 +418,7 @@ describe('settings that go together', () => {
       capabilities: { delivery: 'stream', textLimit: null, markdown: 'none', typing: false } };`;
     const files = { 'flow.mjs': plugin, 'agentd.yaml': 'plugins: [./flow.mjs]' };
     expect(await refused(placeWith({ ...VALID, WEBCHAT_ALLOWED_ORIGINS: '*' }, files))).toEqual([
-      'WEBCHAT_ALLOWED_ORIGINS holds * while the channel flow is active, which browsers call with credentials',
+      'WEBCHAT_ALLOWED_ORIGINS contains * although the channel flow is active, which browsers call with credentials',
     ]);
   });
 });
@@ -422,34 +429,34 @@ describe('unknown names', () => {
       placeWith(VALID, { 'agentd.yaml': 'PROT: 1\nlogLevel: INFO\nQUITE_DIFFERENT: 1' }),
     );
     expect(problems.map(({ setting, problem, right }) => [setting, problem, right])).toEqual([
-      ['PROT', 'is no setting', 'PORT, perhaps'],
-      ['logLevel', 'is no setting', 'LOG_LEVEL, perhaps'],
-      ['QUITE_DIFFERENT', 'is no setting', 'a name that `agentd config reference` lists'],
+      ['PROT', 'is not a setting', 'PORT, perhaps'],
+      ['logLevel', 'is not a setting', 'LOG_LEVEL, perhaps'],
+      ['QUITE_DIFFERENT', 'is not a setting', 'a name that `agentd config reference` lists'],
     ]);
   });
 
   it.each(['AGENT_MODL', 'WEBCHAT_ALLOWED_ORGIINS', 'SESSION_TLT_SECONDS', 'LOG_FILES'])(
-    'are a problem in the environment when they look misspelt: %s',
+    'are a problem in the environment if they look misspelled: %s',
     async (name) => {
       expect(await refused(placeWith({ ...VALID, [name]: 'x' }))).toEqual([
-        expect.stringMatching(new RegExp(`^${name} is no setting, but looks like `)),
+        expect.stringMatching(new RegExp(`^${name} is not a setting, but looks like `)),
       ]);
     },
   );
 
   it.each([
-    ['of another program', 'APP_HOME'],
-    ['of another program, like a short name', 'HOSTS'],
-    ['like one that is set itself', 'JWT_SECRET_KEYS'],
-  ])('are no problem in the environment: %s', async (_what, name) => {
+    ['of a different program', 'APP_HOME'],
+    ['of a different program, like a short name', 'HOSTS'],
+    ['similar to one that is set', 'JWT_SECRET_KEYS'],
+  ])('are not a problem in the environment: %s', async (_what, name) => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
 
-  /** What is said where only these channels are installed. */
+  /** The problems and warnings if only these channels are installed. */
   const withOnly = async (channels: string[], env: Record<string, string>) =>
     findUnknownNames(await readSources(placeWith(env)), { known: [], channels, complete: true });
 
-  it('of a documented channel that is not here have no effect, and that is said', async () => {
+  it('of a documented channel that is not installed have no effect, which is reported', async () => {
     const { problems, warnings } = await withOnly(['webchat'], { TEAMCHAT_BOT_TOKEN: 'x' });
     expect(problems).toEqual([]);
     expect(warnings).toEqual([
@@ -457,7 +464,7 @@ describe('unknown names', () => {
     ]);
   });
 
-  it('that turn on a channel which is not here are a problem, with what there is', async () => {
+  it('that turn on a channel that is not installed are a problem, with the known ones', async () => {
     const { problems } = await withOnly(['sse', 'webchat'], { MSGBOT_ENABLED: 'true' });
     expect(problems).toEqual([
       {
@@ -485,18 +492,18 @@ describe('the store', () => {
     expect(await backendOf({ ...VALID, REDIS_URL: 'redis://r', SESSION_BACKEND: 'sqlite' })).toBe('sqlite');
   });
 
-  it('in Redis needs its address', async () => {
+  it('needs an address if it is in Redis', async () => {
     expect(await refused(placeWith({ ...sealed, SESSION_BACKEND: 'redis' }))).toEqual([
-      'REDIS_URL is not set, and SESSION_BACKEND is redis',
+      'REDIS_URL is not set, but SESSION_BACKEND is redis',
     ]);
     const [problem, ...others] = await refused(
       placeWith({ ...sealed, REDIS_URL: 'redis://:pass@word@host' }),
     );
-    expect(problem).toBe('REDIS_URL cannot be read: one of its hosts is no host and port');
+    expect(problem).toBe('REDIS_URL cannot be read: one of its hosts is not a host and a port');
     expect(others).toEqual([]);
   });
 
-  it('in Redis warns if replicas share no key, and of settings without effect', async () => {
+  it('warns in Redis if replicas share no key, and about settings without effect', async () => {
     const warningsOf = async (env: Record<string, string>) => (await configure(placeWith(env))).warnings;
     expect(await warningsOf({ ...VALID, REDIS_URL: 'redis://r' })).toEqual([
       expect.stringMatching(/^TOKEN_ENCRYPTION_KEY is not set: tokens are stored in Redis unsealed/),
@@ -532,7 +539,7 @@ describe('the active channels', () => {
   const names = async (place: ConfigureOptions) =>
     (await configure(place)).channels.map(({ plugin }) => plugin.name);
 
-  it('are those that are detected from their settings, when no list is set', async () => {
+  it('are detected from their settings if no list is set', async () => {
     expect(await names(placeWith(VALID, files))).toEqual(['webchat']);
     expect(await names(placeWith({ ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' }, files))).toEqual([
       'webchat',
@@ -540,7 +547,7 @@ describe('the active channels', () => {
     ]);
   });
 
-  it('are exactly those of the list, in its order, when one is set', async () => {
+  it('are exactly those of the list, in its order, if one is set', async () => {
     const env = { ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' };
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex, webchat,telex' }, files))).toEqual([
       'telex',
@@ -549,7 +556,7 @@ describe('the active channels', () => {
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual(['telex']);
   });
 
-  it('need no switch of their own when they are listed', async () => {
+  it('need no switch if they are listed', async () => {
     const { WEBCHAT_ENABLED: _, ...env } = VALID;
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'webchat' }))).toEqual(['webchat']);
   });
@@ -565,20 +572,20 @@ describe('the active channels', () => {
     expect(channel?.from).toBe('./channels/telex.mjs');
   });
 
-  it('are refused when the list names one without its settings, each missing one by its name', async () => {
+  it('are refused if the list names one without its settings, and each missing setting is named', async () => {
     expect(await refused(placeWith({ ...VALID, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual([
       'TELEX_TOKEN is not set, so the platform telex is not configured',
       'TELEX_NUMBER is not set, so the platform telex is not configured',
     ]);
   });
 
-  it('are refused when one is detected without all its settings', async () => {
+  it('are refused if one is detected without all its settings', async () => {
     expect(await refused(placeWith({ ...VALID, TELEX_TOKEN: 't' }, files))).toEqual([
       'TELEX_NUMBER is not set, so the platform telex is not configured',
     ]);
   });
 
-  it('are without one that has only some of what it needs to be detected, and that is said', async () => {
+  it('do not include one with only some of the settings by which it is detected, which is reported', async () => {
     const half = telex.replace(
       'settings.TELEX_TOKEN !==',
       'settings.TELEX_NUMBER && settings.TELEX_TOKEN !==',
@@ -593,7 +600,7 @@ describe('the active channels', () => {
   });
 
   it.each(['teamchat', 'phonechat', 'msgbot'])(
-    'are without %s where one of the settings that it needs is missing, and need them all where it is listed',
+    'do not include %s if one of its required settings is missing, and require all of them if it is listed',
     async (name) => {
       const { plugins } = await inspectConfiguration(placeWith(VALID));
       const plugin = plugins.find((one) => one.name === name);
@@ -614,7 +621,7 @@ describe('the active channels', () => {
     },
   );
 
-  it('are refused when the list names an unknown one, with those that there are', async () => {
+  it('are refused if the list names an unknown one, with the known ones', async () => {
     const { problems } = await inspectConfiguration(
       placeWith({ ...VALID, MESSAGING_PLATFORMS: 'carrier-pigeon,webchta' }, files),
     );
@@ -635,8 +642,8 @@ describe('the active channels', () => {
   });
 });
 
-describe('what a command needs', () => {
-  it('is all that can make it fail', async () => {
+describe('the configuration of a command', () => {
+  it('fails only because of settings that it needs', async () => {
     const env = { PORT: 'abc', STATE_DIR: '/srv', JWT_VERIFY_SIGNATURE: 'maybe' };
     const settings = await configureCore({
       ...placeWith(env, { 'agentd.yaml': 'NONSENSE: 1' }),
@@ -653,10 +660,10 @@ describe('what a command needs', () => {
       [
         'JWT_VERIFY_SIGNATURE is neither true nor false',
         'JWT_ALGORITHM is not set',
-        'JWT_SECRET_KEY is not set, and tokens cannot be checked without a key',
+        'JWT_SECRET_KEY is not set, but tokens cannot be checked without a key',
       ],
     ],
-  ] as const)('is told where it is wrong: %s', async (purpose, expected) => {
+  ] as const)('is reported if it is wrong: %s', async (purpose, expected) => {
     const place = placeWith({ PORT: 'abc', JWT_VERIFY_SIGNATURE: 'maybe' });
     const error = await configureCore({ ...place, purpose }).catch(
       (reason: unknown) => reason as ConfigurationError,
@@ -667,7 +674,7 @@ describe('what a command needs', () => {
     ).toEqual(expected);
   });
 
-  it('cannot be known from a file that cannot be read', async () => {
+  it('cannot be read from an unreadable file', async () => {
     const place = placeWith({}, { 'agentd.yaml': '[' });
     await expect(configureCore({ ...place, purpose: 'log' })).rejects.toThrow('agentd.yaml');
   });
@@ -684,7 +691,7 @@ describe('long-term memory', () => {
   it.each(['postgres', 'cloudsql'])('needs DATABASE_URL with MEMORY_BACKEND %s', async (backend) => {
     const env = { ...VALID, MEMORY_BACKEND: backend };
     expect(await refused(placeWith(env))).toEqual([
-      `DATABASE_URL is not set, and MEMORY_BACKEND is ${backend}`,
+      `DATABASE_URL is not set, but MEMORY_BACKEND is ${backend}`,
     ]);
     expect((await configure(placeWith({ ...env, DATABASE_URL }))).warnings).toEqual([]);
     const socket = 'postgresql://agentd@/agentd?host=/cloudsql/project:region:name';
@@ -700,7 +707,7 @@ describe('long-term memory', () => {
   );
 
   it.each(['sqlite', 'none', undefined])(
-    'does not use DATABASE_URL with MEMORY_BACKEND %s, and says so',
+    'does not use DATABASE_URL with MEMORY_BACKEND %s, which is reported',
     async (backend) => {
       const env = { ...VALID, DATABASE_URL, ...(backend === undefined ? {} : { MEMORY_BACKEND: backend }) };
       const { warnings } = await configure(placeWith(env));
@@ -709,10 +716,10 @@ describe('long-term memory', () => {
     },
   );
 
-  it('is not kept in the embedded database if state is in Redis', async () => {
+  it('is not in the embedded database if state is in Redis', async () => {
     const env = { ...VALID, REDIS_URL: 'redis://127.0.0.1:6379' };
     expect(await refused(placeWith({ ...env, MEMORY_BACKEND: 'sqlite' }))).toEqual([
-      'MEMORY_BACKEND would keep memory in a file of each daemon, while all other state is shared',
+      'MEMORY_BACKEND would keep memory in a separate file for each daemon, while all other state is shared',
     ]);
     for (const more of [
       {},

@@ -85,7 +85,7 @@ describe('the settings of OpenTelemetry', () => {
     expect(resource).toMatchObject({ 'service.name': 'shop', team: 'a b' });
   });
 
-  it('that name no propagator of agentd turn propagation off', async () => {
+  it('turn propagation off if they name no propagator of agentd', async () => {
     expect((await optionsOf({ OTEL_PROPAGATORS: 'b3,baggage' })).propagates).toBe(false);
     expect((await optionsOf({ OTEL_PROPAGATORS: 'baggage,tracecontext' })).propagates).toBe(true);
   });
@@ -106,9 +106,9 @@ describe('the settings of OpenTelemetry', () => {
       { OTEL_EXPORTER_OTLP_CERTIFICATE: 'none.pem' },
       'OTEL_EXPORTER_OTLP_CERTIFICATE is not the path of a file',
     ],
-  ])('that cannot be followed are refused: %o', async (env, problem) => {
+  ])('are refused if they cannot be applied: %o', async (env, problem) => {
     expect(await refused({ ...ON, ...env })).toEqual([problem]);
-    // Without traces they are another program's.
+    // Without traces, they belong to another program.
     await configured(env);
   });
 
@@ -134,7 +134,7 @@ describe('the settings of OpenTelemetry', () => {
     expect(without).toEqual([]);
   });
 
-  it('show no header, which may hold a key', async () => {
+  it('show no header, because it may contain a key', async () => {
     const { effective } = await configured({ ...ON, OTEL_EXPORTER_OTLP_HEADERS: 'x=canary' });
     expect(JSON.stringify(effective)).not.toContain('canary');
   });
@@ -159,13 +159,13 @@ describe('the other standard settings of OpenTelemetry', () => {
     'OTEL_CONFIG_FILE',
   ];
 
-  it.each(names)('are no misspelled setting of agentd: %s', async (name) => {
+  it.each(names)('are not treated as misspelled settings of agentd: %s', async (name) => {
     await configured({ [name]: 'anything' });
   });
 
   it('do not hide a misspelled one', async () => {
     expect(await refused({ OTEL_EXPORTER_OTLP_ENDPONT: 'http://127.0.0.1:4318' })).toEqual([
-      'OTEL_EXPORTER_OTLP_ENDPONT is no setting, but looks like OTEL_EXPORTER_OTLP_ENDPOINT',
+      'OTEL_EXPORTER_OTLP_ENDPONT is not a setting, but looks like OTEL_EXPORTER_OTLP_ENDPOINT',
     ]);
   });
 });

@@ -36,7 +36,7 @@ async function openApiProblems(rest: string, env: Record<string, string> = {}): 
 const OPERATIONS = 'operations: { listOrders: {} }';
 
 describe('the sources of tools', () => {
-  it('are read with everything that an entry can say', async () => {
+  it('are read with all keys of an entry', async () => {
     const place = placeWith(
       { ...API, SHOP_KEY: 'k-1' },
       {
@@ -168,7 +168,7 @@ tools:
     expect(await entriesOf(`PORT: 1\n${text}`)).toEqual([]);
   });
 
-  it('are read from a file that is a program, without lines', async () => {
+  it('are read from a file that is a program, without line numbers', async () => {
     const place = placeWith(API, {
       'agentd.config.js': 'export default { tools: [{ module: "./a.ts" }, { modul: "x" }] };',
       'package.json': '{"type":"module"}',
@@ -178,7 +178,7 @@ tools:
     expect(problems).toMatchObject([{ setting: 'tools[1]', source: 'agentd.config.js' }]);
   });
 
-  it('have every problem told at once, with entry, key, line, and what would be right', async () => {
+  it('have all problems reported at once, with entry, key, line, and a correct value', async () => {
     const place = placeWith(API, {
       'agentd.yaml': `tools:
   - openapi: ./shop.yaml
@@ -223,13 +223,13 @@ tools:
 
   it.each([
     ['tools: shop', 'tools is not a list'],
-    ['tools: [shop]', 'tools[0] has no key that says what it is'],
-    ['tools: [{ name: x }]', 'tools[0] has no key that says what it is'],
+    ['tools: [shop]', 'tools[0] has no key that says what kind of source it is'],
+    ['tools: [{ name: x }]', 'tools[0] has no key that says what kind of source it is'],
     ['tools: [{ module: ./a.ts, mcp: "https://x.example" }]', 'tools[0] has the keys mcp and module'],
     ['tools: [{ module: 3 }]', 'tools[0].module is a number; put it in quotes'],
     ['tools: [{ module: ./a.ts, name: x }]', 'tools[0].name is not a known key'],
     ['tools: [{ command: node x, name: x, tools: { a: } }]', 'tools[0].command is not a list'],
-    ['tools: [{ command: [], name: x, tools: { a: } }]', 'tools[0].command names no program'],
+    ['tools: [{ command: [], name: x, tools: { a: } }]', 'tools[0].command does not name a program'],
     [
       'tools: [{ command: [a, 3], name: x, tools: { a: } }]',
       'tools[0].command[1] is a number; put it in quotes',
@@ -246,7 +246,10 @@ tools:
       'tools: [{ command: [a], headers: { A: x }, name: x, tools: { a: } }]',
       'tools[0].headers is not a known key',
     ],
-    ['tools: [{ mcp: "https://u:p@x.example", name: x, tools: { a: } }]', 'tools[0].mcp holds credentials'],
+    [
+      'tools: [{ mcp: "https://u:p@x.example", name: x, tools: { a: } }]',
+      'tools[0].mcp contains credentials',
+    ],
     ['tools: [{ mcp: "https://x.example", name: x }]', 'tools[0].tools is not set'],
     [
       'tools: [{ mcp: "https://x.example", name: x, tools: { a: { idempotency_header: K } } }]',
@@ -256,7 +259,7 @@ tools:
     expect((await problemsOf(text)).map((found) => `${found.setting} ${found.problem}`)).toEqual([problem]);
   });
 
-  it('need a name of their own each', async () => {
+  it('need unique names', async () => {
     const text = `tools:
   - { openapi: a, name: shop, ${OPERATIONS} }
   - { mcp: 'https://x.example', name: shop, tools: { a: } }
@@ -291,7 +294,7 @@ tools:
     expect(await openApiProblems(text)).toEqual([`tools[0].operations.a.${problem}`]);
   });
 
-  it('keep names of the prototype as plain names', async () => {
+  it('treat names of the prototype as plain names', async () => {
     const [entry] = await entriesOf(
       'tools: [{ mcp: "https://x.example", name: x, tools: { __proto__: { effect: read }, constructor: } }]',
     );
@@ -302,7 +305,7 @@ tools:
   });
 });
 
-/** As agentd-agent(7) and agentd-settings(5) show them. */
+/** The examples in agentd-agent(7) and agentd-settings(5). */
 const EXAMPLES = ['agentd-agent.7', 'agentd-settings.5'].flatMap((page) =>
   [
     ...readFileSync(new URL(`../../../man/${page}.md`, import.meta.url), 'utf8').matchAll(
@@ -318,7 +321,7 @@ describe('the examples of the manual', () => {
   const schema = settingsSchema(settingGroups([])) as { properties: { tools: object } };
   const isValid = new Ajv2020({ strict: false, validateFormats: false }).compile(schema.properties.tools);
 
-  it.each(EXAMPLES)('in %s are valid, also by the JSON Schema for editors', async (_page, text) => {
+  it.each(EXAMPLES)('in %s are valid, even according to the JSON Schema for editors', async (_page, text) => {
     const tools = text.slice(text.search(/^tools:/m));
     const secrets = [...tools.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, 'x']);
     const { problems, tools: entries } = await inspectConfiguration(
@@ -330,7 +333,7 @@ describe('the examples of the manual', () => {
     expect(isValid.errors).toBeNull();
   });
 
-  it('are there, and other entries are not valid', () => {
+  it('exist, and other entries are not valid', () => {
     expect(EXAMPLES.length).toBeGreaterThanOrEqual(2);
     for (const wrong of [
       [{ openapi: './a.yaml', name: 'a' }],
@@ -350,9 +353,9 @@ describe('the address of an OpenAPI source', () => {
     ]);
   });
 
-  it('is not complained of twice if API_BASE_URL is wrong', async () => {
+  it('is not reported twice if API_BASE_URL is wrong', async () => {
     expect(await openApiProblems(`credentials: default\n${OPERATIONS}`, { API_BASE_URL: 'x' })).toEqual([
-      'API_BASE_URL is no address',
+      'API_BASE_URL is not an address',
     ]);
   });
 
@@ -371,7 +374,7 @@ describe('the credentials of a source', () => {
   const FOREIGN = 'base_url: https://other.example.org';
 
   it.each(['user-or-default', 'default'])('%s are refused for another origin', async (policy) => {
-    const problem = 'sends the default credentials, which are for the origin of API_BASE_URL alone, and';
+    const problem = 'sends the default credentials, which are only for the origin of API_BASE_URL, and';
     expect(await openApiProblems(`${FOREIGN}\ncredentials: ${policy}\n${OPERATIONS}`)).toEqual([
       `tools[0].credentials ${problem} this source has another origin`,
     ]);
@@ -382,7 +385,7 @@ describe('the credentials of a source', () => {
     ).toEqual([`tools[0].operations.a.credentials ${problem} API_BASE_URL is not set`]);
   });
 
-  it('may be the default ones at the origin of the API, whatever the path', async () => {
+  it('may be the default ones at the origin of the API, with any path', async () => {
     const text = `base_url: https://API.example.com:443/other\ncredentials: default\n${OPERATIONS}`;
     expect(await openApiProblems(text)).toEqual([]);
   });
@@ -435,11 +438,11 @@ describe('the exchange of a source', () => {
     expect(await openApiProblems(exchange('https://login.example.org/token'))).toEqual([]);
     expect(await openApiProblems(exchange('http://[::1]:8/token'))).toEqual([]);
     expect(await openApiProblems(exchange('http://login.example.org/token'))).toEqual([
-      "tools[0].exchange.url is not https: the person's token would be readable on the way",
+      "tools[0].exchange.url is not https: the person's token could be read on the way",
     ]);
   });
 
-  it('is complete, and used', async () => {
+  it('must be complete and used', async () => {
     expect(await openApiProblems(`exchange: { url: https://x.example, scope: y }\n${OPERATIONS}`)).toEqual([
       'tools[0].exchange.scope is not a known key',
       'tools[0].exchange.client_id is not set',
@@ -474,9 +477,9 @@ describe('the secrets of a source', () => {
     expect(await problemsOf(text)).toEqual(problems);
   });
 
-  it('must be there', async () => {
+  it('must exist', async () => {
     expect(await openApiProblems(`secrets: [SHOP_KEY]\n${USE}\n${OPERATIONS}`)).toEqual([
-      'SHOP_KEY is not set, and an entry under `tools` lists it as a secret',
+      'SHOP_KEY is not set, but an entry under `tools` lists it as a secret',
     ]);
     expect(
       await openApiProblems(`secrets: [SHOP_KEY]\n${USE}\n${OPERATIONS}`, { SHOP_KEY_FILE: '/nowhere' }),
@@ -496,7 +499,7 @@ describe('the secrets of a source', () => {
     ['headers: x', 'tools[0].headers is not an object'],
     ['headers: { "a b": x }', 'tools[0].headers["a b"] is not a header that an entry may set'],
     ['headers: { Host: x }', 'tools[0].headers.Host is not a header that an entry may set'],
-    ['headers: { A: x, a: y }', 'tools[0].headers.a is in the list twice'],
+    ['headers: { A: x, a: y }', 'tools[0].headers.a occurs twice in the list'],
     [`headers: { A: 'x\${' }`, 'tools[0].headers.A has a `$\u007b` without a `}`'],
     ['headers: { A: 1 }', 'tools[0].headers.A is a number; put it in quotes'],
     ['headers: { A: "x\\ny" }', 'tools[0].headers.A has a value that no header can hold'],

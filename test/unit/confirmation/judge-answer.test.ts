@@ -8,7 +8,7 @@ const BERT = '["","","bert"]' as PersonKey;
 const OF_ANNA = { user_id: 'U1', principal: ANNA, asked_at: 1000 };
 const OF_USER = { user_id: 'U1', principal: 'telex:U1', asked_at: 1000 };
 
-/** Anna confirms by a word, with her token, after the question had left. */
+/** Anna confirms in words, with her token, after the question was sent. */
 const YES: AnswerFacts = {
   says: 'confirm',
   names_action: false,
@@ -31,9 +31,9 @@ describe('who may confirm an action of a person', () => {
     ['that person by a button', PRESSED, 'confirmed'],
     ['not a stored context', STORED, 'sign_in'],
     ['not a stored context by a button', { ...STORED, ...PRESSED }, 'sign_in'],
-    ['not nobody', NOBODY, 'sign_in'],
-    ['not nobody by a button', { ...NOBODY, ...PRESSED }, 'sign_in'],
-    ['not the platform’s user alone', { ...NOBODY, confirmer: 'telex:U1' }, 'sign_in'],
+    ['not without sign-in', NOBODY, 'sign_in'],
+    ['not without sign-in, by a button', { ...NOBODY, ...PRESSED }, 'sign_in'],
+    ['not only the platform’s user', { ...NOBODY, confirmer: 'telex:U1' }, 'sign_in'],
     ['not another channel user', { user_id: 'U2' }, 'left'],
     ['not another channel user by a button', { user_id: 'U2', ...PRESSED }, 'foreign'],
     [
@@ -41,14 +41,18 @@ describe('who may confirm an action of a person', () => {
       { user_id: 'U2', confirmer: BERT, person: BERT },
       'left',
     ],
-    ['not who has the channel user’s id since', { ...NOBODY, has_changed_hands: true }, 'left'],
-    ['not who has the id since, by a button', { ...NOBODY, has_changed_hands: true, ...PRESSED }, 'foreign'],
+    ['not the new owner of the channel user’s id', { ...NOBODY, has_changed_hands: true }, 'left'],
+    [
+      'not the new owner of the id, by a button',
+      { ...NOBODY, has_changed_hands: true, ...PRESSED },
+      'foreign',
+    ],
   ] as const)('%s', (_, facts, verdict) => {
     expect(judgeAnswer(OF_ANNA, { ...YES, ...facts })).toBe(verdict);
   });
 
   it.each([
-    ['another person linked since', { confirmer: BERT, person: BERT }],
+    ['another person who was linked since', { confirmer: BERT, person: BERT }],
     ['sign-out', { ...NOBODY, signs_out: true }],
     ['sign-out by a button', { ...NOBODY, signs_out: true, ...PRESSED }],
   ] as const)('is withdrawn by %s', (_, facts) => {
@@ -63,18 +67,18 @@ describe('who may confirm an action of a platform’s user', () => {
     expect(judgeAnswer(OF_USER, { ...USER_YES, ...PRESSED })).toBe('confirmed');
   });
 
-  it('is no other user', () => {
+  it('is not another user', () => {
     const other = { ...USER_YES, user_id: 'U2', confirmer: 'telex:U2' };
     expect(judgeAnswer(OF_USER, other)).toBe('left');
     expect(judgeAnswer(OF_USER, { ...other, ...PRESSED })).toBe('foreign');
   });
 
-  it('is nobody any more once the user has signed in', () => {
+  it('is nobody after the user has signed in', () => {
     expect(judgeAnswer(OF_USER, YES)).toBe('withdrawn');
   });
 });
 
-describe('when an answer counts', () => {
+describe('the time of an answer', () => {
   it.each([
     ['a word', 'confirm', 1001, 'confirmed'],
     ['a word of the same millisecond', 'confirm', 1000, 'confirmed'],
@@ -87,23 +91,23 @@ describe('when an answer counts', () => {
     expect(judgeAnswer(OF_ANNA, { ...YES, says, accepted_at })).toBe(verdict);
   });
 
-  it('is never before the question has left, for words', () => {
+  it('cannot be before the question is sent, for words', () => {
     for (const says of ['confirm', 'decline', 'other'] as const)
       expect(judgeAnswer({ ...OF_ANNA, asked_at: null }, { ...YES, says })).toBe('left');
   });
 
-  it('is at once for a button, which was seen with the question', () => {
+  it('can be any time for a button, which was seen with the question', () => {
     expect(judgeAnswer({ ...OF_ANNA, asked_at: null }, { ...YES, ...PRESSED })).toBe('confirmed');
   });
 });
 
 describe('any other message', () => {
-  it('declines an action of the same principal, also by a stored context', () => {
+  it('declines an action of the same principal, even with a stored context', () => {
     expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'other' })).toBe('declined');
     expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'decline' })).toBe('declined');
   });
 
-  it('leaves an action alone while nobody is known', () => {
+  it('does not affect an action while nobody is known', () => {
     expect(judgeAnswer(OF_ANNA, { ...YES, ...NOBODY, says: 'other' })).toBe('left');
   });
 });

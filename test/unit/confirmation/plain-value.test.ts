@@ -29,7 +29,7 @@ describe('a value in a question', () => {
     ['a no-break space', '\u00a0', String.raw`\u00a0`],
     ['half of a surrogate pair', '\ud83d', String.raw`\ud83d`],
     ['a noncharacter', '\ufdd0', String.raw`\ufdd0`],
-    ['a character of a private font', '\ue000', String.raw`\ue000`],
+    ['a private-use character', '\ue000', String.raw`\ue000`],
   ])('shows %s as its number', (_, character, shown) => {
     expect(quoted(`a${character}b`)).toBe(`"a${shown}b"`);
   });
@@ -63,16 +63,16 @@ describe('a value in a question', () => {
     ['..аpple。com', '..xn--pple-43d.com'],
     ['a。。аpple。com', 'a。。xn--pple-43d.com'],
     ['аpple。com。', 'xn--pple-43d.com。'],
-  ])('finds the host name in %s wherever it begins and ends', (text, shown) => {
+  ])('finds the host name in %s, wherever it begins and ends', (text, shown) => {
     expect(visible(text)).toBe(shown);
   });
 
-  it.each(['a。', 'a.', 'é。', 'a', '@a', '//a', '。', ' '])('shows a long text of %j at once', (part) => {
+  it.each(['a。', 'a.', 'é。', 'a', '@a', '//a', '。', ' '])('shows a long text of %j quickly', (part) => {
     const text = part.repeat(16_000 / part.length);
     expect(cpuTime(() => visible(text))).toBeLessThan(200);
   });
 
-  it('leaves sentences in any language as they are', () => {
+  it('does not change sentences in any language', () => {
     for (const text of [
       'Grüße aus Köln. Bis bald!',
       '今天很好。明天见。',

@@ -21,7 +21,7 @@ function plain(tool: AskedTool, args: Record<string, unknown>, bound = {}): stri
 }
 
 describe('the question about a call', () => {
-  it('is the summary with its parameters filled in, quoted', () => {
+  it('is the summary with its parameters filled in and quoted', () => {
     expect(plain(CANCEL, { id: '1004' })).toBe('Cancel order "1004"');
   });
 
@@ -49,7 +49,7 @@ describe('the question about a call', () => {
     ]);
   });
 
-  it('fills in members by a dotted name, and leaves out only the one that it shows', () => {
+  it('fills in members by a dotted name, and omits only the member that it shows', () => {
     const tool = { ...CANCEL, summary: 'Cancel: {body.reason}' };
     expect(plain(tool, { body: { reason: 'late', at: 'noon' } })).toBe('Cancel: "late"\nbody.at: "noon"');
     // A parameter of the same name must not hide the member.
@@ -99,7 +99,7 @@ describe('the question about a call', () => {
     expect(questionOf(CANCEL, { id: '1', reason: '\u200b'.repeat(QUESTION_MAX / 6) })).toBeNull();
   });
 
-  it('is made quickly of any arguments', () => {
+  it('is created quickly from any arguments', () => {
     const began = performance.now();
     expect(questionOf(CANCEL, { id: 'a.'.repeat(1_000_000) })).toBeNull();
     questionOf(CANCEL, { id: 'ä.'.repeat(5_000) });
@@ -112,7 +112,7 @@ describe('the question about a call', () => {
 });
 
 describe('the question in Markdown', () => {
-  it('lists the further arguments', () => {
+  it('lists the other arguments', () => {
     const question = questionOf(CANCEL, { id: '1004', order_reason: 'too late' });
     expect(question && markdownQuestion(question)).toEqual({
       action: 'Cancel order "1004"',

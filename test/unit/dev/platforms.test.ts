@@ -20,7 +20,7 @@ describe('the settings of platforms for serve --dev', () => {
     expect(port).toBeLessThan(32_000);
   });
 
-  it('stay the same with the same seed, and where the address was kept, in use or not', async () => {
+  it('stay the same with the same seed and a stored address, even if that address is in use', async () => {
     const first = (await platformSettings(options)).settings;
     const listener = createServer().listen(Number(new URL(first.TELEX_API_URL ?? '').port), '127.0.0.1');
     await once(listener, 'listening');
@@ -30,13 +30,13 @@ describe('the settings of platforms for serve --dev', () => {
     expect(other.settings.TELEX_SECRET).not.toBe(first.TELEX_SECRET);
   });
 
-  it('make a new address where the one that was kept is of another machine', async () => {
+  it('contain a new address if the stored one is of another machine', async () => {
     const kept = { TELEX_API_URL: 'https://telex.example.com' };
     const { settings } = await platformSettings({ ...options, kept });
     expect(settings.TELEX_API_URL).toMatch(/^http:\/\/127\.0\.0\.1:/);
   });
 
-  it('are none for a channel that somebody has set up, and for one without a simulator', async () => {
+  it('are empty for a channel that is configured, and for one without a simulator', async () => {
     const none = { settings: {}, simulated: [] };
     expect(await platformSettings({ ...options, effective: from('.env') })).toEqual(none);
     const { simulator: _simulator, ...bare } = telex as ChannelPlugin;
@@ -46,14 +46,14 @@ describe('the settings of platforms for serve --dev', () => {
 
   it.each<[string, () => Promise<PlatformSimulator>, string]>([
     ['throws', () => Promise.reject(new Error('no file')), '`simulator` threw: no file'],
-    ['is nothing', async () => null as never, 'what `simulator` resolves to is null'],
+    ['is nothing', async () => null as never, 'the result of `simulator` is null'],
     [
       'lacks a member',
       async () => ({ ...(await telex.simulator()), delivery: undefined }) as never,
       '`simulator.delivery` is missing',
     ],
     [
-      'names a setting that there is not',
+      'names an unknown setting',
       async () => ({ ...(await telex.simulator()), apiUrlSetting: 'TELEX_SECRET' }),
       '`simulator.apiUrlSetting` is "TELEX_SECRET"',
     ],

@@ -49,14 +49,14 @@ describe('the sample API', () => {
     expect((await ask('GET', '/products', 'forged'))[0]).toBe(401);
   });
 
-  it('shows people their own orders, and nobody else any', async () => {
+  it('shows people only their own orders', async () => {
     expect(await ask('GET', '/orders', 'token-of-grace')).toMatchObject([200, [{ number: '1002' }]]);
     expect(await ask('GET', '/orders', 'token-of-alan')).toEqual([200, []]);
     expect((await ask('GET', '/orders', serviceToken))[0]).toBe(403);
     expect((await ask('GET', '/orders'))[0]).toBe(401);
   });
 
-  it('cancels an order for the person whose it is, if it has not left', async () => {
+  it('cancels an order for its owner if it has not been shipped', async () => {
     expect((await ask('POST', '/orders/1004/cancel', 'token-of-grace'))[0]).toBe(404);
     expect((await ask('POST', '/orders/1004/cancel', serviceToken))[0]).toBe(403);
     expect(await ask('POST', '/orders/1004/cancel', 'token-of-ada')).toMatchObject([
@@ -71,14 +71,14 @@ describe('the sample API', () => {
     expect((await ask('POST', '/orders/1001/cancel', 'token-of-ada'))[0]).toBe(409);
   });
 
-  it('begins anew with each start', async () => {
+  it('resets its data with each start', async () => {
     expect(await ask('GET', '/orders', 'token-of-ada')).toMatchObject([
       200,
       [{}, { status: 'being packed' }],
     ]);
   });
 
-  it('changes the address of the person who asks', async () => {
+  it('changes the address of the person who requests it', async () => {
     expect(await ask('PUT', '/address', 'token-of-ada', { address: '5 Main St' })).toEqual([
       200,
       { address: '5 Main St' },
@@ -91,7 +91,7 @@ describe('the sample API', () => {
     expect(ada).toMatchObject({ address: '5 Main St' });
   });
 
-  it('notes whose credentials each request had, by their address, and never a token', async () => {
+  it('records whose credentials each request had, by their address, and never a token', async () => {
     await ask('GET', '/orders', 'token-of-ada');
     await ask('GET', '/products', serviceToken);
     await ask('GET', '/products', 'forged');
@@ -124,10 +124,10 @@ describe('the tools of the sample API', () => {
       structured: [sampleTools(folder, './shop.json')],
     });
 
-  it('read as anybody or as the person, and change things only as the person, who must confirm', async () => {
+  it('read with any credentials, and change things only as the person, who must confirm', async () => {
     const { tools } = await configured();
     const [entry] = tools;
-    if (entry?.kind !== 'openapi') throw new Error('it is no OpenAPI source');
+    if (entry?.kind !== 'openapi') throw new Error('it is not an OpenAPI source');
     const source = new OpenApiSource(entry, describeSource(entry, 'http://127.0.0.1:1'));
     await source.start();
     const policies = source
@@ -142,7 +142,7 @@ describe('the tools of the sample API', () => {
     await source.stop();
   });
 
-  it('are not there if the configuration file lists others', async () => {
+  it('are absent if the configuration file lists others', async () => {
     await writeFile(join(folder, 'agentd.yaml'), 'tools: []\n');
     expect((await configured()).tools).toEqual([]);
     await rm(join(folder, 'agentd.yaml'));

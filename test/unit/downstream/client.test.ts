@@ -46,14 +46,14 @@ test('dot segments do not climb out of the prefix', async () => {
   expect(api.requests).toEqual([]);
 });
 
-test('the status and the parsed body of a failure are handed on', async () => {
+test('the status and the parsed body of a failure are returned', async () => {
   api.misbehave('/users', { status: 500, body: { error: 'x' } });
   expect(await client().send(look)).toEqual({ status: 500, body: { error: 'x' } });
   api.misbehave('/users', { status: 502, body: '<html>bad gateway</html>' });
   expect(await client().send(look)).toEqual({ status: 502, body: null });
 });
 
-test('a long number of an answer keeps its digits: as another number it would name another record', async () => {
+test('a long number of an answer keeps its digits: as a rounded number it would name another record', async () => {
   api.misbehave('/users', { status: 200, body: '{"id":9007199254740993,"age":41}' });
   expect((await client().send(look)).body).toEqual({ id: '9007199254740993', age: 41 });
 });
@@ -71,7 +71,7 @@ test('an empty body is null', async () => {
   expect(await client().send(look)).toEqual({ status: 200, body: null });
 });
 
-test('more than 1 MiB is not read', async () => {
+test('at most 1 MiB is read', async () => {
   api.misbehave('/users', 'huge');
   expect(await failureOf(client().send(look))).toEqual({
     reason: 'too_large',
@@ -87,7 +87,7 @@ test('an API that does not answer runs into the time-out', async () => {
   });
 });
 
-test('an API that is not there is unreachable', async () => {
+test('an API that is down is unreachable', async () => {
   const gone = await FakeApi.start({ secret });
   const baseUrl = gone.url;
   await gone.close();
@@ -127,7 +127,7 @@ test('a redirect to another origin is refused, and nothing reaches it', async ()
   expect(elsewhere.requests).toEqual([]);
 });
 
-test('a redirect of a POST is refused, also within the origin', async () => {
+test('a redirect of a POST is refused, even within the origin', async () => {
   api.misbehave('/authentication_token', { redirect: '/api/v2/users', status: 307 });
   const post = { method: 'POST', path: '/authentication_token', body: {}, token: null } as const;
   expect((await failureOf(client().send(post))).reason).toBe('redirect_refused');

@@ -32,32 +32,32 @@ const useDefault = (reason: string, level: string) => ({
   message: `tool uses default credentials: ${reason}`,
 });
 
-test("when all checks pass, it is the user's token", async () => {
+test("when all checks pass, the credential is the user's token", async () => {
   const { choice, level } = await choose(contextOf(sessionOf('s', 'u', alice)));
   expect(choice).toMatchObject({ use: 'user', claims: { sub: 'user-1', email: 'alice@example.com' } });
   expect(choice.use === 'user' && choice.token.reveal()).toBe('alices-token');
   expect(level).toBeUndefined();
 });
 
-test('no request context means default credentials, with a warning', async () => {
+test('a missing request context means default credentials, with a warning', async () => {
   expect(await choose(undefined)).toEqual(useDefault('no_request_context', 'warn'));
 });
 
-test('no session means default credentials, with a warning', async () => {
+test('a missing session means default credentials, with a warning', async () => {
   expect(await choose(contextOf(null))).toEqual(useDefault('session_not_found', 'warn'));
 });
 
-test('a store that is out of reach means default credentials, with a warning', async () => {
+test('an unreachable store means default credentials, with a warning', async () => {
   const find = () => Promise.reject(new Error('disk on fire'));
   const context = contextOf(sessionOf('s', 'u', alice), { session_service: { find } });
   expect(await choose(context)).toEqual(useDefault('session_unreachable', 'warn'));
 });
 
-test('no jwt_context means default credentials', async () => {
+test('a missing jwt_context means default credentials', async () => {
   expect(await choose(contextOf(sessionOf('s', 'u', null)))).toEqual(useDefault('no_jwt_context', 'info'));
 });
 
-test('a message that acts for nobody does not use the stored token, and says why', async () => {
+test('a message without sign-in does not use the stored token, and the reason is given', async () => {
   const context = contextOf(sessionOf('s', 'u', alice), {
     acts_for: null,
     acts_for_nobody_because: 'client_chosen_session',
@@ -89,18 +89,18 @@ test.each([NOW, NOW - 1, Number.NaN])(
   },
 );
 
-test('the clock skew is granted to the stored token too', async () => {
+test('the clock skew applies to the stored token, too', async () => {
   const context = contextOf(sessionOf('s', 'u', { ...alice, expires_at: NOW - 4_000 }));
   expect((await choose(context, { skew: 5 })).choice.use).toBe('user');
   expect((await choose(context, { skew: 4 })).choice.use).toBe('default');
 });
 
-test('with JWT_VERIFY_EXP=false the expiry is not looked at', async () => {
+test('with JWT_VERIFY_EXP=false the expiry is not checked', async () => {
   const context = contextOf(sessionOf('s', 'u', { ...alice, expires_at: NOW - 4_000 }));
   expect((await choose(context, { verifyExp: false })).choice.use).toBe('user');
 });
 
-test('a sealed token opens with its key, and counts as none without it', async () => {
+test('a sealed token opens with its key, and counts as absent without it', async () => {
   const context = contextOf(sessionOf('s', 'u', alice, createSeal(key(1))));
   expect((await choose(context, { seal: createSeal(key(1)) })).choice.use).toBe('user');
   expect(await choose(context, { seal: createSeal(key(2)) })).toEqual(

@@ -32,14 +32,14 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-test('the token is asked for with e-mail and password as JSON', async () => {
+test('the token is requested with e-mail and password as JSON', async () => {
   await defaultToken().get();
   expect(api.seen('/authentication_token')).toMatchObject([
     { method: 'POST', bearer: null, body: { email: 'service@example.com', password: 'service-password' } },
   ]);
 });
 
-test('the token is taken from `token`, else from `access_token`', async () => {
+test('the token is read from `token`, else from `access_token`', async () => {
   api.misbehave('/authentication_token', { status: 200, body: { access_token: 'opaque-1' } });
   expect((await defaultToken().get()).reveal()).toBe('opaque-1');
   api.misbehave('/authentication_token', {
@@ -50,7 +50,7 @@ test('the token is taken from `token`, else from `access_token`', async () => {
 });
 
 describe('the cache', () => {
-  test('holds until 5 minutes before `exp`', async () => {
+  test('keeps a token until 5 minutes before `exp`', async () => {
     const source = await start({ tokenLife: 3600 });
     const token = await source.get();
     now += HOUR - 302_000;
@@ -63,7 +63,7 @@ describe('the cache', () => {
   test.each([
     { body: { token: 'an-opaque-one' } },
     { body: { token: signToken({ sub: 'service' }, secret) } },
-  ])('takes a token without `exp` to live 24 hours: $body.token', async ({ body }) => {
+  ])('keeps a token without `exp` for 24 hours: $body.token', async ({ body }) => {
     api.misbehave('/authentication_token', { status: 200, body });
     const source = defaultToken();
     await source.get();
@@ -75,7 +75,7 @@ describe('the cache', () => {
     expect(asked()).toBe(2);
   });
 
-  test('keeps no token that ends in less than 5 minutes, beyond the calls that wait for it', async () => {
+  test('does not keep a token that expires in less than 5 minutes, except for the calls that wait for it', async () => {
     const source = await start({ tokenLife: 299 });
     await Promise.all([source.get(), source.get()]);
     expect(asked()).toBe(1);
@@ -83,7 +83,7 @@ describe('the cache', () => {
     expect(asked()).toBe(2);
   });
 
-  test('does not ask without end for tokens that come expired', async () => {
+  test('does not request tokens endlessly if they arrive expired', async () => {
     const source = await start({ tokenLife: -60 });
     await Promise.all([source.get(), source.get()]);
     await source.get();
@@ -91,14 +91,14 @@ describe('the cache', () => {
   });
 });
 
-test('fifty waiting calls ask once', async () => {
+test('fifty waiting calls make one request', async () => {
   const source = defaultToken();
   const tokens = await Promise.all(Array.from({ length: 50 }, () => source.get()));
   expect(new Set(tokens).size).toBe(1);
   expect(asked()).toBe(1);
 });
 
-test('a waiter that aborts leaves the token to the others', async () => {
+test('a call that aborts does not affect the others', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   api.misbehave('/authentication_token', { wait: promise });
   const source = defaultToken();
@@ -112,12 +112,12 @@ test('a waiter that aborts leaves the token to the others', async () => {
   expect(asked()).toBe(1);
 });
 
-test('a failure is shared by those that wait, and the next call asks again', async () => {
+test('a failure is shared by the waiting calls, and the next call makes a new request', async () => {
   api.misbehave('/authentication_token', { status: 500 }, 1);
   const source = defaultToken();
   const failure = {
     reason: 'default_token_failed',
-    message: 'The business API cannot be signed in to at the moment.',
+    message: 'Signing in to the business API is not possible at the moment.',
   };
   const waiting = [source.get(), source.get()];
   for (const one of waiting) await expect(one).rejects.toMatchObject(failure);
@@ -126,14 +126,14 @@ test('a failure is shared by those that wait, and the next call asks again', asy
   expect(asked()).toBe(2);
 });
 
-test('wrong credentials are told as such', async () => {
+test('wrong credentials are reported as such', async () => {
   await expect(defaultToken('wrong').get()).rejects.toMatchObject({
     reason: 'default_credentials_refused',
     message: 'The business API does not accept the default credentials of this service.',
   });
 });
 
-test('missing credentials make no call', async () => {
+test('there is no call without credentials', async () => {
   const source = createDefaultToken({
     downstream: createDownstream({ baseUrl: api.url, timeoutMs: 5_000 }),
     email: undefined,

@@ -9,7 +9,7 @@ import { TimeLimit } from '../../../src/daemon/time-limit.ts';
 
 let answer: RequestListener;
 let url: URL;
-/** Sockets of the requests, in their order. */
+/** Sockets of the requests, in order. */
 let sockets: Socket[];
 let server: ReturnType<typeof createServer>;
 
@@ -29,7 +29,7 @@ afterEach(async () => {
   await once(server, 'close');
 });
 
-const limitOf = (...signals: AbortSignal[]) => new TimeLimit(systemClock, 60_000, ...signals);
+const limitOf = (...signals: AbortSignal[]) => new TimeLimit(systemClock, 60_000, signals);
 const READ = { method: 'GET', headers: {}, body: undefined, maxBytes: 1_000 };
 const send = (method = 'GET', ...signals: AbortSignal[]) =>
   httpRequest(url, { ...READ, method, limit: limitOf(...signals) });
@@ -39,7 +39,7 @@ test.each([
   ['deflate', deflateSync],
   ['br', brotliCompressSync],
 ] as const)(
-  'a body that is compressed with %s is read, and bounded by what it becomes',
+  'a body that is compressed with %s is read, and limited by its decompressed size',
   async (encoding, compress) => {
     answer = (_request, response) =>
       response.writeHead(200, { 'content-encoding': encoding }).end(compress('{"ä":1}'));
@@ -50,7 +50,7 @@ test.each([
   },
 );
 
-test('a connection is kept, and used again', async () => {
+test('a connection is kept and reused', async () => {
   answer = (_request, response) => response.end('ok');
   await send();
   await send();
@@ -66,7 +66,7 @@ test('a read whose kept connection was closed is sent once more, and a write is 
     answer = (_request, response) => response.end('ok');
     await send(method);
     const [kept] = sockets;
-    // As a server that ends the connection just then.
+    // Like a server that closes the connection at this moment.
     answer = ({ socket }, response) => (socket === kept ? socket.resetAndDestroy() : response.end('again'));
     const outcome = await send(method).then(
       ({ text }) => text,
@@ -96,7 +96,7 @@ test('an abort ends it with the reason of the signal, before, during and in the 
   await expect(send('GET', within.signal)).rejects.toThrow('deadline');
 });
 
-test('a header that could end its line is refused', async () => {
+test('a header that contains a line break is refused', async () => {
   answer = (_request, response) => response.end();
   await expect(
     httpRequest(url, { ...READ, limit: limitOf(), headers: { 'X-A': 'a\r\nX-B: c' } }),
@@ -104,7 +104,7 @@ test('a header that could end its line is refused', async () => {
   expect(sockets).toEqual([]);
 });
 
-test('an address of IPv6 is no name to look up', async () => {
+test('an IPv6 address is not looked up as a name', async () => {
   const closed = new URL('http://[::1]:1/');
   await expect(httpRequest(closed, { ...READ, limit: limitOf() })).rejects.toMatchObject({
     syscall: 'connect',
@@ -112,14 +112,14 @@ test('an address of IPv6 is no name to look up', async () => {
   });
 });
 
-test('an answer that breaks off is a failure', async () => {
+test('an incomplete answer is a failure', async () => {
   answer = (_request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('{"a":', () => response.destroy());
   };
   await expect(send()).rejects.toThrow();
 });
 
-test('path and query are sent as the address has them, and its fragment is not', async () => {
+test('path and query are sent as they are in the address, and its fragment is not', async () => {
   let asked: string | undefined;
   answer = (request, response) => {
     asked = request.url;

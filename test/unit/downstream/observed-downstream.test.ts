@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterEach(() => api.behave());
 afterAll(() => api.close());
 
-/** What is counted of a request. */
+/** The count of a request. */
 async function counted(
   request: Parameters<ReturnType<typeof createDownstream>['send']>[0],
   { url = api.url, timeoutMs = 60_000 } = {},
@@ -31,15 +31,15 @@ test.each<[string, Misbehaviour, number | string]>([
   ['its status', { status: 500, body: {} }, 500],
   ['its status, if it is not JSON', { status: 200, body: 'no JSON' }, 200],
   ['its status, if it is too long', 'huge', 200],
-  ['its status, if it leads elsewhere', { redirect: 'http://127.0.0.1:1/', status: 302 }, 302],
-  ['timeout, if there is none in time', 'hang', 'timeout'],
+  ['its status, if it redirects elsewhere', { redirect: 'http://127.0.0.1:1/', status: 302 }, 302],
+  ['timeout, if it is not in time', 'hang', 'timeout'],
 ])('an answer counts under %s', async (_what, how, status) => {
   api.misbehave('/users', how);
   const timeoutMs = how === 'hang' ? 200 : undefined;
   expect(await counted(look, { timeoutMs })).toEqual([['api', status]]);
 });
 
-test('a system that is out of reach counts as unreachable', async () => {
+test('a system that does not answer counts as unreachable', async () => {
   expect(await counted(look, { url: 'http://127.0.0.1:1' })).toEqual([['api', 'unreachable']]);
 });
 
@@ -47,7 +47,7 @@ test('a request that was never made does not count', async () => {
   expect(await counted({ ...look, path: '/users/../admin' })).toEqual([]);
 });
 
-test('a request that its caller gave up does not count', async () => {
+test('a request that its caller aborted does not count', async () => {
   const signal = AbortSignal.abort(new Error('given up'));
   expect(await counted({ ...look, signal })).toEqual([]);
 });

@@ -62,7 +62,7 @@ test('each request counts as one to the source that the token is for', async () 
   ]);
 });
 
-test('a wrong client is refused in words without a token in them', async () => {
+test('a wrong client is refused with a message that contains no token', async () => {
   const failure = await failureOf(
     create().exchange('shop', settings({ client_secret: new Secret('wrong') }), alice),
   );
@@ -72,7 +72,7 @@ test('a wrong client is refused in words without a token in them', async () => {
 });
 
 describe('memory', () => {
-  test('one exchange, however many calls wait for it', async () => {
+  test('there is one exchange, however many calls wait for it', async () => {
     const exchange = create();
     const tokens = await Promise.all(
       Array.from({ length: 50 }, () => exchange.exchange('shop', settings(), alice)),
@@ -83,7 +83,7 @@ describe('memory', () => {
     expect(server.exchanged).toHaveLength(1);
   });
 
-  test('each person, source and audience has a token of its own', async () => {
+  test('each person, source and audience has a separate token', async () => {
     const exchange = create();
     const first = await exchange.exchange('shop', settings(), alice);
     const others = [
@@ -108,7 +108,7 @@ describe('memory', () => {
     expect(server.exchanged).toHaveLength(2);
   });
 
-  test('nor beyond its own exp', async () => {
+  test('a token is not used beyond its own exp', async () => {
     const exp = START / 1000 + 60;
     server.answer = { token_type: 'bearer', expires_in: 6_000, access_token: signToken({ exp }, secret) };
     const exchange = create();
@@ -118,7 +118,7 @@ describe('memory', () => {
     expect(server.exchanged).toHaveLength(2);
   });
 
-  test("nor beyond the exp of the person's token, which is not exchanged then", async () => {
+  test("a token is not used beyond the exp of the person's token, which is then not exchanged", async () => {
     const exchange = create();
     const short = subject('user-1', START / 1000 + 60);
     await exchange.exchange('shop', settings(), short);
@@ -130,7 +130,7 @@ describe('memory', () => {
     expect(server.exchanged).toHaveLength(1);
   });
 
-  test('a token that does not say how long it lives is kept for a minute', async () => {
+  test('a token without an expiry is kept for a minute', async () => {
     server.answer = {};
     const exchange = create();
     await exchange.exchange('shop', settings(), alice);
@@ -142,13 +142,13 @@ describe('memory', () => {
     expect(server.exchanged).toHaveLength(2);
   });
 
-  test('a refused token is exchanged anew', async () => {
+  test('a refused token is exchanged again', async () => {
     const exchange = create();
     exchange.refused(await exchange.exchange('shop', settings(), alice));
     expect((await exchange.exchange('shop', settings(), alice)).reveal()).toBe('exchanged-2-for-billing');
   });
 
-  test('it is bounded: the token that was used longest ago goes first', async () => {
+  test('it is bounded: the least recently used token is dropped first', async () => {
     const exchange = create(2);
     const use = async (sub: string) => void (await exchange.exchange('shop', settings(), subject(sub)));
     for (const sub of ['a', 'b', 'a', 'c', 'a']) await use(sub);
@@ -159,12 +159,12 @@ describe('memory', () => {
 });
 
 describe('failures', () => {
-  test('a failure is not kept', async () => {
+  test('a failure is not cached', async () => {
     const exchange = create();
     server.instead = { status: 500, body: 'oops' };
     expect(await failureOf(exchange.exchange('shop', settings(), alice))).toMatchObject({
       reason: 'exchange_failed',
-      message: 'The other system cannot be signed in to at the moment.',
+      message: 'Signing in to the other system is not possible at the moment.',
     });
     server.instead = null;
     await exchange.exchange('shop', settings(), alice);
@@ -173,7 +173,7 @@ describe('failures', () => {
   test.each([
     ['no token', { access_token: undefined }],
     ['a token with a line break', { access_token: 'a\r\nX-Evil: 1' }],
-    ['another type than bearer', { token_type: 'N_A' }],
+    ['a type other than bearer', { token_type: 'N_A' }],
   ])('an answer with %s is a failure', async (_, answer) => {
     server.answer = answer;
     expect((await failureOf(create().exchange('shop', settings(), alice))).reason).toBe('exchange_failed');
@@ -187,13 +187,13 @@ describe('failures', () => {
     await elsewhere.close();
   });
 
-  test('what the endpoint says of a refusal is not handed on', async () => {
+  test("the endpoint's message about a refusal is not passed on", async () => {
     server.instead = { status: 400, body: JSON.stringify({ error: `bad ${alice.reveal()}` }) };
     const failure = await failureOf(create().exchange('shop', settings(), alice));
     expect(`${failure.message} ${String(failure.cause)}`).not.toContain(alice.reveal());
   });
 
-  test('a call that aborts leaves the exchange to the others', async () => {
+  test('a call that aborts does not affect the others', async () => {
     const gate = Promise.withResolvers<void>();
     server.wait = gate.promise;
     const exchange = create();

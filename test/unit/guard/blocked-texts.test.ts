@@ -3,7 +3,7 @@ import { ENGLISH, wordsForFailure } from '../../../plugins/webchat/widget/texts.
 import { adviceFor } from '../../../src/cli/advice.ts';
 import { describeRefusal } from '../../../src/cli/chat/describe-refusal.ts';
 
-/** What a sender, and an operator, are told of a message that the loop guard blocked. */
+/** The texts for a sender, and for an operator, about a message that the loop guard blocked. */
 function textsOf(reason: 'rate_limit' | 'repetition'): string[] {
   const { message, advice } = describeRefusal({ code: 'loop_guard_blocked', reason }, 429, 30);
   const code = reason === 'rate_limit' ? 'rate_limited' : reason;
@@ -11,7 +11,7 @@ function textsOf(reason: 'rate_limit' | 'repetition'): string[] {
 }
 
 it.each(['rate_limit', 'repetition'] as const)(
-  'an open circuit blocks every message, so nobody is told to write something else: %s',
+  'an open circuit blocks every message, so no text suggests writing something else: %s',
   (reason) => {
     for (const text of textsOf(reason)) {
       expect(text).not.toBe('');

@@ -41,7 +41,7 @@ const circuit: Circuit = {
   blocked: 1,
 };
 
-/** A user who has sent these texts just before 110 s, in a session of so many turns. */
+/** A user who has sent these texts just before 110 s, in a session with this many turns. */
 function aState(has: { circuit?: Circuit; texts?: string[]; turns?: number } = {}): GuardState {
   const texts = has.texts ?? [];
   const messages = hitsOf(texts.map((text) => ({ at: 109_999, counted_at: 109_999, text })));
@@ -56,7 +56,7 @@ describe('judge', () => {
   const verdictOf = (state: GuardState, message: Partial<GuardedMessage> = {}, now = 110_000) =>
     judge(state, aMessage(message), limits, now).verdict;
 
-  it('lets the first message of a user pass', () => {
+  it('allows the first message of a user', () => {
     const nothing = { verdict: null, user: null, turns: null };
     const { verdict, state, added } = judge(nothing, aMessage(), limits, 1000);
     expect(verdict).toEqual({ allowed: true, repeated: false, messages: 1, equal_texts: 1, turns: 1 });
@@ -67,7 +67,7 @@ describe('judge', () => {
     expect(added).toBeNull();
   });
 
-  it('asks the first verdict, the circuit, burst, repetition and turns, in this order', () => {
+  it('checks the first verdict, the circuit, burst, repetition and turns, in this order', () => {
     const over = { texts: ['a text', 'a text', 'b', 'c', 'd'], turns: 200 };
     const earlier = { ...verdictOf(aState()) };
     expect(verdictOf({ ...aState({ ...over, circuit }), verdict: earlier })).toEqual({
@@ -91,7 +91,7 @@ describe('judge', () => {
     ['the 3rd equal text', { texts: ['a text', 'a text'] }, false],
     ['turn 200', { turns: 199 }, true],
     ['turn 201', { turns: 200 }, false],
-  ])('holds the limits exactly: %s', (_what, has, allowed) => {
+  ])('applies the limits exactly: %s', (_what, has, allowed) => {
     expect(verdictOf(aState(has)).allowed).toBe(allowed);
   });
 
@@ -121,7 +121,7 @@ describe('judge', () => {
     [40_001, false],
     [129_999, false],
     [130_000, true],
-  ])('blocks only what was sent while a circuit was open: %d', (sent_at, allowed) => {
+  ])('blocks only messages that were sent while a circuit was open: %d', (sent_at, allowed) => {
     expect(verdictOf(aState({ circuit }), { sent_at }, 140_000).allowed).toBe(allowed);
   });
 
@@ -145,7 +145,7 @@ describe('judge', () => {
     expect(judged.state.user).toBe(state.user);
   });
 
-  it('stores the name that the user has now', () => {
+  it('stores the current name of the user', () => {
     const named = { ...user, key: 'u1', user_id: 'another' };
     const { state, added } = judge(aState(), aMessage({ user: named }), limits, 110_000);
     expect(state.user?.user.user_id).toBe('another');
@@ -160,10 +160,10 @@ const sent = fc.record({
   late: fc.option(fc.integer({ min: -1000, max: 90_000 })),
 });
 
-describe('judge, whatever is sent', () => {
+describe('judge, for any messages,', () => {
   const tight = { ...limits, max_messages: 3, max_turns: 8 };
 
-  it('changes no state that it is given, and says exactly what it adds', () => {
+  it('does not change the given state, and returns exactly what it adds', () => {
     fc.assert(
       fc.property(fc.array(sent, { maxLength: 40 }), (messages) => {
         let now = HOUR;
@@ -186,7 +186,7 @@ describe('judge, whatever is sent', () => {
     );
   });
 
-  it('makes nobody wait longer than the cooldown, and lets the next message pass then', () => {
+  it('makes nobody wait longer than the cooldown, and then allows the next message', () => {
     fc.assert(
       fc.property(fc.array(sent, { maxLength: 40 }), fc.boolean(), (messages, isSetBack) => {
         let now = HOUR;
@@ -207,7 +207,7 @@ describe('judge, whatever is sent', () => {
     );
   });
 
-  it('is as a guard that forgets nothing, for messages in order', () => {
+  it('decides like a guard that forgets nothing, for messages in order', () => {
     const inOrder = fc.record({
       text: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
       pass: fc.integer({ min: 0, max: 20_000 }),
@@ -236,7 +236,7 @@ describe('judge, whatever is sent', () => {
     );
   });
 
-  it('never lets more pass than one window holds, in whatever order they are reported', () => {
+  it('never allows more messages than the limit of one window, in whatever order they are reported', () => {
     const fullest = (times: number[]) =>
       Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 10).length));
     fc.assert(
@@ -256,7 +256,7 @@ describe('judge, whatever is sent', () => {
     );
   });
 
-  it('counts a late message with the others of its time, also after the burst window has passed', () => {
+  it('counts a late message with the others of its time, even after the burst window has passed', () => {
     let state: GuardState = { verdict: null, user: null, turns: null };
     const send = (text: string, sent_at: number, now: number) => {
       const judged = judge({ ...state, verdict: null }, aMessage({ text, sent_at }), limits, now);
@@ -268,7 +268,7 @@ describe('judge, whatever is sent', () => {
     expect(send('g', 1001, 21_000)).toMatchObject({ allowed: false, reason: 'rate_limit', count: 6 });
   });
 
-  it('forgets messages that were counted by a clock that was ahead', () => {
+  it('drops messages that were counted with a clock that was ahead', () => {
     let state: GuardState = { verdict: null, user: null, turns: null };
     const send = (text: string, sent_at: number, now: number) => {
       state = judge({ ...state, verdict: null }, aMessage({ text, sent_at }), limits, now).state;
@@ -278,7 +278,7 @@ describe('judge, whatever is sent', () => {
     expect(hitCount(state.user?.messages ?? hitsOf())).toBeLessThanOrEqual(7);
   });
 
-  it('stores no more messages of a user than pass within the longest window', () => {
+  it('stores no more messages of a user than are allowed within the longest window', () => {
     let state: GuardState = { verdict: null, user: null, turns: null };
     const free = { ...limits, max_turns: 1_000_000 };
     for (let n = 0; n < 1000; n++) {
@@ -289,7 +289,7 @@ describe('judge, whatever is sent', () => {
     }
   });
 
-  /** A state without how its hits share their memory. */
+  /** A copy of a state whose hits share no memory. */
   function logicalOf({ user, ...rest }: GuardState) {
     const plain = (state: GuardUserState) => ({ ...state, messages: listHits(state.messages) });
     return structuredClone({ ...rest, user: user && plain(user) });
@@ -297,7 +297,7 @@ describe('judge, whatever is sent', () => {
 });
 
 describe('maxHitsInWindow', () => {
-  it('finds the fullest window that holds the hit', () => {
+  it('finds the fullest window that contains the hit', () => {
     const times = fc.array(fc.integer({ min: 1, max: 19 }), { maxLength: 15 });
     fc.assert(
       fc.property(times, (unsorted) => {

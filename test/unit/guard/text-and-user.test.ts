@@ -14,7 +14,7 @@ describe('textHash', () => {
     ['a sigma at the end', 'ΟΔΟΣ', 'οδος'],
     ['an i with a dot', 'İ', 'i\u0307'],
     ['letters beyond the BMP', '𐐀', '𐐨'],
-  ])('is the same whatever differs in %s', (_what, one, other) => {
+  ])('ignores differences in %s', (_what, one, other) => {
     expect(textHash(one)).toBe(textHash(other));
   });
 
@@ -23,11 +23,11 @@ describe('textHash', () => {
     ['a', 'a.'],
     ['e', 'é'],
     ['1', '2'],
-  ])('tells apart %s and %s', (one, other) => {
+  ])('distinguishes %s and %s', (one, other) => {
     expect(textHash(one)).not.toBe(textHash(other));
   });
 
-  it('holds nothing of the text', () => {
+  it('contains nothing of the text', () => {
     expect(textHash('hello')).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 });
@@ -36,13 +36,13 @@ describe('guardUser', () => {
   const client = { platform: 'chat', user_id: 'ada', person: null, address: '192.0.2.1' };
   const ada = personKey({ sub: 'ada' });
 
-  it('is the person of a valid token, whatever they call themselves and wherever they are', () => {
+  it('is the person of a valid token, whatever user id they use and wherever they are', () => {
     const key = guardUser({ platform: 'chat', user_id: 'x', person: ada, address: null }).key;
     expect(guardUser({ ...client, person: ada }).key).toBe(key);
     expect(guardUser({ ...client, person: personKey({ sub: 'ada', iss: 'other' }) }).key).not.toBe(key);
   });
 
-  it('is nobody else, whatever ids are claimed', () => {
+  it('cannot be somebody else, whatever ids are claimed', () => {
     const keys = [
       client,
       { ...client, address: '192.0.2.2' },
@@ -71,14 +71,14 @@ describe('the log lines', () => {
     );
   });
 
-  it('quote an id that could pass for more than one word', () => {
+  it('quote an id that could look like more than one word', () => {
     const forged = { ...user, user_id: 'x message_id=1' };
     expect(duplicateLine(forged, 'm1')).toBe(
       '[LoopGuard] DUPLICATE platform=chat user="x message_id=1" message_id=m1',
     );
   });
 
-  it('show of a generated session id no more than may be known', () => {
+  it('show no more of a generated session id than may be known', () => {
     const limit = {
       allowed: false,
       reason: 'turn_limit',

@@ -8,7 +8,7 @@ describe('bodies', () => {
   let web: Served;
   beforeAll(async () => {
     web = await serve({
-      // The requests below carry X-Forwarded-For, which is warned of while no proxy is trusted.
+      // The requests below carry X-Forwarded-For, which causes a warning while no proxy is trusted.
       settings: { TRUST_PROXY: 1 },
       routes: [
         echo,
@@ -29,7 +29,7 @@ describe('bodies', () => {
   });
   afterAll(closeAll);
 
-  test('a JSON object arrives, also with a charset, in other letters, chunked, and after a byte order mark', async () => {
+  test('a JSON object arrives, even with a charset, in upper case, chunked, and after a byte order mark', async () => {
     for (const type of [
       'application/json',
       'Application/JSON; charset=UTF-8',
@@ -46,7 +46,7 @@ describe('bodies', () => {
     expect(await sendRaw(web.port, head + chunked)).toContain('{"got":{"a":1}}');
   });
 
-  test('a handler gets the exact bytes, and the same object each time it asks', async () => {
+  test('a handler gets the exact bytes, and the same object each time', async () => {
     const response = await post(`${web.url}/hook`, new Uint8Array([123, 125, 32, 10]));
     expect(await response.json()).toEqual({ bytes: [123, 125, 32, 10], same: true, form: [['{} \n', '']] });
   });
@@ -59,7 +59,7 @@ describe('bodies', () => {
     },
   );
 
-  test('bytes that are no UTF-8 are malformed_json, and the answer quotes nothing of them', async () => {
+  test('bytes that are not UTF-8 are malformed_json, and the answer does not quote them', async () => {
     const response = await post(
       `${web.url}/echo`,
       new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
@@ -77,13 +77,13 @@ describe('bodies', () => {
     expect([list.status, (await problem(list)).code]).toEqual([400, 'malformed_json']);
   });
 
-  test('what only looks nested is text', () => {
+  test('text that only looks nested is accepted', () => {
     const text = `${'['.repeat(100)}"${'{'.repeat(100)}\\`;
     const body = JSON.stringify({ text, [text]: [[], [], {}], after: '}' });
     expect(parseJson(Buffer.from(body))).toEqual(JSON.parse(body));
   });
 
-  test('a deeply nested body holds nobody up', () => {
+  test('a deeply nested body delays nobody', () => {
     const body = Buffer.from(`{"a":${'['.repeat(8e6)}${']'.repeat(8e6)}}`);
     const began = performance.now();
     expect(() => parseJson(body)).toThrow('The body is nested too deeply.');
@@ -102,7 +102,7 @@ describe('bodies', () => {
     expect([response.status, (await problem(response)).code]).toEqual([415, 'unsupported_media_type']);
   });
 
-  test('a body over the limit is body_too_large, whether it tells its length or not', async () => {
+  test('a body over the limit is body_too_large, whether its length is given or not', async () => {
     const exact = (length: number) => `{"a":"${'x'.repeat(length - 8)}"}`;
     expect((await post(`${web.url}/echo`, exact(2048))).status).toBe(200);
     for (const length of [2049, 300_000, 3_000_000]) {
@@ -120,21 +120,21 @@ describe('bodies', () => {
     );
   });
 
-  test('a connection is good for another request after a refused body', async () => {
+  test('a connection can be used for another request after a refused body', async () => {
     const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
     const first = `${head}Content-Length: 4096\r\n\r\n${'x'.repeat(4096)}`;
     const answer = await sendRaw(web.port, `${first}${head}Connection: close\r\nContent-Length: 2\r\n\r\n{}`);
     expect(answer).toMatch(/^HTTP\/1.1 413 [\s\S]*HTTP\/1.1 200 /);
   });
 
-  test('DELETE comes with a body or without', async () => {
+  test('DELETE can have a body or none', async () => {
     expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE' })).json()).toEqual({ length: 0 });
     expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE', body: 'abc' })).json()).toEqual({
       length: 3,
     });
   });
 
-  test('whatever bytes and headers come, the answer is never a 5xx and always names the request', async () => {
+  test('whatever bytes and headers arrive, the answer is never a 5xx and always names the request', async () => {
     const value = fc.string({ unit: fc.constantFrom(...'abc;="/*, -\t0'), maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(
@@ -160,7 +160,7 @@ describe('bodies', () => {
     expect(web.log.filter(({ level }) => level >= 40)).toEqual([]);
   });
 
-  test('whatever object is sent is the object that arrives', async () => {
+  test('any object arrives as it was sent', async () => {
     const object = fc.dictionary(fc.string({ maxLength: 10 }), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 5 });
     await fc.assert(
       fc.asyncProperty(object, async (sent) => {

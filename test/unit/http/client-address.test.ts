@@ -18,29 +18,29 @@ describe('the client address', () => {
     expect(clientAddress(socket, undefined, 0)).toBe(address);
   });
 
-  test('of a client that has gone is one shared name, so that it counts for somebody', () => {
+  test('of a client that has disconnected is one shared name, so that its requests are counted', () => {
     expect(clientAddress(undefined, undefined, 0)).toBe('unknown');
   });
 
-  test('ignores X-Forwarded-For where no proxy is trusted', () => {
+  test('ignores X-Forwarded-For if no proxy is trusted', () => {
     expect(clientAddress('10.0.0.1', '192.0.2.1', 0)).toBe('10.0.0.1');
   });
 
   test.each([
     ['what the one proxy saw', '203.0.113.9, 192.0.2.1', 1, '192.0.2.1'],
     ['what the outer of two proxies saw', 'made-up, 192.0.2.1, 10.0.0.2', 2, '192.0.2.1'],
-    ['the leftmost, where there are fewer entries than proxies', '192.0.2.1', 3, '192.0.2.1'],
+    ['the leftmost, if there are fewer entries than proxies', '192.0.2.1', 3, '192.0.2.1'],
     ['without a port', '192.0.2.1:4711', 1, '192.0.2.1'],
     ['without brackets', '[2001:db8::1]', 1, '2001:db8:0:0::/64'],
     ['without brackets and port', '[2001:db8::1]:4711', 1, '2001:db8:0:0::/64'],
-    ['the socket, where the entry is junk', 'unknown', 1, '10.0.0.1'],
-    ['the socket, where the entry is empty', '192.0.2.1, ', 1, '10.0.0.1'],
-    ['the last good one, where junk comes before it', '192.0.2.1, _hidden, 10.0.0.2', 3, '10.0.0.2'],
+    ['the socket, if the entry is invalid', 'unknown', 1, '10.0.0.1'],
+    ['the socket, if the entry is empty', '192.0.2.1, ', 1, '10.0.0.1'],
+    ['the last valid one, if the entry before it is invalid', '192.0.2.1, _hidden, 10.0.0.2', 3, '10.0.0.2'],
   ])('is %s: %j with %i hops', (_, forwarded, hops, address) => {
     expect(clientAddress('10.0.0.1', forwarded, hops)).toBe(address);
   });
 
-  test('cannot be chosen by what a client puts to the left', () => {
+  test('cannot be set by entries that a client adds on the left', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 60 }), (made_up) => {
         expect(clientAddress('10.0.0.1', `${made_up}, 192.0.2.1`, 1)).toBe('192.0.2.1');

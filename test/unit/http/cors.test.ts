@@ -15,7 +15,7 @@ describe('CORS with named origins', () => {
   });
   afterAll(closeAll);
 
-  test('an allowed origin may read the answer, with credentials and the documented headers', async () => {
+  test('an allowed origin can read the answer, with credentials and the documented headers', async () => {
     const response = await post(`${web.url}/echo`, '{}', ALLOWED);
     expect(allowOrigin(response)).toBe('https://shop.example');
     expect(response.headers.get('access-control-allow-credentials')).toBe('true');
@@ -69,7 +69,7 @@ describe('CORS with named origins', () => {
     expect(response.headers.get('x-request-id')).not.toBeNull();
   });
 
-  test('an OPTIONS without an origin tells the methods, one of an unknown path is 404', async () => {
+  test('an OPTIONS without an origin returns the methods, and one for an unknown path is 404', async () => {
     const response = await fetch(`${web.url}/echo`, { method: 'OPTIONS' });
     expect([response.status, response.headers.get('allow')]).toEqual([204, 'POST, OPTIONS']);
     expect((await fetch(`${web.url}/nowhere`, { method: 'OPTIONS', headers: ALLOWED })).status).toBe(404);
@@ -84,7 +84,7 @@ describe('CORS with named origins', () => {
     }
   });
 
-  test('errors can be read by the origin as well: 400, 405, 413, 415, 429', async () => {
+  test('the origin can read errors, too: 400, 405, 413, 415, 429', async () => {
     const answers = [
       await post(`${web.url}/echo`, '{', ALLOWED),
       await fetch(`${web.url}/echo`, { method: 'DELETE', headers: ALLOWED }),
@@ -97,7 +97,7 @@ describe('CORS with named origins', () => {
   });
 });
 
-test('CORS with `*` lets every origin in, and never with credentials', async () => {
+test('CORS with `*` allows every origin, and never with credentials', async () => {
   const web = await serve({ routes: [echo], settings: { WEBCHAT_ALLOWED_ORIGINS: ['*'] } });
   for (const method of ['POST', 'OPTIONS']) {
     const headers = { Origin: 'https://any.example', 'Access-Control-Request-Method': 'POST' };

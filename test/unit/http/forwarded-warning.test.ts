@@ -7,7 +7,7 @@ const warnings = (log: readonly { level: number; msg: string }[]) =>
   log.filter(({ level, msg }) => level === 40 && msg.startsWith('X-Forwarded-For arrived'));
 const FORWARDED = { 'X-Forwarded-For': '192.0.2.1' };
 
-test('X-Forwarded-For while TRUST_PROXY is 0 is warned of once a start', async () => {
+test('X-Forwarded-For while TRUST_PROXY is 0 causes one warning per start', async () => {
   const web = await serve({ routes: [echo] });
   await post(`${web.url}/echo`, '{}');
   expect(warnings(web.log)).toEqual([]);
@@ -15,13 +15,13 @@ test('X-Forwarded-For while TRUST_PROXY is 0 is warned of once a start', async (
   expect(warnings(web.log)).toHaveLength(1);
 });
 
-test('X-Forwarded-For of a trusted proxy is as it should be', async () => {
+test('X-Forwarded-For of a trusted proxy causes no warning', async () => {
   const web = await serve({ routes: [echo], settings: { TRUST_PROXY: 1 } });
   await post(`${web.url}/echo`, '{}', FORWARDED);
   expect(warnings(web.log)).toEqual([]);
 });
 
-test('KEEP_ALIVE_SECONDS is what an idle connection is given', async () => {
+test('KEEP_ALIVE_SECONDS is the time-out of an idle connection', async () => {
   const web = await serve({ routes: [echo], settings: { KEEP_ALIVE_SECONDS: 7 } });
   const response = await post(`${web.url}/echo`, '{}', { Connection: 'keep-alive' });
   expect(response.headers.get('keep-alive')).toBe('timeout=7');

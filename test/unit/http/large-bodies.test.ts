@@ -48,7 +48,7 @@ const CHUNKED_HEAD =
 const chunked = (length: number) =>
   sendRaw(web.port, `${CHUNKED_HEAD}${length.toString(16)}\r\n${body(length)}\r\n0\r\n\r\n`);
 
-test('only a route with a bodyLimit takes bodies over the setting, up to its own limit', async () => {
+test('only a route with a bodyLimit accepts bodies over the setting, up to its own limit', async () => {
   expect(await statusOf('/large', 8192)).toBe(200);
   expect(await statusOf('/echo', 2049)).toBe(413);
   const refused = await post(`${web.url}/large`, body(8193));
@@ -67,7 +67,7 @@ test('a body of unknown length has the same limit', async () => {
   expect(await chunked(8193)).toMatch(/^HTTP\/1.1 413 /);
 });
 
-test('beyond 16 large bodies at once the next one gets 503; smaller bodies are still taken', async () => {
+test('beyond 16 large bodies at once the next one gets 503; smaller bodies are still accepted', async () => {
   gate = Promise.withResolvers();
   inside = 0;
   const held = Array.from({ length: LARGE_AT_ONCE }, () => statusOf('/held', 8192));
@@ -79,7 +79,7 @@ test('beyond 16 large bodies at once the next one gets 503; smaller bodies are s
   expect(await statusOf('/large', 2048)).toBe(200);
   expect(await chunked(2048)).toMatch(/^HTTP\/1.1 200 /);
   expect(await chunked(2049)).toMatch(/^HTTP\/1.1 503 [\s\S]*\r\nRetry-After: 5\r\n/);
-  // A refused body takes no room.
+  // A refused body occupies no slot.
   expect(await statusOf('/large', 8193)).toBe(413);
 
   gate.resolve();
@@ -98,7 +98,7 @@ async function announce(): Promise<Socket> {
   return sender;
 }
 
-test('senders that keep the others waiting lose their places to them', async () => {
+test('senders that keep the others waiting lose their slots to them', async () => {
   const slow = await Promise.all(Array.from({ length: LARGE_AT_ONCE }, announce));
   expect(await statusOf('/large', 8192)).toBe(503);
   now += 1000;
@@ -107,7 +107,7 @@ test('senders that keep the others waiting lose their places to them', async () 
   await left;
 });
 
-describe('the sender that loses its place', () => {
+describe('the sender that loses its slot', () => {
   const WANTED = 1_000_000;
   const route: Route = { ...echo, bodyLimit: WANTED };
   let time: number;
@@ -135,19 +135,19 @@ describe('the sender that loses its place', () => {
     time += 1000;
     new Sender();
     expect(all.flatMap(({ destroyed }, index) => (destroyed ? [index] : []))).toEqual([7]);
-    // It has no place to give back: another sender has it.
+    // It has no slot to release: another sender has it.
     all[7]?.room.leave();
     for (const [index, { socket }] of all.entries()) if (index !== 7) socket.bytesRead = 1_000_000;
     expect(() => new Sender()).toThrow(expect.objectContaining({ code: 'unavailable' }));
   });
 
-  test('has had a second', () => {
+  test('has had at least a second', () => {
     fill();
     time += 999;
     expect(() => new Sender()).toThrow('Too many large bodies');
   });
 
-  test('has sent less than 256 KiB a second, and not everything', () => {
+  test('has sent less than 256 KiB per second, and not everything', () => {
     const all = fill();
     for (const sender of all) {
       if (all.indexOf(sender) % 2 === 0) sender.complete = true;

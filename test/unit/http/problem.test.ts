@@ -54,7 +54,7 @@ describe('problem documents', () => {
   });
 
   test.each(['/Echo', '/echo/', '/things/a%ZZ', '/things/%FF', `/things/${'x'.repeat(513)}`, '//echo'])(
-    '%s is no path: paths are exact and case-sensitive, broken encodings find nothing',
+    '%s is an unknown path: paths are exact and case-sensitive, and invalid encodings match nothing',
     async (path) => {
       const response = await fetch(`${web.url}${path}`);
       expect([response.status, (await problem(response)).code]).toEqual([404, 'not_found']);
@@ -87,7 +87,7 @@ describe('problem documents', () => {
   });
 
   test.each(['/bug', '/odd', '/circle'])(
-    '%s, something unexpected, is 500 with a fixed text',
+    '%s, an unexpected value, is 500 with a fixed text',
     async (path) => {
       const response = await fetch(`${web.url}${path}`, {
         headers: { 'X-Request-Id': `unexpected${path.slice(1)}` },
@@ -97,7 +97,7 @@ describe('problem documents', () => {
       expect(document).toMatchObject({
         title: 'Internal Server Error',
         code: 'internal_error',
-        detail: 'Something unexpected happened; the log knows it by request_id.',
+        detail: 'Something unexpected happened; search the log for the request_id.',
       });
       expect(JSON.stringify(document)).not.toContain('inner');
       const line = web.log.find(
@@ -114,7 +114,7 @@ describe('problem documents', () => {
     expect((await problem(response)).code).toBe('invalid_signature');
   });
 
-  test('503 says when to come back, in whole seconds, and its cause is logged', async () => {
+  test('503 says when to try again, in whole seconds, and its cause is logged', async () => {
     const response = await fetch(`${web.url}/busy`);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
     expect(web.log.find(({ msg }) => msg === 'request failed')).toMatchObject({
@@ -123,7 +123,7 @@ describe('problem documents', () => {
     });
   });
 
-  test('the fields that are wrong are named', async () => {
+  test('the invalid fields are named', async () => {
     const response = await fetch(`${web.url}/fields`);
     expect(await problem(response)).toMatchObject({
       code: 'invalid_request',
@@ -152,7 +152,7 @@ describe('problem documents', () => {
   });
 });
 
-describe('requests that are none', () => {
+describe('invalid requests:', () => {
   let web: Served;
   beforeAll(async () => {
     web = await serve({ routes: [echo], requestTimeout: 200 });
@@ -171,7 +171,7 @@ describe('requests that are none', () => {
     });
   };
 
-  test('what is not HTTP is 400', async () => {
+  test('input that is not HTTP is 400', async () => {
     refused(await sendRaw(web.port, 'HELO there\r\n\r\n'), 400, 'Bad Request');
   });
 
@@ -180,7 +180,7 @@ describe('requests that are none', () => {
     refused(await sendRaw(web.port, big), 431, 'Request Header Fields Too Large');
   });
 
-  test('a body that does not come is 408', async () => {
+  test('a body that does not arrive is 408', async () => {
     const slow =
       'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
     refused(await sendRaw(web.port, slow), 408, 'Request Timeout');
@@ -207,7 +207,7 @@ describe('requests that are none', () => {
     expect(answer).toContain('"code":"method_not_allowed"');
   });
 
-  test('an unknown expectation is left unmet, and targets of every form are answered', async () => {
+  test('an unknown expectation is not met, and targets of every form are answered', async () => {
     const request = (line: string) =>
       `${line} HTTP/1.1\r\nHost: a\r\nExpect: magic\r\nConnection: close\r\n\r\n`;
     expect(await sendRaw(web.port, request('GET /'))).toMatch(/^HTTP\/1.1 200 /);

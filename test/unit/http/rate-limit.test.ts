@@ -9,7 +9,7 @@ const ANA = { Authorization: 'Bearer good-ana' };
 describe('the rate limit', () => {
   afterEach(closeAll);
 
-  test('tells policy and state on every response of a limited route, and when to come back on 429', async () => {
+  test('reports policy and state in every response of a limited route, and when to try again in 429', async () => {
     const web = await serve({ routes: [limited] });
     const responses = [];
     for (let i = 0; i < 3; i++) responses.push(await post(`${web.url}/limited`, '{}'));
@@ -42,21 +42,21 @@ describe('the rate limit', () => {
     expect(new Set(web.hits)).toEqual(new Set(['http:person:["","","ana"]', 'http:person:["","","bo"]']));
   });
 
-  test('counts a token that does not validate for the address, so that making tokens up frees nobody', async () => {
+  test('counts an invalid token for the address, so that invented tokens do not help', async () => {
     const web = await serve({ routes: [limited] });
     for (let i = 0; i < 3; i++) await post(`${web.url}/limited`, '{}', { Authorization: `Bearer bad-${i}` });
     expect(web.hits).toEqual(Array(3).fill('http:address:127.0.0.1'));
     expect((await post(`${web.url}/limited`, '{}')).status).toBe(429);
   });
 
-  test('counts what a trusted proxy says, by the /64', async () => {
+  test('counts the address that a trusted proxy reports, by the /64', async () => {
     const web = await serve({ routes: [limited], settings: { TRUST_PROXY: 1 } });
     await post(`${web.url}/limited`, '{}', { 'X-Forwarded-For': '1.1.1.1, 2001:db8:1:2::3' });
     await post(`${web.url}/limited`, '{}', { 'X-Forwarded-For': '2.2.2.2, 2001:db8:1:2::4' });
     expect(new Set(web.hits)).toEqual(new Set(['http:address:2001:db8:1:2::/64']));
   });
 
-  test('counts a request that is refused for its body, for the person of its header', async () => {
+  test('counts a request that is refused because of its body, for the person of its header', async () => {
     const web = await serve({ routes: [limited] });
     const refused = [
       await post(`${web.url}/limited`, '{', ANA),
@@ -83,14 +83,14 @@ describe('the rate limit', () => {
     expect(handled).toBe(2);
   });
 
-  test('leaves other routes alone', async () => {
+  test('does not affect other routes', async () => {
     const web = await serve({ routes: [echo] });
     const response = await post(`${web.url}/echo`, '{}', ANA);
     expect(response.headers.has('ratelimit')).toBe(false);
     expect([web.hits, web.validations]).toEqual([[], []]);
   });
 
-  test('hands the validated token on, so that it is validated once', async () => {
+  test('passes on the validated token, so that it is validated once', async () => {
     const seen: unknown[] = [];
     const keep = (request: ChannelRequest) => {
       seen.push(ReceivedRequest.of(request)?.validated);
@@ -113,7 +113,7 @@ describe('the rate limit', () => {
     expect(web.validations).toEqual(['good-ana']);
   });
 
-  test('is closed while the store is out of reach', async () => {
+  test('refuses requests while the store is unreachable', async () => {
     const web = await serve({
       routes: [limited],
       limits: { hit: () => Promise.reject(new StoreUnavailable(new Error('disk'))) },
@@ -142,7 +142,7 @@ describe('refused requests', () => {
     ]);
   });
 
-  test('wait for no store: their traces are bounded, and their loss is logged once', async () => {
+  test('do not wait for the store: their traces are bounded, and their loss is logged once', async () => {
     let kept = 0;
     const web = await serve({
       routes: [limited],
@@ -154,6 +154,6 @@ describe('refused requests', () => {
     });
     for (let i = 0; i < 105; i++) await post(`${web.url}/limited`, '{');
     expect(kept).toBe(100);
-    expect(web.log.filter(({ msg }) => msg === 'traces of refused requests were not kept')).toHaveLength(1);
+    expect(web.log.filter(({ msg }) => msg === 'traces of refused requests were not stored')).toHaveLength(1);
   });
 });

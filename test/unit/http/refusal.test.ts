@@ -4,7 +4,7 @@ import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
 import type { LimitStore } from '../../../src/daemon/store/limits.ts';
 import { closeAll, post, problem, type Served, serve } from './serve.ts';
 
-/** As a route whose documented answers are all of one shape. */
+/** Like a route whose documented answers all have one shape. */
 const registry: Route = {
   method: 'POST',
   path: '/registry',
@@ -25,7 +25,7 @@ const removal: Route = { ...registry, method: 'DELETE', limited: false };
 
 const ORIGIN = 'https://shop.example';
 
-describe('a route with refusals of its own', () => {
+describe('a route with its own refusals', () => {
   let web: Served;
   let url: string;
   beforeAll(async () => {
@@ -53,14 +53,14 @@ describe('a route with refusals of its own', () => {
     [413, 'body_too_large', () => post(url, JSON.stringify({ what: 'x'.repeat(3000) }))],
     [415, 'unsupported_media_type', () => post(url, 'what=x', { 'Content-Type': 'text/plain' })],
     [500, 'internal_error', () => post(url, '{"what":"bug"}')],
-  ])('says %i %s in its own shape', async (status, code, send) => {
+  ])('reports %i %s in its own shape', async (status, code, send) => {
     const answer = await answerOf(await send());
     expect(answer.status).toBe(status);
     expect(answer.message).toMatch(new RegExp(` \\(${status} ${code}\\)$`));
     expect(answer.message).not.toContain('inner detail');
   });
 
-  test('keeps the headers of what it refuses', async () => {
+  test('keeps the headers of a refusal', async () => {
     const wrong = await fetch(url, { method: 'GET' });
     expect(wrong.headers.get('allow')).toBe('POST, DELETE, OPTIONS');
     await answerOf(wrong);
@@ -80,7 +80,7 @@ describe('a route with refusals of its own', () => {
     expect(preflight.headers.get('allow')).toBe('POST, DELETE, OPTIONS');
   });
 
-  test('leaves its good answers, and the problems of other paths, as they are', async () => {
+  test('does not change its successful answers, and the problems of other paths', async () => {
     expect(await (await post(url, '{}')).json()).toEqual({ success: true, message: 'Done.' });
     expect(await problem(await fetch(`${url}/x`))).toMatchObject({ type: 'about:blank', code: 'not_found' });
   });
@@ -94,7 +94,7 @@ describe('a route with refusals of its own', () => {
     expect((await answerOf(refused)).message).toContain('(429 rate_limited)');
   });
 
-  test('says 503 with how long to wait, where the store is out of reach and while the daemon stops', async () => {
+  test('says 503 with how long to wait, if the store is unreachable and while the daemon stops', async () => {
     const limits: LimitStore = { hit: () => Promise.reject(new StoreUnavailable(new Error('disk'))) };
     const broken = await serve({ routes: [registry], limits });
     const refused = await post(`${broken.url}/registry`, '{}');
@@ -118,25 +118,25 @@ describe('a route with refusals of its own', () => {
       },
     ],
     [
-      'gives what is no JSON',
+      'returns something that is not JSON',
       () => {
         const circle: Record<string, unknown> = {};
         circle.self = circle;
         return circle;
       },
     ],
-    ['gives nothing', () => undefined as unknown as object],
-  ])('whose function %s still refuses, with a problem document, and the log tells', async (_how, refusal) => {
+    ['returns nothing', () => undefined as unknown as object],
+  ])('whose function %s still refuses with a problem document, which is logged', async (_how, refusal) => {
     const odd = await serve({ routes: [{ ...registry, limited: false, refusal }] });
     const response = await post(`${odd.url}/registry`, '{"what":"nothing"}');
     expect(response.status).toBe(404);
     expect(response.headers.get('content-type')).toBe('application/problem+json');
     expect(await problem(response)).toMatchObject({ code: 'not_found' });
-    expect(odd.log.some(({ msg }) => msg === 'the words of a route failed')).toBe(true);
+    expect(odd.log.some(({ msg }) => msg === '`refusal` of a route failed')).toBe(true);
   });
 });
 
-describe('a route with headers of its own', () => {
+describe('a route with its own headers', () => {
   const counted: Route = {
     ...registry,
     path: '/counted',
@@ -155,7 +155,7 @@ describe('a route with headers of its own', () => {
   });
   afterAll(closeAll);
 
-  test('has them on every answer, but if the request has none of what they are made of', async () => {
+  test('has them in every answer, unless the request lacks the data for them', async () => {
     const answers = [];
     for (const body of ['{"count":1}', '{"count":2,"what":"nobody"}', '{"count":', '{"count":3}']) {
       const response = await post(`${web.url}/counted`, body);
@@ -169,7 +169,7 @@ describe('a route with headers of its own', () => {
     ]);
   });
 
-  test('fails with 500 if it cannot make them', async () => {
+  test('fails with 500 if it cannot create them', async () => {
     const response = await post(`${web.url}/broken`, '{}');
     expect(response.status).toBe(500);
     expect(await response.text()).not.toContain('inner detail');

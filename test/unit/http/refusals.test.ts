@@ -26,12 +26,12 @@ function fixture() {
       started_at: 1,
       error: new AgentdError('rate_limited', 'Too many.'),
     });
-  /** What was kept and logged is known in the next tick. */
+  /** The stored traces and log lines are known in the next tick. */
   const settle = () => new Promise(setImmediate);
   return { time, kept, log, refuse, settle };
 }
 
-it('writes 20 traces a second for long, and 100 at once', async () => {
+it('writes 20 traces per second on average, and 100 at once', async () => {
   const { time, kept, refuse, settle } = fixture();
   for (let second = 0; second < 10; second++) {
     for (let n = 0; n < 1000; n++) {
@@ -50,7 +50,7 @@ it('writes 20 traces a second for long, and 100 at once', async () => {
   expect(kept.filter((id) => id.startsWith('late'))).toHaveLength(100);
 });
 
-it('logs losses with their number, once a minute at most', async () => {
+it('logs losses with their number, at most once a minute', async () => {
   const { time, kept, log, refuse, settle } = fixture();
   time.fails = true;
   for (let n = 0; n < 5; n++) refuse('lost');
@@ -64,6 +64,6 @@ it('logs losses with their number, once a minute at most', async () => {
   time.now += 1;
   refuse('kept as well');
   await settle();
-  expect(log.slice(1)).toMatchObject([{ lost: 4, msg: 'traces of refused requests were not kept' }]);
+  expect(log.slice(1)).toMatchObject([{ lost: 4, msg: 'traces of refused requests were not stored' }]);
   expect(kept).toEqual(['kept', 'kept as well']);
 });

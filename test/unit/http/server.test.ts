@@ -6,7 +6,7 @@ import { closeAll, echo, limited, post, problem, sendRaw, serve, until } from '.
 
 afterEach(closeAll);
 
-/** A route that answers when it is told to. */
+/** A route that answers when a test allows it. */
 function slow(): { route: Route; arrived: Promise<void>; finish: () => void } {
   const arrived = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<ChannelResponse>();
@@ -25,7 +25,7 @@ function slow(): { route: Route; arrived: Promise<void>; finish: () => void } {
 }
 
 describe('GET /', () => {
-  test('tells the active platforms and how each is', async () => {
+  test('returns the active platforms and their state', async () => {
     const web = await serve();
     const response = await fetch(`${web.url}/`);
     expect(response.status).toBe(200);
@@ -37,7 +37,7 @@ describe('GET /', () => {
     });
   });
 
-  test('tells of a channel that is degraded, and of one that cannot tell', async () => {
+  test('reports a degraded channel, and one whose state is unknown', async () => {
     const degraded = await serve({ health: () => ({ status: 'degraded', detail: 'no answer' }) });
     expect(await (await fetch(`${degraded.url}/`)).json()).toMatchObject({
       status: 'ok',
@@ -49,7 +49,7 @@ describe('GET /', () => {
       },
     });
     expect(await (await fetch(`${broken.url}/`)).json()).toMatchObject({
-      adapters: { web: { status: 'degraded', detail: 'The channel could not tell its health.' } },
+      adapters: { web: { status: 'degraded', detail: 'The channel could not report its health.' } },
     });
   });
 
@@ -60,9 +60,9 @@ describe('GET /', () => {
       { status: 'degraded', detail: 'slow' },
     ],
     [{ status: 'degraded' }, { status: 'degraded', detail: 'The channel gives no reason.' }],
-    [{ status: 'fine' }, { status: 'degraded', detail: 'The channel could not tell its health.' }],
-    [7, { status: 'degraded', detail: 'The channel could not tell its health.' }],
-  ])('has the documented shape whatever a channel says: %j', async (said, adapter) => {
+    [{ status: 'fine' }, { status: 'degraded', detail: 'The channel could not report its health.' }],
+    [7, { status: 'degraded', detail: 'The channel could not report its health.' }],
+  ])('has the documented shape whatever a channel reports: %j', async (said, adapter) => {
     const web = await serve({ health: () => said as never });
     const { adapters } = (await (await fetch(`${web.url}/`)).json()) as { adapters: object };
     expect(adapters).toEqual({ web: adapter });
@@ -73,7 +73,7 @@ describe('a store that is almost full', () => {
   const say: Route = { method: 'POST', path: '/say', handle: () => ({ body: {} }) };
   const read: Route = { method: 'GET', path: '/read', handle: () => ({ body: {} }) };
 
-  test('takes no new message, and answers what was accepted', async () => {
+  test('accepts no new message, and answers accepted ones', async () => {
     const store = { full: true };
     const web = await serve({
       routes: [say, read, { ...limited, path: '/limited' }],
@@ -116,7 +116,7 @@ describe('answers of routes', () => {
     expect([got.status, got.headers.get('content-type'), await got.text()]).toEqual([status, type, text]);
   });
 
-  test('their headers stand in place of the daemon’s, several cookies stay several', async () => {
+  test('their headers replace the daemon’s, and several cookies stay separate', async () => {
     const headers = {
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'Set-Cookie': ['a=1', 'b=2'],
@@ -131,10 +131,10 @@ describe('answers of routes', () => {
 
   test.each<[string, ChannelResponse]>([
     ['a line break in a header', { headers: { 'X-A': 'a\r\nSet-Cookie: b=1' } }],
-    ['a header name that is none', { headers: { 'X A': 'a' } }],
+    ['an invalid header name', { headers: { 'X A': 'a' } }],
     ['a framing header', { headers: { 'Content-Length': '3' }, body: 'abc' }],
-    ['a status that is none', { status: 99 }],
-  ])('%s is 500, and nothing of it leaves', async (_, response) => {
+    ['an invalid status', { status: 99 }],
+  ])('%s is 500, and no part of it is sent', async (_, response) => {
     const web = await serve({
       routes: [answering({ ...response, headers: { ...response.headers, 'X-B': 'b' } })],
     });
@@ -145,8 +145,8 @@ describe('answers of routes', () => {
   });
 });
 
-describe('the line of the log', () => {
-  test('names the request and keeps queries and the random part of ids to itself', async () => {
+describe('the log line', () => {
+  test('names the request without queries and the random part of ids', async () => {
     const route: Route = { method: 'GET', path: '/sse/stream/:id', handle: () => ({ body: {} }) };
     const web = await serve({ routes: [route] });
     const id = 'AbCdEf0123456789abcdef';
@@ -165,7 +165,7 @@ describe('the line of the log', () => {
     expect(JSON.stringify(web.log)).not.toMatch(/secret-token|0123456789/);
   });
 
-  test('a client that goes away in mid-request is told at debug only, and its handler hears of it', async () => {
+  test('a client that disconnects during a request is logged only at debug level, and its handler is notified', async () => {
     const gone = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     const route: Route = {
@@ -223,7 +223,7 @@ describe('streams', () => {
     expect(await response.text()).toBe('one,2');
   });
 
-  test('through a proxy end with their connection, on which it would send the next request to a daemon that stops', async () => {
+  test('through a proxy end with their connection, on which the proxy would otherwise send the next request to a stopping daemon', async () => {
     const web = await serve({ routes: [streaming(async (out) => void out.write('all'))] });
     const head = 'GET /stream HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.1\r\n\r\n';
     const answer = await sendRaw(web.port, `${head}${head}`);
@@ -233,10 +233,10 @@ describe('streams', () => {
   });
 
   test.each([
-    ['behind another answer on its connection', 'HTTP/1.1', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', ''],
-    ['and let the connection go on', 'HTTP/1.1', '', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['after another answer on its connection', 'HTTP/1.1', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', ''],
+    ['and keep the connection open', 'HTTP/1.1', '', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['twice on a connection', 'HTTP/1.1', 'GET /stream HTTP/1.1\r\nHost: a\r\n\r\n', ''],
-  ])('are whole %s', async (_where, version, before, behind) => {
+  ])('are complete %s', async (_where, version, before, behind) => {
     const frame = new Uint8Array([50]);
     const web = await serve({
       routes: [
@@ -260,7 +260,7 @@ describe('streams', () => {
     expect(answer).toContain('\r\n\r\n4\r\none,\r\n1\r\n2\r\n1\r\n2\r\n0\r\n\r\nHTTP/1.1');
   });
 
-  test('are read by clients of HTTP/1.0 too, without chunks', async () => {
+  test('can be read even by HTTP/1.0 clients, without chunks', async () => {
     const web = await serve({
       routes: [
         streaming(async (out) => {
@@ -286,7 +286,7 @@ describe('streams', () => {
     expect(written).toBe(false);
   });
 
-  test('wait for a slow reader, and end their wait when it goes away', async () => {
+  test('wait for a slow reader, and stop waiting when it disconnects', async () => {
     const full = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<boolean>();
     const web = await serve({
@@ -314,7 +314,7 @@ describe('streams', () => {
     expect(web.log.filter(({ level }) => level >= 40)).toEqual([]);
   });
 
-  test('one that fails breaks its connection, since its head has left', async () => {
+  test('one that fails breaks its connection, since its head has been sent', async () => {
     const web = await serve({
       routes: [
         streaming(async (out) => {
@@ -330,7 +330,7 @@ describe('streams', () => {
 });
 
 describe('stopping', () => {
-  test('answers what runs, refuses what comes, on old connections and new ones, and closes them', async () => {
+  test('answers running requests, refuses new ones on old and new connections, and closes the connections', async () => {
     const { route, arrived, finish } = slow();
     const web = await serve({ routes: [route, echo, limited] });
     const running = fetch(`${web.url}/slow`);
@@ -363,7 +363,7 @@ describe('stopping', () => {
     await expect(fetch(`${web.url}/`)).rejects.toThrow('fetch failed');
   });
 
-  test('takes in the body of a request before it refuses it, since its connection closes with the answer', async () => {
+  test('reads the body of a request before it refuses the request, since its connection closes with the answer', async () => {
     const { route, arrived, finish } = slow();
     const web = await serve({ routes: [route, echo] });
     const running = fetch(`${web.url}/slow`);
@@ -377,7 +377,7 @@ describe('stopping', () => {
     socket.setEncoding('utf8').on('data', (text) => {
       answer += text;
     });
-    // Several whole round trips: were the refusal on its way, it would have come.
+    // Several complete round trips: a refusal that was being sent would have arrived.
     for (let i = 0; i < 3; i++) expect((await fetch(`${web.url}/`)).status).toBe(503);
     expect(answer).toBe('');
     socket.write('{}');
@@ -388,7 +388,7 @@ describe('stopping', () => {
     expect(await drained).toBe(true);
   });
 
-  test('says so when the grace passes with a request unanswered, and cuts it when it closes', async () => {
+  test('reports a request that was not answered within the grace period, and aborts it when it closes', async () => {
     const { route, arrived } = slow();
     const web = await serve({ routes: [route] });
     const running = fetch(`${web.url}/slow`).catch(() => 'cut');
@@ -398,7 +398,7 @@ describe('stopping', () => {
     expect(await running).toBe('cut');
   });
 
-  test('just ends streams at once: their readers come back, and are not refused', async () => {
+  test('ends streams at once, so that their readers reconnect and are not refused', async () => {
     const route: Route = {
       method: 'GET',
       path: '/stream',
@@ -420,7 +420,7 @@ describe('stopping', () => {
     await web.server.close();
   });
 
-  test('is over at once where nothing runs, idle connections or not', async () => {
+  test('ends at once if nothing runs, with or without idle connections', async () => {
     const web = await serve();
     await (await fetch(`${web.url}/`)).arrayBuffer();
     expect(await web.server.drain(20_000)).toBe(true);

@@ -5,15 +5,15 @@ const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('ba
 const header = part({ alg: 'HS256' });
 
 test.each([
-  ['a whole token', `${header}.${part({ sub: 'u', email: 'e', exp: 1 })}.c2ln`],
+  ['a complete token', `${header}.${part({ sub: 'u', email: 'e', exp: 1 })}.c2ln`],
   ['one without claims', `${header}.${part({})}.c2ln`],
-  ['a payload that is no object', `${header}.${part([1])}.c2ln`],
-  ['a payload that is no JSON', `${header}.bm8.c2ln`],
+  ['a payload that is not an object', `${header}.${part([1])}.c2ln`],
+  ['a payload that is not JSON', `${header}.bm8.c2ln`],
   ['two parts', `${header}.${part({ sub: 'u' })}`],
   ['an empty part', `${header}..c2ln`],
   ['white space', ` ${header}.${part({ sub: 'u' })}.c2ln`],
   ['too long', `${header}.${part({ sub: 'x'.repeat(TOKEN_MAX) })}.c2ln`],
-])('the payload alone is decoded as with the whole token: %s', (_name, token) => {
+])('decoding only the payload gives the same as decoding the whole token: %s', (_name, token) => {
   expect(decodePayload(token)).toEqual(decodeToken(token).payload);
 });
 

@@ -9,7 +9,7 @@ const part = fc.oneof(
 const person = fc.record({ sub: part, iss: part, tenant_id: part });
 
 describe('a person', () => {
-  it('is issuer, tenant and sub together: no two share a key, also once it is written as UTF-8', () => {
+  it('is issuer, tenant and sub together: no two persons share a key, even when it is written as UTF-8', () => {
     fc.assert(
       fc.property(person, person, (one, other) => {
         const same = one.sub === other.sub && one.iss === other.iss && one.tenant_id === other.tenant_id;
@@ -20,7 +20,7 @@ describe('a person', () => {
     );
   });
 
-  it('has absent parts count as empty', () => {
+  it('is the same if parts are absent or empty', () => {
     expect(personKey({ sub: 'u' })).toBe(personKey({ sub: 'u', iss: '', tenant_id: '' }));
     expect(personKey({ sub: 'u', iss: 'i' })).not.toBe(personKey({ sub: 'u', tenant_id: 'i' }));
   });

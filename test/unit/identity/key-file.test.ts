@@ -39,7 +39,7 @@ const write = (content: string, mode = 0o600) => writeFileSync(path, content, { 
 const keyIn = async () => (await readKeyFile(directory))?.keys.reveal();
 
 describe('the key file', () => {
-  it('is made for its owner alone, once, and leaves nothing beside it', async () => {
+  it('is created once, readable only by its owner, without other files', async () => {
     await makeKeyFile(directory);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const made = await keyIn();
@@ -49,7 +49,7 @@ describe('the key file', () => {
     expect(readdirSync(directory)).toEqual(['encryption-key']);
   });
 
-  it('is that of the first of many starts at once', async () => {
+  it('is that of the first of many simultaneous starts', async () => {
     const seen = await Promise.all(
       Array.from({ length: 20 }, async () => {
         await makeKeyFile(directory);
@@ -60,13 +60,13 @@ describe('the key file', () => {
     expect(readdirSync(directory)).toEqual(['encryption-key']);
   });
 
-  it('does not replace one that is broken', async () => {
+  it('is not replaced if it is broken', async () => {
     write('');
     await makeKeyFile(directory);
     expect(readFileSync(path, 'utf8')).toBe('');
   });
 
-  it('may hold several keys, with or without a line break', async () => {
+  it('can contain several keys, with or without a line break', async () => {
     write(`${key(2)},${key(1)}`);
     expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
   });
@@ -77,7 +77,7 @@ describe('the key file', () => {
     ['says off', 'off\n'],
     ['has a broken second key', `${key(1)},x\n`],
     ['is far too long', 'x'.repeat(5000)],
-  ])('stops whoever reads it when it %s, without being shown', async (_what, content) => {
+  ])('stops the program that reads it if it %s, and is not shown', async (_what, content) => {
     write(content);
     const error = await readKeyFile(directory).catch((reason: unknown) => reason as Error);
     expect(error).toBeInstanceOf(ConfigurationError);
@@ -85,12 +85,12 @@ describe('the key file', () => {
     if (content.length > 10) expect((error as Error).message).not.toContain(content.slice(0, 10));
   });
 
-  it('stops whoever reads it when it is a directory', async () => {
+  it('stops the program that reads it if it is a directory', async () => {
     mkdirSync(path);
     await expect(readKeyFile(directory)).rejects.toThrow('is not a regular file');
   });
 
-  it.each([0o640, 0o604, 0o622])('is warned of with mode %o', async (mode) => {
+  it.each([0o640, 0o604, 0o622])('causes a warning with mode %o', async (mode) => {
     write(`${key(1)}\n`);
     chmodSync(path, mode);
     expect((await readKeyFile(directory))?.loose).toContain(
@@ -104,7 +104,7 @@ describe('the key file', () => {
 describe('the seal of the daemon', () => {
   const warnings: string[] = [];
   const log = { warn: (_fields: object, text: string) => void warnings.push(text), info: () => undefined };
-  /** With so many sealed tokens in the store. */
+  /** Opens the seal with this many sealed tokens in the store. */
   const sealOf = (settings: Partial<SealSettings> = {}, stored = 0) => {
     const all: SealSettings = { STATE_DIR: directory, TOKEN_ENCRYPTION_KEY: undefined, ...settings };
     return openSeal(all, { countTokens: async () => stored }, log as never);
@@ -114,7 +114,7 @@ describe('the seal of the daemon', () => {
     warnings.length = 0;
   });
 
-  it('has a key that the first start makes and the next one finds', async () => {
+  it('has a key that the first start creates and the next one finds', async () => {
     const first = await sealOf();
     const stored = first.close('a.b.c', 'record');
     expect(stored).toMatch(/^sealed\.v1\./);
@@ -122,17 +122,17 @@ describe('the seal of the daemon', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('leaves readable what was stored before it was sealed', async () => {
+  it('can read tokens that were stored unsealed', async () => {
     expect((await sealOf()).open('a.b.c', 'record')).toBe('a.b.c');
   });
 
-  it('makes no key where one is set, and seals with that', async () => {
+  it('creates no key if one is set, and seals with that', async () => {
     const seal = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) }, 5);
     expect(seal.open(sealed(1), 'record')).toBe('a.b.c');
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('still opens what the file has sealed when a key is set, or sealing is off', async () => {
+  it('still opens tokens that the key of the file has sealed when a key is set, or sealing is off', async () => {
     write(`${key(2)}\n`);
     const other = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) });
     expect(other.open(sealed(2), 'record')).toBe('a.b.c');
@@ -142,12 +142,12 @@ describe('the seal of the daemon', () => {
     expect(off.open(sealed(2), 'record')).toBe('a.b.c');
   });
 
-  it('stops the start where tokens are sealed with a key that is not there: it makes no other', async () => {
+  it('stops the start if tokens are sealed with a missing key, and creates no new one', async () => {
     await expect(sealOf({}, 3)).rejects.toThrow('the store holds 3 sealed tokens');
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('warns of a key that others can read', async () => {
+  it('warns about a key that others can read', async () => {
     write(`${key(1)}\n`, 0o644);
     chmodSync(path, 0o644);
     await sealOf();
@@ -162,12 +162,12 @@ describe('the seal of an administrator', () => {
       TOKEN_ENCRYPTION_KEY: keys === undefined ? undefined : new Secret(keys),
     });
 
-  it('makes no key, and says that it has none', async () => {
+  it('creates no key, and reports that it has none', async () => {
     expect((await of()).knowsKey).toBe(false);
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('is that of the daemon: the file, the setting, or none on purpose', async () => {
+  it('is that of the daemon: the file, the setting, or explicitly off', async () => {
     expect((await of(key(1))).knowsKey).toBe(true);
     expect((await of('off')).knowsKey).toBe(true);
     write(`${key(3)}\n`);
@@ -178,7 +178,7 @@ describe('the seal of an administrator', () => {
 });
 
 describe('a change of the key file', () => {
-  it('replaces the keys, for the owner alone, and leaves nothing beside the file', async () => {
+  it('replaces the keys, readable only by the owner, and leaves no other files', async () => {
     write(`${key(1)}\n`);
     await changeKeyFile(directory, (keys) => [key(2), ...keys]);
     expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
@@ -188,11 +188,11 @@ describe('a change of the key file', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('is refused while another one is under way, so that no key is lost, but not by one that was broken off', async () => {
+  it('is refused while another one is in progress, so that no key is lost, but not after an interrupted one', async () => {
     write(key(1));
     writeFileSync(`${path}.next`, key(9));
     const change = () => changeKeyFile(directory, (keys) => [key(2), ...keys]);
-    await expect(change()).rejects.toThrow('another command changes the keys');
+    await expect(change()).rejects.toThrow('another command is changing the keys');
     expect(await keyIn()).toBe(key(1));
     utimesSync(`${path}.next`, 1, 1);
     await change();
@@ -212,7 +212,7 @@ describe('a change of the key file', () => {
     expect((await keyIn())?.split(',').sort()).toEqual([key(1), ...added].sort());
   });
 
-  it('leaves a symbolic link, a broken file and a missing one as they are', async () => {
+  it('does not change a symbolic link, a broken file and a missing one', async () => {
     const change = () => changeKeyFile(directory, (keys) => [key(2), ...keys]);
     await expect(change()).rejects.toBeInstanceOf(KeyFileUnchanged);
     write('short');

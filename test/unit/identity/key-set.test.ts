@@ -12,10 +12,10 @@ const one = rsaPair();
 const two = rsaPair();
 const SECOND = 1000;
 const MINUTE = 60_000;
-/** Far longer than it takes on a busy machine. */
+/** Far longer than necessary on a busy machine. */
 const PATIENTLY = { timeout: 60_000 };
 
-/** An issuer on loopback: counts how often its keys are asked for, and answers as it is told. */
+/** An issuer on loopback, which counts requests for its keys, and gives configured answers. */
 let server: Server;
 let fetches = 0;
 let answer: (response: ServerResponse, path: string) => void;
@@ -110,7 +110,7 @@ describe('a key set', () => {
     expect(fetches).toBe(7);
   });
 
-  it('is renewed after ten minutes, so that a withdrawn key ends', async () => {
+  it('is renewed after ten minutes, so that a withdrawn key is no longer accepted', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const keys = createKeySet(url);
     await ask(keys, one.privateKey, { kid: '1' });
@@ -121,7 +121,7 @@ describe('a key set', () => {
       expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'Invalid Signature' });
     }, PATIENTLY);
     expect(await ask(keys, two.privateKey, { kid: '2' })).toMatchObject({ said: 'valid' });
-    // Once by its age, and once for the key that it has no more.
+    // Once because of its age, and once for the key that it no longer has.
     expect(fetches).toBe(3);
   });
 
@@ -143,7 +143,7 @@ describe('a key set', () => {
     expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'Invalid Signature' });
   });
 
-  it('tries all keys that fit a token without kid', async () => {
+  it('tries all suitable keys for a token without kid', async () => {
     publish(jwk(one.publicKey, { kid: '1' }), jwk(two.publicKey, { kid: '2' }));
     const keys = createKeySet(url);
     expect(await ask(keys, one.privateKey)).toMatchObject({ said: 'valid' });
@@ -170,7 +170,7 @@ describe('a key set', () => {
     });
   });
 
-  it('does not take a MAC made with what it publishes', async () => {
+  it('does not accept a MAC that was made with its public data', async () => {
     publish(jwk(one.publicKey, { kid: '1' }), { kty: 'oct', k: 'c2VjcmV0', kid: 'mac' });
     const keys = createKeySet(url);
     const settings = { ...SETTINGS, JWT_ALGORITHM: 'RS256' as const };
@@ -188,7 +188,7 @@ describe('a key set', () => {
   });
 });
 
-describe('a key set out of reach', () => {
+describe('an unreachable key set', () => {
   const broken: [what: string, answer: typeof answer, cause: string][] = [
     ['answers 500', (response) => response.writeHead(500).end(), 'Expected status 200, got 500.'],
     [
@@ -200,19 +200,23 @@ describe('a key set out of reach', () => {
       'Expected status 200, got 302.',
     ],
     [
-      'answers without end',
+      'answers endlessly',
       (response) => response.end(JSON.stringify({ keys: [], more: 'x'.repeat(300_000) })),
       'Expected at most 262144 bytes.',
     ],
     [
-      'answers no JSON',
+      'does not answer with JSON',
       (response) => response.end('<html>'),
       'Failed to parse the JSON Web Key Set HTTP response as JSON',
     ],
-    ['answers no key set', (response) => response.end('{"keys":"none"}'), 'JSON Web Key Set malformed'],
+    [
+      'does not answer with a key set',
+      (response) => response.end('{"keys":"none"}'),
+      'JSON Web Key Set malformed',
+    ],
   ];
   it.each(broken)(
-    'means Invalid Signature, with the cause in the warning, where it %s',
+    'means Invalid Signature, with the cause in the warning, if it %s',
     async (_what, given, cause) => {
       answer = given;
       const { said, lines } = await ask(createKeySet(url), one.privateKey, { kid: '1' });
@@ -227,7 +231,7 @@ describe('a key set out of reach', () => {
     },
   );
 
-  it('means Invalid Signature where nobody listens', async () => {
+  it('means Invalid Signature if nothing listens', async () => {
     await new Promise((closed) => server.close(closed));
     const { said, lines } = await ask(createKeySet(url), one.privateKey, { kid: '1' });
     expect(said).toBe('Invalid Signature');
@@ -236,7 +240,7 @@ describe('a key set out of reach', () => {
     ]);
   });
 
-  it('is left alone for as long as the failure took, and then asked again', async () => {
+  it('is not requested for as long as the failure took, and then requested again', async () => {
     answer = (response) => {
       vi.setSystemTime(NOW + 3 * SECOND);
       response.writeHead(500).end();
@@ -257,7 +261,7 @@ describe('a key set out of reach', () => {
 describe('a clock that was set back by an hour', () => {
   const HOUR = 60 * MINUTE;
 
-  it('keeps no new key waiting', async () => {
+  it('does not delay a new key', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const keys = createKeySet(url);
     await ask(keys, one.privateKey, { kid: '1' });
@@ -267,7 +271,7 @@ describe('a clock that was set back by an hour', () => {
     expect(await ask(keys, two.privateKey, { kid: '2' })).toMatchObject({ said: 'valid' });
   });
 
-  it('keeps no issuer waiting that failed before', async () => {
+  it('does not delay an issuer that failed before', async () => {
     answer = (response) => {
       vi.setSystemTime(NOW + 3 * SECOND);
       response.writeHead(500).end();
@@ -279,7 +283,7 @@ describe('a clock that was set back by an hour', () => {
     expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'valid' });
   });
 
-  it('keeps no withdrawn key in use', async () => {
+  it('does not keep a withdrawn key in use', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const keys = createKeySet(url);
     await ask(keys, one.privateKey, { kid: '1' });

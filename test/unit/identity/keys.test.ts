@@ -35,40 +35,40 @@ describe('an RS256 key', () => {
     ['SPKI', spki],
     ['PKCS#1', pkcs1],
     ['SPKI on one line, with \\n for its line breaks', spki.replaceAll('\n', '\\n')],
-  ])('may be %s in JWT_PUBLIC_KEY', async (_form, pem) => {
+  ])('can be %s in JWT_PUBLIC_KEY', async (_form, pem) => {
     expect(await verdict(token, { ...RS256, JWT_PUBLIC_KEY: pem })).toBe('valid');
   });
 
-  it('may be the path of a PEM file', async () => {
+  it('can be the path of a PEM file', async () => {
     const path = join(folder, 'key.pem');
     await writeFile(path, spki);
     expect(await verdict(token, { ...RS256, JWT_PUBLIC_KEY: path })).toBe('valid');
   });
 
-  it('may be PEM in JWT_SECRET_KEY', async () => {
+  it('can be PEM in JWT_SECRET_KEY', async () => {
     expect(await verdict(token, { ...RS256, JWT_SECRET_KEY: new Secret(spki) })).toBe('valid');
   });
 
-  it('may be a certificate', async () => {
+  it('can be a certificate', async () => {
     const keys = await importKeys({ ...SETTINGS, ...RS256, JWT_PUBLIC_KEY: CERTIFICATE });
     expect(new X509Certificate(CERTIFICATE).publicKey.asymmetricKeyType).toBe('rsa');
     expect(await keys.verify({ signed: 'a.b', signature: 'AAAA', kid: undefined })).toBe(false);
   });
 
-  it('does not pass the signature of another', async () => {
+  it('does not accept the signature of another key', async () => {
     expect(await verdict(rs256(rsaPair().privateKey), { ...RS256, JWT_PUBLIC_KEY: spki })).toBe(
       'Invalid Signature',
     );
   });
 
-  it.each(['x', 'signature', 'A'.repeat(342)])('does not pass the signature "%s"', async (signature) => {
+  it.each(['x', 'signature', 'A'.repeat(342)])('does not accept the signature "%s"', async (signature) => {
     const signed = token.slice(0, token.lastIndexOf('.'));
     expect(await verdict(`${signed}.${signature}`, { ...RS256, JWT_PUBLIC_KEY: spki })).toBe(
       'Invalid Signature',
     );
   });
 
-  it('does not pass a signature whose last character differs in unused bits only', async () => {
+  it('does not accept a signature whose last character differs in unused bits only', async () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const twin = `${token.slice(0, -1)}${alphabet[alphabet.indexOf(token.at(-1) ?? '') ^ 1]}`;
     expect(await verdict(twin, { ...RS256, JWT_PUBLIC_KEY: spki })).toBe('Invalid Signature');
@@ -87,18 +87,18 @@ describe('key confusion', () => {
     }
   });
 
-  it('a token that calls its MAC RS256 is refused where HS256 is configured', async () => {
+  it('a token that calls its MAC RS256 is refused if HS256 is configured', async () => {
     expect(await verdict(hs256(CLAIMS, { alg: 'RS256' }), {})).toBe('Algorithm Not Allowed');
   });
 
-  it('a header that brings its own key is not believed', async () => {
+  it('a header with its own key is not trusted', async () => {
     const jwk = { kty: 'oct', k: encode('own') };
     expect(
       await verdict(hs256(CLAIMS, { alg: 'HS256', jwk, jku: 'http://127.0.0.1/', x5c: ['x'] }, 'own'), {}),
     ).toBe('Invalid Signature');
   });
 
-  it('an empty MAC key is not taken for the secret', async () => {
+  it('an empty MAC key is not accepted as the secret', async () => {
     const signed = hs256().slice(0, hs256().lastIndexOf('.'));
     const mac = createHmac('sha256', '').update(signed).digest('base64url');
     expect(await verdict(`${signed}.${mac}`, {})).toBe('Invalid Signature');
@@ -116,7 +116,7 @@ describe('key confusion', () => {
   });
 });
 
-describe('a key that is no use is refused with the setting, the problem and what would be right', () => {
+describe('an unusable key is refused with the setting, the problem and a correct value', () => {
   const right =
     'give an RSA public key of 2048 bits or more as PEM (PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE)';
   const pemOf = (key: { export(options: object): string | Buffer }, type: string) =>
@@ -148,22 +148,22 @@ describe('a key that is no use is refused with the setting, the problem and what
     [
       'a private key',
       { ...RS256, JWT_PUBLIC_KEY: pemOf(privateKey, 'pkcs8') },
-      `JWT_PUBLIC_KEY holds a private key, which belongs to the issuer alone: ${right}`,
+      `JWT_PUBLIC_KEY holds a private key, which only the issuer may have: ${right}`,
     ],
     [
       'a broken PEM',
       { ...RS256, JWT_PUBLIC_KEY: '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----' },
-      `JWT_PUBLIC_KEY holds no PEM that can be read: ${right}`,
+      `JWT_PUBLIC_KEY contains no readable PEM: ${right}`,
     ],
     [
       'an HS256 secret left in place',
       { ...RS256, JWT_SECRET_KEY: new Secret('a-shared-secret') },
-      `JWT_SECRET_KEY holds no PEM that can be read: ${right}`,
+      `JWT_SECRET_KEY contains no readable PEM: ${right}`,
     ],
     [
-      'a path to nothing',
+      'a path that does not exist',
       { ...RS256, JWT_PUBLIC_KEY: '/nowhere/key.pem' },
-      `JWT_PUBLIC_KEY is no PEM, and as a path it cannot be read (ENOENT): ${right}`,
+      `JWT_PUBLIC_KEY is not PEM, and as a path it cannot be read (ENOENT): ${right}`,
     ],
   ])('%s', async (_what, settings, message) => {
     await expect(importKeys({ ...SETTINGS, ...settings })).rejects.toMatchObject({
@@ -172,13 +172,13 @@ describe('a key that is no use is refused with the setting, the problem and what
     });
   });
 
-  it('not where signatures are not checked', async () => {
+  it('unless signatures are not checked', async () => {
     const keys = await importKeys({ ...SETTINGS, ...RS256, JWT_VERIFY_SIGNATURE: false });
     expect(keys.verify({ signed: 'a.b', signature: 'c', kid: undefined })).toBe(false);
   });
 });
 
-/** Self-signed, of a key that was thrown away. */
+/** Self-signed, with a key that was thrown away. */
 const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIDFTCCAf2gAwIBAgIUdGLzVCDTwzaYh+gwP2JC4i/OGj0wDQYJKoZIhvcNAQEL
 BQAwGTEXMBUGA1UEAwwOaXNzdWVyLmV4YW1wbGUwIBcNMjYxMTIxMDY0NzA3WhgP

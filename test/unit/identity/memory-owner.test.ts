@@ -13,7 +13,7 @@ const sender = (members: Partial<MemorySender> = {}): MemorySender => ({
   ...members,
 });
 
-describe('for whom memories are kept', () => {
+describe('the owner of memories', () => {
   it('is the person of a valid token, on every channel', () => {
     const onTheWeb = memoryOwner(sender({ person: ada }));
     expect(onTheWeb).toEqual({ key: ada, alias: null });
@@ -22,7 +22,7 @@ describe('for whom memories are kept', () => {
     );
   });
 
-  it('is, without one, the user whom the platform has verified', () => {
+  it('is the verified user of the platform without a token', () => {
     expect(memoryOwner(sender({ platform: 'phone', user_id: '+49', alias_id: 'DE.1' }))).toEqual({
       key: 'phone:+49',
       alias: 'DE.1',
@@ -37,7 +37,7 @@ describe('for whom memories are kept', () => {
     expect(memoryOwner(sender({ user_id: 'ada' }))).toBeNull();
   });
 
-  it('is nobody where others read along, whoever writes', () => {
+  it('is nobody if others can read the conversation, whoever writes', () => {
     expect(memoryOwner(sender({ person: ada, shared: true }))).toBeNull();
     expect(memoryOwner(sender({ platform: 'phone', shared: true }))).toBeNull();
   });
@@ -51,7 +51,7 @@ describe('for whom memories are kept', () => {
     expect(new Set(keys(ids)).size).toBe(2 * ids.length);
   });
 
-  it('is another one for each issuer, tenant and subject', () => {
+  it('differs for each issuer, tenant and subject', () => {
     const persons = [
       personKey({ sub: 'ada' }),
       personKey({ sub: 'ada', iss: 'shop' }),

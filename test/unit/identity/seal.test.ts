@@ -12,7 +12,7 @@ const record = 'session:["s","u"]';
 const token = hs256();
 
 describe('a sealed token', () => {
-  it('opens for its own record, and does not show the token', () => {
+  it('can be opened for its own record, and does not show the token', () => {
     const seal = sealWith(old);
     const stored = seal.close(token, record);
     expect(stored).toMatch(/^sealed\.v1\.[\w-]{8}\.[\w-]+$/);
@@ -25,12 +25,12 @@ describe('a sealed token', () => {
     expect(seal.close(token, record)).not.toBe(seal.close(token, record));
   });
 
-  it('does not open for another record', () => {
+  it('cannot be opened for another record', () => {
     const seal = sealWith(old);
     expect(seal.open(seal.close(token, record), 'session:["s","v"]')).toBeNull();
   });
 
-  it('opens after the key was changed, as long as the old one is listed', () => {
+  it('can be opened after a change of keys, as long as the old one is listed', () => {
     const stored = sealWith(old).close(token, record);
     const next = key();
     expect(sealWith(next, old).open(stored, record)).toBe(token);
@@ -45,11 +45,11 @@ describe('a sealed token', () => {
     expect(sealWith(old).open(stored, record)).toBeNull();
   });
 
-  it('does not open without a key', () => {
+  it('cannot be opened without a key', () => {
     expect(createSeal(undefined).open(sealWith(old).close(token, record), record)).toBeNull();
   });
 
-  it('does not open when cut short, lengthened or altered in any byte', () => {
+  it('cannot be opened if it is shortened, lengthened or changed in any byte', () => {
     const seal = sealWith(old);
     const stored = seal.close(token, record);
     const start = stored.lastIndexOf('.') + 1;
@@ -64,7 +64,7 @@ describe('a sealed token', () => {
     expect(seal.open(withBody(Buffer.concat([bytes, Buffer.from([0])])), record)).toBeNull();
   });
 
-  it('of any content comes back as it was; of any other text nothing is opened, nothing thrown', () => {
+  it('of any content is returned unchanged; any other text cannot be opened, and throws nothing', () => {
     const seal = sealWith(old);
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), fc.string(), (text, where, junk) => {
@@ -76,7 +76,7 @@ describe('a sealed token', () => {
 });
 
 describe('a token that is not sealed', () => {
-  it('is stored as it is without a key', () => {
+  it('is stored unchanged without a key', () => {
     const seal = createSeal(undefined);
     expect(seal.close(token, record)).toBe(token);
     expect(seal.open(token, record)).toBe(token);

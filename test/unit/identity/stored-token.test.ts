@@ -9,7 +9,7 @@ describe('the claims of a stored token', () => {
     expect(claimsOfStoredToken(hs256(claims, { alg: 'other' }, 'other'))).toEqual(claims);
   });
 
-  it('are nobody’s where the stored text is no token', () => {
+  it('belong to nobody if the stored text is not a token', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(claimsOfStoredToken(text)).toEqual({ sub: '', email: '', exp: 0 });

@@ -44,13 +44,13 @@ describe('the decision sequence', () => {
     ]);
   });
 
-  it('names the setting that has switched a check off', async () => {
+  it('names the setting that has turned a check off', async () => {
     const steps = await walk(hs256(), { JWT_VERIFY_SIGNATURE: false, JWT_VERIFY_EXP: false });
     expect(steps[2]).toEqual({ check: 'signature', outcome: 'off', setting: 'JWT_VERIFY_SIGNATURE' });
     expect(steps[4]).toEqual({ check: 'expiry', outcome: 'off', setting: 'JWT_VERIFY_EXP' });
   });
 
-  it('does not make a check after a failure', async () => {
+  it('runs no check after a failure', async () => {
     const asked: string[] = [];
     const keys = {
       verify: () => {

@@ -31,9 +31,9 @@ describe('the first fault in the sequence is the reason', () => {
       hs256({ exp: past }, { alg: 'none', crit: ['x'] }, 'x'),
       'JWT Malformed',
     ],
-    ['payload no object, alg none, bad signature', hs256('[]', { alg: 'none' }, 'x'), 'JWT Malformed'],
+    ['payload not an object, alg none, bad signature', hs256('[]', { alg: 'none' }, 'x'), 'JWT Malformed'],
     [
-      'nbf no number, alg none, bad signature, expired',
+      'nbf not a number, alg none, bad signature, expired',
       hs256({ nbf: 'x', exp: past }, { alg: 'none' }, 'x'),
       'JWT Malformed',
     ],
@@ -79,13 +79,13 @@ describe('JWT Malformed', () => {
     ['an empty header', `.${payload}.${signature}`],
     ['an empty payload', `${header}..${signature}`],
     ['an empty signature', `${header}.${payload}.`],
-    ['a blank before it', ` ${good}`],
+    ['a space before it', ` ${good}`],
     ['a line break after it', `${good}\n`],
-    ['a blank inside', `${header} .${payload}.${signature}`],
+    ['a space inside', `${header} .${payload}.${signature}`],
     ['padding', `${header}=.${payload}.${signature}`],
     ['the alphabet of plain base64', `${header}.${payload}+/.${signature}`],
-    ['a header that is no base64 of whole bytes', `${'a'.repeat(5)}.${payload}.${signature}`],
-    ['a header that is no JSON', hs256(CLAIMS, '{')],
+    ['a header that is not base64 of whole bytes', `${'a'.repeat(5)}.${payload}.${signature}`],
+    ['a header that is not JSON', hs256(CLAIMS, '{')],
     ['a header that is an array', hs256(CLAIMS, [])],
     ['a header that is null', hs256(CLAIMS, null)],
     ['a payload that is a text', hs256('"text"')],
@@ -106,7 +106,7 @@ describe('JWT Malformed', () => {
   });
 
   it('is not the reason at exactly 8192 characters', async () => {
-    // Signed lengths come in steps of base64, so the filler is searched for.
+    // The lengths of signed tokens have gaps because of base64, so the filler is found by trying.
     const token = Array.from({ length: 5700 }, (_, length) => length + 400)
       .map((length) => hs256({ ...CLAIMS, more: 'x'.repeat(length) }, HEADER))
       .find((candidate) => candidate.length >= 8191 && candidate.length <= 8192);
@@ -121,10 +121,10 @@ describe('Algorithm Not Allowed', () => {
     ['the configured one in another case', 'hs256'],
     ['a stronger one of the same family', 'HS512'],
     ['an asymmetric one', 'RS256'],
-    ['no text', 256],
+    ['not a text', 256],
     ['an array that holds the configured one', ['HS256']],
     ['absent', undefined],
-  ])('is the reason where alg is %s', async (_what, alg) => {
+  ])('is the reason if alg is %s', async (_what, alg) => {
     expect(await reasonFor(hs256(CLAIMS, { ...HEADER, alg }))).toBe('Algorithm Not Allowed');
     expect(await reasonFor(hs256(CLAIMS, { ...HEADER, alg }), { JWT_VERIFY_SIGNATURE: false })).toBe(
       'Algorithm Not Allowed',
@@ -146,7 +146,7 @@ describe('Invalid Signature', () => {
     },
   );
 
-  it('is the reason where only unused bits of the last character differ', async () => {
+  it('is the reason if only unused bits of the last character differ', async () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const last = alphabet.indexOf(good.at(-1) ?? '');
     const twin = `${good.slice(0, -1)}${alphabet[last ^ 1]}`;
@@ -156,11 +156,11 @@ describe('Invalid Signature', () => {
     expect(await reasonFor(twin)).toBe('Invalid Signature');
   });
 
-  it('is not looked for with JWT_VERIFY_SIGNATURE=false', async () => {
+  it('is not checked with JWT_VERIFY_SIGNATURE=false', async () => {
     expect(await reasonFor(`${signed}.x`, { JWT_VERIFY_SIGNATURE: false })).toBe('valid');
   });
 
-  it('is the reason where a check cannot be made, and the cause is logged', async () => {
+  it('is the reason if a check cannot be made, and the cause is logged', async () => {
     const cause = new Error('out of reach');
     const { validator, lines } = validatorWith({}, { verify: () => Promise.reject(cause) });
     expect(await validator.validate(good)).toEqual({ valid: false, reason: 'Invalid Signature' });
@@ -189,18 +189,18 @@ describe('Missing Required Claims', () => {
     ['exp absent', { exp: undefined }],
     ['exp a text', { exp: String(NOW_S + 60) }],
     ['exp null', { exp: null }],
-    ['exp beyond what a date can hold', { exp: 8.64e12 + 1 }],
+    ['exp beyond the range of dates', { exp: 8.64e12 + 1 }],
   ])('is the reason for %s', async (_what, claims) => {
     const token = hs256({ ...CLAIMS, ...claims });
     expect(await reasonFor(token)).toBe('Missing Required Claims');
     expect(await reasonFor(token, { JWT_VERIFY_EXP: false })).toBe('Missing Required Claims');
   });
 
-  it('is the reason for an exp that is no finite number', async () => {
+  it('is the reason for an exp that is not a finite number', async () => {
     expect(await reasonFor(hs256('{"sub":"u","email":"a@b.c","exp":1e999}'))).toBe('Missing Required Claims');
   });
 
-  it('is not the reason for the last moment that a date can hold', async () => {
+  it('is not the reason for the last moment in the range of dates', async () => {
     expect(await reasonFor(hs256({ ...CLAIMS, exp: 8.64e12 }))).toBe('valid');
   });
 });
@@ -211,19 +211,19 @@ describe('times', () => {
     ['exp one second from now', { exp: NOW_S + 1 }, 0, 'valid'],
     ['exp a fraction of a second from now', { exp: NOW_S + 0.5 }, 0, 'valid'],
     ['exp long ago', { exp: 0 }, 0, 'Token Expired'],
-    ['exp within the granted difference', { exp: NOW_S - 29 }, 30, 'valid'],
-    ['exp at the end of the granted difference', { exp: NOW_S - 30 }, 30, 'Token Expired'],
+    ['exp within the tolerance', { exp: NOW_S - 29 }, 30, 'valid'],
+    ['exp at the end of the tolerance', { exp: NOW_S - 30 }, 30, 'Token Expired'],
     ['nbf now', { nbf: NOW_S }, 0, 'valid'],
     ['nbf one second from now', { nbf: NOW_S + 1 }, 0, 'Token Not Yet Valid'],
-    ['nbf within the granted difference', { nbf: NOW_S + 30 }, 30, 'valid'],
-    ['nbf beyond the granted difference', { nbf: NOW_S + 31 }, 30, 'Token Not Yet Valid'],
+    ['nbf within the tolerance', { nbf: NOW_S + 30 }, 30, 'valid'],
+    ['nbf beyond the tolerance', { nbf: NOW_S + 31 }, 30, 'Token Not Yet Valid'],
     ['iat one second from now', { iat: NOW_S + 1 }, 0, 'Token Not Yet Valid'],
     ['iat before 1970', { iat: -1 }, 0, 'valid'],
   ])('%s', async (_what, claims, skew, expected) => {
     expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), { JWT_CLOCK_SKEW_SECONDS: skew })).toBe(expected);
   });
 
-  it('JWT_VERIFY_EXP=false lets an expired token pass, but not one from the future', async () => {
+  it('JWT_VERIFY_EXP=false accepts an expired token, but not one from the future', async () => {
     const off = { JWT_VERIFY_EXP: false };
     expect(await reasonFor(hs256({ ...CLAIMS, exp: past }), off)).toBe('valid');
     expect(await reasonFor(hs256({ ...CLAIMS, exp: past, nbf: future }), off)).toBe('Token Not Yet Valid');
@@ -235,7 +235,7 @@ describe('issuer and audience', () => {
     ['no issuer and no audience', {}],
     ['an issuer and audiences', { iss: 'https://other.example', aud: ['a', 'b'] }],
     ['the star itself', { iss: '*', aud: '*' }],
-  ])('may be any where * is expected: %s', async (_what, claims) => {
+  ])('can be any if * is expected: %s', async (_what, claims) => {
     expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), { JWT_ISSUER: '*', JWT_AUDIENCE: '*' })).toBe(
       'valid',
     );
@@ -246,7 +246,11 @@ describe('issuer and audience', () => {
     ['the audience is one of several', { iss: STRICT.JWT_ISSUER, aud: ['other', 'agentd'] }, 'valid'],
     ['no issuer', { aud: 'agentd' }, 'Invalid Issuer'],
     ['an issuer in another case', { iss: 'https://Issuer.example', aud: 'agentd' }, 'Invalid Issuer'],
-    ['an issuer that only begins alike', { iss: `${STRICT.JWT_ISSUER}/`, aud: 'agentd' }, 'Invalid Issuer'],
+    [
+      'an issuer that only has the same beginning',
+      { iss: `${STRICT.JWT_ISSUER}/`, aud: 'agentd' },
+      'Invalid Issuer',
+    ],
     ['an array of issuers', { iss: [STRICT.JWT_ISSUER], aud: 'agentd' }, 'Invalid Issuer'],
     ['no audience', { iss: STRICT.JWT_ISSUER }, 'Invalid Audience'],
     ['an empty list of audiences', { iss: STRICT.JWT_ISSUER, aud: [] }, 'Invalid Audience'],
@@ -257,7 +261,7 @@ describe('issuer and audience', () => {
     expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), STRICT)).toBe(expected);
   });
 
-  it('are not looked at where nothing is expected', async () => {
+  it('are not checked if nothing is expected', async () => {
     expect(await reasonFor(hs256({ ...CLAIMS, iss: 1, aud: 2 }))).toBe('valid');
   });
 });
@@ -283,7 +287,7 @@ describe('a valid token', () => {
     expect(verdict.expires_at).toBe(CLAIMS.exp * 1000);
   });
 
-  it('loses optional claims of a wrong type, and no more', async () => {
+  it('loses only optional claims of a wrong type', async () => {
     const wrong = {
       name: 1,
       roles: 'admin',
@@ -299,7 +303,7 @@ describe('a valid token', () => {
     expect(verdict.user.roles).toEqual([]);
   });
 
-  it('keeps people of numbered tenants apart', async () => {
+  it('distinguishes people of numbered tenants', async () => {
     const { validator } = validatorWith();
     const one = await validator.validate(hs256({ ...CLAIMS, tenant_id: 1 }));
     const two = await validator.validate(hs256({ ...CLAIMS, tenant_id: 2 }));
@@ -307,7 +311,7 @@ describe('a valid token', () => {
     expect(one.person).not.toBe(two.person);
   });
 
-  it('keeps people of tenants apart whose numbers a double cannot hold', async () => {
+  it('distinguishes people of tenants whose numbers a double cannot represent', async () => {
     const { validator } = validatorWith();
     const numbered = (number: string) => {
       const payload = JSON.stringify({ ...CLAIMS, tenant_id: '?' }).replace('"?"', number);
@@ -318,13 +322,13 @@ describe('a valid token', () => {
     expect(one.person).not.toBe(two.person);
   });
 
-  it.each(['sub', 'email'])('takes no long number for the text of %s', async (name) => {
+  it.each(['sub', 'email'])('does not treat a long number as the text of %s', async (name) => {
     const payload = JSON.stringify({ ...CLAIMS, [name]: '?' }).replace('"?"', '9007199254740993');
     const verdict = await validatorWith().validator.validate(hs256(payload));
     expect(verdict).toMatchObject({ valid: false, reason: 'Missing Required Claims' });
   });
 
-  it('takes a time that is beyond all numbers for a time', async () => {
+  it('accepts a time that is too large for a number', async () => {
     const payload = JSON.stringify({ ...CLAIMS, nbf: '?' }).replace('"?"', '99999999999999999999');
     const verdict = await validatorWith().validator.validate(hs256(payload));
     expect(verdict).toMatchObject({ valid: false, reason: 'Token Not Yet Valid' });
@@ -340,7 +344,7 @@ describe('the log', () => {
     ]);
   });
 
-  it('has nothing of a valid token without JWT_DEBUG', async () => {
+  it('has nothing about a valid token without JWT_DEBUG', async () => {
     const { validator, lines } = validatorWith();
     await validator.validate(hs256());
     expect(lines).toEqual([]);
@@ -363,10 +367,10 @@ describe('the log', () => {
   });
 });
 
-describe('whatever comes', () => {
+describe('the validation of any input', () => {
   const json = fc.jsonValue();
 
-  it('never throws, and is never valid without the key', async () => {
+  it('never throws, and never accepts a token without the key', async () => {
     const { validator } = validatorWith();
     const parts = fc
       .tuple(json, json, fc.base64String())
@@ -379,7 +383,7 @@ describe('whatever comes', () => {
     );
   });
 
-  it('no single altered, added or dropped character leaves a token valid', async () => {
+  it('accepts no token with a single changed, added or removed character', async () => {
     const { validator } = validatorWith();
     const token = hs256({ ...CLAIMS, tenant_id: 't' });
     const place = fc.nat(token.length - 1);
@@ -393,7 +397,7 @@ describe('whatever comes', () => {
     );
   });
 
-  it('a forged alg never passes', async () => {
+  it('never accepts a forged alg', async () => {
     const { validator } = validatorWith({ JWT_VERIFY_SIGNATURE: false });
     await fc.assert(
       fc.asyncProperty(json, async (alg) => {
@@ -404,7 +408,7 @@ describe('whatever comes', () => {
     );
   });
 
-  it('is valid only with sub, email and exp of the right types', async () => {
+  it('accepts a token only with sub, email and exp of the right types', async () => {
     const { validator } = validatorWith();
     const payload = fc.record(
       {

@@ -16,7 +16,7 @@ const CHAT = {
 } as ChannelPlugin;
 const MINUTE = 60_000;
 
-it('a store that takes every write but the reply ends the runs of a message after INBOX_RUN_SECONDS', async () => {
+it('the runs of a message end after INBOX_RUN_SECONDS if the store accepts every write except the reply', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));
   const store = openMemoryStore(emptyState(), { clock });
   let runs = 0;

@@ -10,7 +10,7 @@ import { token } from '../../support/tokens.ts';
 
 const MINUTE = 60_000;
 const DONE = 'Result: {"ok":true,"result":{"ok":true}}';
-const GONE = 'This no longer waits for an answer. Please ask again.';
+const GONE = 'This question is no longer open. Please ask again.';
 const SIGN_IN = 'Please sign in, and then answer again.';
 
 let world: ConfirmationWorld;
@@ -18,7 +18,7 @@ beforeEach(async () => {
   world = await ConfirmationWorld.open();
 });
 
-/** A person asks to cancel an order, and is asked. @returns the id of the action */
+/** A person asks to cancel an order, and agentd asks for a confirmation. @returns the id of the action */
 async function ask(user = 'ada', text = 'cancel 1004'): Promise<string> {
   await world.write(text, user);
   return world.asked;
@@ -29,7 +29,7 @@ const signIn = async (user: string, sub = user) => {
 };
 
 describe('the question on a platform', () => {
-  it('ends the reply, and comes apart for channels with buttons', async () => {
+  it('is at the end of the reply, and is passed separately to channels with buttons', async () => {
     const [text] = await world.write('cancel 1004 because late');
     const question =
       'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to decline.';
@@ -50,7 +50,7 @@ describe('the question on a platform', () => {
     expect(world.calls).toMatchObject([{ args: { id: '1004' }, sub: null, key: id }]);
   });
 
-  it('is in the language that the platform tells', async () => {
+  it('is in the language that the platform reports', async () => {
     const german = { confirm: ['ja'], confirm_button: 'Bestätigen', confirm_gone: 'Vorbei.' };
     world = await ConfirmationWorld.open({ texts: new Texts(new Map([['de', german]])) });
     await world.write('cancel 1004', 'ada', { locale: 'de-DE' });
@@ -58,7 +58,7 @@ describe('the question on a platform', () => {
     expect(await world.write('ja', 'ada', { locale: 'de' })).toEqual([DONE]);
   });
 
-  it('counts from when the platform took it', async () => {
+  it('can be answered for 15 minutes from when the platform took it', async () => {
     let fails = 1;
     world.take = () => {
       if (fails-- > 0) throw new DeliveryFailed('down', { final: false });
@@ -67,7 +67,7 @@ describe('the question on a platform', () => {
     expect(world.sent).toEqual([]);
     const [waiting] = await world.store.actions.pendingIn('telex:room');
     expect(waiting).toMatchObject({ asked_at: null });
-    // Sent while the question was not out yet: an ordinary message that leaves the action.
+    // Written before the question was sent: an ordinary message, which does not settle the action.
     await world.post('yes');
     world.clock.moveTo(world.clock.now() + 5_000);
     await world.settle();
@@ -76,7 +76,7 @@ describe('the question on a platform', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('that the platform refuses for good leaves nothing to confirm', async () => {
+  it('that the platform refuses permanently leaves nothing to confirm', async () => {
     world.take = ({ text }) => {
       if (text.includes('Please confirm')) throw new DeliveryFailed('refused', { final: true });
     };
@@ -149,7 +149,7 @@ describe('a button', () => {
     expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
   });
 
-  it('is delivered twice and runs once', async () => {
+  it('whose press is delivered twice runs once', async () => {
     const id = await ask();
     const press = { message_id: 'press-1', confirm: { id, approve: true } };
     await world.post('', 'ada', press);
@@ -169,7 +169,7 @@ describe('a button', () => {
 });
 
 describe('other people in the thread', () => {
-  it('leave the action alone, whatever they say', async () => {
+  it('do not affect the action, whatever they write', async () => {
     const id = await ask();
     expect(await world.write('yes', 'bob')).toEqual(['You said: yes']);
     expect(await world.write('no', 'bob')).toEqual(['You said: no']);
@@ -178,7 +178,7 @@ describe('other people in the thread', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('have an action of their own waiting beside it', async () => {
+  it('can have a pending action of their own at the same time', async () => {
     const first = await ask('ada', 'cancel 1');
     const second = await ask('bob', 'cancel 2');
     expect(await world.write('yes', 'bob')).toEqual([DONE]);
@@ -188,7 +188,7 @@ describe('other people in the thread', () => {
 });
 
 describe('signing in and out', () => {
-  it('withdraws what waits for the platform’s user when the user signs in', async () => {
+  it('withdraws the action of the platform’s user when the user signs in', async () => {
     const id = await ask();
     await signIn('ada');
     expect(await stateOf(id)).toBe('withdrawn');
@@ -196,14 +196,14 @@ describe('signing in and out', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('makes the call with the credentials that the person has then', async () => {
+  it('makes the call with the credentials that the person has when confirming', async () => {
     await signIn('ada');
     await ask();
     expect(await world.write('yes')).toEqual([DONE]);
     expect(world.calls).toMatchObject([{ sub: 'ada' }]);
   });
 
-  it('withdraws what waits when another person is linked, also if the first one comes back', async () => {
+  it('withdraws the action when another person is linked, even if the first one is linked again', async () => {
     await signIn('ada');
     const id = await ask();
     await signIn('ada', 'bert');
@@ -214,7 +214,7 @@ describe('signing in and out', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('withdraws what waits when the person signs out', async () => {
+  it('withdraws the action when the person signs out', async () => {
     await signIn('ada');
     const id = await ask();
     await unlink(world.services, TELEX, 'ada');
@@ -222,7 +222,7 @@ describe('signing in and out', () => {
     expect(await world.write('yes')).toEqual(['You said: yes']);
   });
 
-  it('keeps what waits when the same person signs in again', async () => {
+  it('keeps the action when the same person signs in again', async () => {
     await signIn('ada');
     const id = await ask();
     await signIn('ada');
@@ -230,10 +230,10 @@ describe('signing in and out', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('asks for sign-in while the link has no usable token, and goes on waiting', async () => {
+  it('asks for sign-in while the link has no usable token, and stays pending', async () => {
     await signIn('ada');
     const id = await ask();
-    // As if its time had passed: nobody signed out.
+    // As if the token had expired: nobody signed out.
     const removed = await world.store.links.remove('telex:jwt:ada');
     expect(removed).toBe(true);
     expect(await world.write('yes')).toEqual([SIGN_IN]);
@@ -245,7 +245,7 @@ describe('signing in and out', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('withdraws another person’s action at the next message at the latest', async () => {
+  it('withdraws another person’s action no later than at the next message', async () => {
     await signIn('ada');
     const id = await ask();
     const bert = {
@@ -268,7 +268,7 @@ describe('an action that is withdrawn while its confirmation waits for a run', (
     const release = await world.services.runs.take({ line: { verdict: 'ok' }, patient: false });
     await world.post('', 'ada', { confirm: { id, approve: true } });
     await world.worker.start();
-    // Until the step before has found that the action waits.
+    // The message waits for a run once an earlier step has found that the action is pending.
     await vi.waitFor(() => expect(world.services.runs.waiting).toBe(1), { timeout: 60_000 });
     expect(await world.store.actions.pendingIn('telex:room')).toHaveLength(1);
     await unlink(world.services, TELEX, 'ada');
@@ -291,7 +291,7 @@ describe('a process that dies around a confirmation', () => {
     await sessions.release(claim);
   }
 
-  it('after the call, does not make it again: the next run says what came of it', async () => {
+  it('after the call does not repeat it: the next run reports the outcome', async () => {
     const id = await ask();
     await world.post('yes');
     await dieAfterSettling(id, 'started');
@@ -301,7 +301,7 @@ describe('a process that dies around a confirmation', () => {
     expect(world.turns.at(-1)?.confirmed).toMatchObject({ summary: 'Cancel order "1004"' });
   });
 
-  it('makes the call again under the same key if the tool is idempotent', async () => {
+  it('repeats the call under the same key if the tool is idempotent', async () => {
     world = await ConfirmationWorld.open({ tool: { idempotent: true } });
     const id = await ask();
     await world.post('yes');
@@ -311,7 +311,7 @@ describe('a process that dies around a confirmation', () => {
     expect(world.calls).toMatchObject([{ key: id }]);
   });
 
-  it('tells nothing of it to another person who was linked since, and makes no call for them', async () => {
+  it('reveals nothing to another person who was linked in the meantime, and makes no call for them', async () => {
     world = await ConfirmationWorld.open({ tool: { idempotent: true } });
     await signIn('ada');
     const id = await ask();
@@ -324,7 +324,7 @@ describe('a process that dies around a confirmation', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('does not make the call of nobody again for a person who signed in since', async () => {
+  it('does not repeat an anonymous call for a person who has signed in since', async () => {
     world = await ConfirmationWorld.open({ tool: { idempotent: true } });
     const id = await ask();
     await world.post('yes');
@@ -335,7 +335,7 @@ describe('a process that dies around a confirmation', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('after it declined the action, says so in the next run', async () => {
+  it('after declining the action reports this in the next run', async () => {
     const id = await ask();
     await world.post('no');
     await dieAfterSettling(id, 'declined');

@@ -23,7 +23,7 @@ describe('a failed run', () => {
     ['a message that was refused', new AgentdError('session_forbidden', 'no'), 'final', 'session_forbidden'],
     ['an overloaded model', coded('model_overloaded', true), 'passing', 'agent_failed: model_overloaded'],
     ['a run that took too long', new AgentdError('agent_timeout', 'slow'), 'passing', 'agent_timeout'],
-    ['a store out of reach', new StoreUnavailable(new Error('disk full')), 'passing', 'unavailable'],
+    ['an unreachable store', new StoreUnavailable(new Error('disk full')), 'passing', 'unavailable'],
     [
       'a commit whose outcome is unknown',
       new CommitUnknown(new StoreUnavailable(new Error('connection reset'))),
@@ -37,7 +37,7 @@ describe('a failed run', () => {
       'agent_failed',
     ],
     [
-      'a runtime that says that it passes',
+      'a runtime that reports a temporary failure',
       agentFailed(Object.assign(new Error('quota'), { passing: true })),
       'passing',
       'agent_failed',
@@ -51,18 +51,18 @@ describe('a failed run', () => {
     ],
     ['an answer without words', coded('empty_reply', false), 'counts', 'agent_failed: empty_reply'],
     ['a defect', new TypeError('x is not a function'), 'counts', 'internal_error: TypeError'],
-  ])('for %s is judged', (_title, error, kind, failure) => {
+  ])('because of %s is classified', (_title, error, kind, failure) => {
     expect(judgeRun(error)).toEqual({ failure, kind, askedSeconds: 0 });
   });
 
-  it('carries how long the model asks to wait', () => {
+  it('includes how long the model asks to wait', () => {
     expect(judgeRun(coded('model_overloaded', true, 30)).askedSeconds).toBe(30);
     expect(judgeRun(coded('model_overloaded', true, -1)).askedSeconds).toBe(0);
   });
 });
 
 describe('a failed delivery', () => {
-  it("is kept in the platform's words, bounded, without tokens", async () => {
+  it("is stored with the platform's error text, shortened, without tokens", async () => {
     expect(failureOfDelivery('refused', new Error(`no ${await token()}`))).toBe(
       'delivery_refused: no [token]',
     );
@@ -89,7 +89,7 @@ describe('a failed delivery', () => {
     expect(platformFailureOf(new TypeError('x is not a function'))).toBeNull();
   });
 
-  it('is never final where it concerns the platform as a whole', () => {
+  it('is never final if it concerns the platform as a whole', () => {
     expect(new DeliveryFailed('invalid_auth', { final: true, platform: 'credentials' }).final).toBe(false);
   });
 });

@@ -9,7 +9,7 @@ const SERVICES = { texts: new Texts() };
 const LATE = 61_000;
 
 describe('after a failed run', () => {
-  it('the person is notified once the time for passing failures is over', () => {
+  it('the person is notified when the time limit for temporary failures is over', () => {
     const failure = { failure: 'unavailable', kind: 'passing', askedSeconds: 0 } as const;
     expect(afterFailedRun(message, failure, BUDGETS, LATE, SERVICES)).toMatchObject({ kind: 'notify' });
   });

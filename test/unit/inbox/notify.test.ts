@@ -20,7 +20,7 @@ let notifier: Notifier;
 
 beforeEach(async () => {
   ({ services } = await laterServices(openAt(join(stateDirectory(), 'agentd.db')), systemClock));
-  // Not started: what is kept stays where it can be looked at.
+  // Not started, so that stored texts stay in the inbox for the test.
   worker = new InboxWorker(services);
   notifier = { plugin: TELEX, services, worker, throttle: new Throttle(() => services.clock.now()) };
 });
@@ -39,7 +39,7 @@ async function kept(): Promise<InboxMessage[]> {
 }
 
 describe('notify', () => {
-  it('keeps a text to be sent without a run, in a queue of its place, tokens masked', async () => {
+  it('stores a text that is sent without a run, in the queue of its place, tokens masked', async () => {
     const secret = await token();
     await notify(notifier, { to: 'c1' }, ` linked ${secret}`);
     await notify(notifier, { to: 'c1' }, 'again');
@@ -57,7 +57,7 @@ describe('notify', () => {
     expect(third?.queue).not.toBe(first?.queue);
   });
 
-  it('answers a message once that comes again, also one that was accepted before', async () => {
+  it('answers a repeated message once, even one that was accepted before', async () => {
     const answering = (message_id: string, text: string) =>
       notify(notifier, { to: 'c1' }, text, { message_id });
     await answering('m1', 'first');
@@ -82,7 +82,7 @@ describe('notify', () => {
     });
   });
 
-  it('leaves out hints of which their reader has had enough, and nothing else', async () => {
+  it('drops only hints that their reader has got often enough', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'I read words only.', { message_id: 'm1', throttle_key: 'u1' });
     await notify(notifier, to, 'I read words only.', { message_id: 'm2', throttle_key: 'u1' });
@@ -92,7 +92,7 @@ describe('notify', () => {
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm3', 'm4', 'm5']);
   });
 
-  it('counts no hint that was given before', async () => {
+  it('does not count a hint that was sent before', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'Hello!', { message_id: 'm1' });
     await notify(notifier, to, 'Hello!', { message_id: 'm1', throttle_key: 'u1' });

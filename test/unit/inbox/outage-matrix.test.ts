@@ -26,11 +26,11 @@ const LENGTHS = [
   ['23 h', 23 * HOUR],
 ] as const;
 const PEOPLE = 3;
-/** Words of a long reply: several messages on each of the platforms. */
+/** Number of words in a long reply, which is several messages on each platform. */
 const LONG_WORDS = 800;
 const RUN_MS = 900 * SECOND;
 
-/** When messages come, as parts of the outage's length; and one before and one after it. */
+/** Times of the messages, as fractions of the outage's length, with one before and one after it. */
 const MOMENTS = [0, 0.3, 0.6, 0.95];
 
 interface Written {
@@ -38,7 +38,7 @@ interface Written {
   at: number;
 }
 
-/** One world: a clock, platforms and a daemon that can be followed by another. */
+/** One world: a clock, platforms and a daemon that can be replaced by another. */
 class World {
   readonly clock = new VirtualClock(Date.UTC(2030, 0, 1));
   readonly began = this.clock.now() + MINUTE;
@@ -81,7 +81,7 @@ class World {
     return since >= 0 && since < length;
   }
 
-  /** Everybody writes at these moments, and time passes until the last one. */
+  /** Everybody writes at these times, and time passes until the last one. */
   async writeAll(times: readonly number[], textOf: (number: number) => string): Promise<void> {
     for (const at of times) {
       await this.process.passUntil(at);
@@ -112,7 +112,7 @@ class World {
     return [this.began - 10 * SECOND, ...during, this.began + length + SECOND];
   }
 
-  /** What each person wrote, and what they were sent, in order. */
+  /** What each person wrote, and which replies they got, in order. */
   *conversations(): Generator<{ texts: string[]; answers: string[] }> {
     for (const platform of this.platforms) {
       const users = new Map<string, SimulatedEvent[]>();
@@ -143,7 +143,7 @@ const echo = (isAway: () => Error | null): AgentRuntime => ({
 const words = (text: string) =>
   Array.from({ length: LONG_WORDS }, (_, index) => `${text.replace(/\W/g, '')}w${index}`).join(' ');
 
-/** The ways in which a model, or a platform, can be out of reach. */
+/** The ways in which a model, or a platform, can be unreachable. */
 function failureOf(count: number): { status: number; refused: Error } {
   const status = [503, 500, 502][count % 3] as number;
   const refused = new TypeError('fetch failed', {
@@ -163,7 +163,7 @@ function modelError(count: number): Error {
 }
 
 describe.each(LENGTHS)('an outage of %s', (_length, length) => {
-  it('of the model loses no message whose time has not passed, and tells of each of the others once', async () => {
+  it('of the model loses no message whose time has not passed, and sends one notice for each of the others', async () => {
     let runs = 0;
     const world = await World.with(['teamchat'], (here) =>
       echo(() => (here.isDuring(length) ? modelError(runs++) : null)),
@@ -198,7 +198,7 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
       let parts = 0;
       platform.outage = ({ body }) => {
         if (!world.isDuring(length)) return null;
-        // The first long reply has begun when the platform goes away.
+        // The first long reply has begun when the outage of the platform begins.
         if (body.includes('long') && parts++ < 1) return null;
         const { status, refused } = failureOf(calls++);
         return calls % 2 === 0 ? refused : new Response('{}', { status });
@@ -207,7 +207,7 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
       const times = world.momentsOf(length);
       await world.writeAll(times.slice(0, 3), textOf);
       expect(parts).toBeGreaterThan(1);
-      // The parts that went out, and the outage, are remembered beyond the process.
+      // The sent parts, and the outage, are remembered after the end of the process.
       await world.process.kill();
       await world.start();
       await world.writeAll(times.slice(3), textOf);
@@ -227,7 +227,7 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
         expect(said).toBe(expected.join(' '));
       }
       expect(people).toBe(PEOPLE);
-      // Probes, not everybody: bounded by the back-off, whatever waits.
+      // Only probes are sent: limited by the back-off, however many messages wait.
       expect(calls).toBeLessThan(60 + length / MINUTE);
     },
   );
@@ -241,7 +241,7 @@ describe('an outage of the business API', () => {
   afterAll(() => api.close());
 
   it.each(LENGTHS)(
-    'of %s costs no reply: the agent says that it cannot look things up',
+    'of %s does not prevent replies: the agent says that it cannot look things up',
     async (_length, length) => {
       const env = {
         API_BASE_URL: api.url,

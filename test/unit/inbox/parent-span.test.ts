@@ -29,7 +29,7 @@ async function processOn(database: string, observer: Observer) {
   return { services, worker };
 }
 
-it('a message keeps its parent until it runs, also in another process and after an edit', async () => {
+it('a message keeps its parent until it runs, even in another process and after an edit', async () => {
   const database = join(stateDirectory(), 'agentd.db');
   const first = await processOn(database, {
     ...NO_OBSERVER,

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 
-it('accepts an answer that comes right after the platform took the question as later than it', async () => {
+it('an answer that arrives right after the platform accepted the question counts as later than the question', async () => {
   const world = await ConfirmationWorld.open();
   let posted: Promise<void> | undefined;
-  // The platform shows the question, and its person answers before the daemon knows that it was taken.
+  // The platform shows the question, and its person answers before the daemon knows that it was accepted.
   world.take = () => {
     posted ??= world.post('yes');
   };
@@ -15,7 +15,7 @@ it('accepts an answer that comes right after the platform took the question as l
   expect(world.calls).toHaveLength(1);
 });
 
-it('does not wait for a platform that takes long: then the message is earlier than the question', async () => {
+it('a slow platform is not waited for: the message then counts as earlier than the question', async () => {
   const world = await ConfirmationWorld.open();
   const { promise: taken, resolve } = Promise.withResolvers<void>();
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();

@@ -13,7 +13,7 @@ function limited() {
 }
 
 describe('hints to one reader', () => {
-  it('are the same words once in three seconds', () => {
+  it('with equal texts are sent once in three seconds', () => {
     const { clock, give } = limited();
     expect([give('ada', 'x'), give('ada', 'x'), give('ada', 'y'), give('bob', 'x')]).toEqual([
       true,
@@ -27,7 +27,7 @@ describe('hints to one reader', () => {
     expect(give('ada', 'x')).toBe(true);
   });
 
-  it('are ten a minute', () => {
+  it('are at most ten a minute', () => {
     const { clock, give } = limited();
     for (let n = 0; n < 10; n++) expect(give('ada', `x${n}`)).toBe(true);
     expect(give('ada', 'y')).toBe(false);
@@ -35,7 +35,7 @@ describe('hints to one reader', () => {
     expect(give('ada', 'y')).toBe(true);
   });
 
-  it('are thirty an hour', () => {
+  it('are at most thirty an hour', () => {
     const { clock, give } = limited();
     for (let n = 0; n < 30; n++) {
       expect(give('ada', 'x')).toBe(true);
@@ -46,7 +46,7 @@ describe('hints to one reader', () => {
     expect(give('ada', 'x')).toBe(true);
   });
 
-  it('are counted for a bounded number of readers', () => {
+  it('are counted for a limited number of readers', () => {
     const { limit } = limited();
     for (let n = 0; n <= 10_000; n++) limit.note(`reader ${n}`, 'x');
     expect([limit.allows('reader 0', 'x'), limit.allows('reader 10000', 'x')]).toEqual([true, false]);

@@ -12,7 +12,7 @@ import { fastStateDirectory } from '../store/state-directory.ts';
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 
-/** What a run does, by its text; it answers `re: <text>` unless this throws or waits. */
+/** The behavior of a run, by its text. It answers `re: <text>` unless this throws or waits. */
 type Plan = (text: string, signal: AbortSignal) => void | Promise<void>;
 
 let clock: VirtualClock;
@@ -31,7 +31,7 @@ const agent: AgentRuntime = {
     yield text.startsWith('long') ? `re: ${text}\n\n${LONG}` : `re: ${text}`;
   },
 };
-/** Three messages of the platform. */
+/** A text that is three messages on the platform. */
 const LONG = ['a', 'b', 'c'].map((word) => `${word} `.repeat(1800).trim()).join('\n\n');
 
 async function start(env: Record<string, string> = {}): Promise<InboxProcess> {
@@ -50,7 +50,7 @@ beforeEach(async () => {
   number = 0;
 });
 
-/** A message of a person, 1 or more. */
+/** A message of the person with this number, 1 or more. */
 function event(person: number, text: string): SimulatedEvent {
   number++;
   return {
@@ -84,7 +84,7 @@ const status = (code: number, description: string, parameters: object = {}) =>
   new Response(JSON.stringify({ ok: false, error_code: code, description, parameters }), { status: code });
 
 describe('a run that fails', () => {
-  it('for a passing reason does not count, and is repeated until its time has passed', async () => {
+  it('for a temporary reason does not count, and is repeated until the time limit has passed', async () => {
     const at: number[] = [];
     plan = () => {
       at.push(clock.now());
@@ -105,7 +105,7 @@ describe('a run that fails', () => {
     ]);
   });
 
-  it('waits for as long as the model asks, at most until the end of its time', async () => {
+  it('waits as long as the model asks, at most until the time limit', async () => {
     const at: number[] = [];
     plan = () => {
       at.push(clock.now());
@@ -133,7 +133,7 @@ describe('a run that fails', () => {
     expect(answers(1)).toEqual([TEXTS.failure_notice.default, 're: good']);
   });
 
-  it('is given back by a daemon that stops, however often', async () => {
+  it('is returned by a stopping daemon, however often', async () => {
     plan = (_text, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     for (let stops = 0; stops < 4; stops++) {
@@ -151,7 +151,7 @@ describe('a run that fails', () => {
 });
 
 describe('a platform', () => {
-  it('that asks to wait is obeyed, and not taken to be out of reach', async () => {
+  it('that asks to wait is obeyed, and does not count as unreachable', async () => {
     const calls = watchCalls((count) =>
       count <= 3 ? status(429, 'Too Many Requests', { retry_after: 30 }) : null,
     );
@@ -164,7 +164,7 @@ describe('a platform', () => {
     for (const person of [1, 2, 3]) expect(answers(person)).toEqual(['re: hello']);
   });
 
-  it('counts as out of reach after three messages in a row, not after three attempts at one', async () => {
+  it('counts as unreachable after three failed messages in a row, not after three failed attempts to send one', async () => {
     watchCalls(() => status(502, 'Bad Gateway'));
     await start();
     await write(1, 'hello');
@@ -178,7 +178,7 @@ describe('a platform', () => {
     expect(process.log.filter(({ msg }) => msg === 'platform is out of reach; replies wait')).toHaveLength(1);
   });
 
-  it('is in reach if it refuses a message for good in between', async () => {
+  it('counts as reachable if it permanently refuses a message in between', async () => {
     watchCalls((count) =>
       count === 3 ? status(403, 'Forbidden: bot was blocked by the user') : status(502, 'Bad'),
     );
@@ -191,7 +191,7 @@ describe('a platform', () => {
     expect((await all()).map(({ state }) => state)).toEqual(['replied', 'replied', 'failed', 'replied']);
   });
 
-  it('that refuses the token is probed with one message at a time, whatever waits', async () => {
+  it('that refuses the token is probed with one message at a time, however many wait', async () => {
     let refuses = true;
     const calls = watchCalls(() => (refuses ? status(401, 'Unauthorized') : null));
     await start();
@@ -201,7 +201,7 @@ describe('a platform', () => {
     await process.idle();
     expect(calls).toHaveLength(1);
     await pass(600 * SECOND);
-    // 1, 2, 4, ... s, each less up to half.
+    // 1, 2, 4, ... s, each reduced by up to half.
     expect(calls.length).toBeGreaterThan(8);
     expect(calls.length).toBeLessThan(20);
     expect((await all()).map(({ state }) => state)).toEqual(Array.from({ length: 20 }, () => 'replied'));
@@ -212,7 +212,7 @@ describe('a platform', () => {
     expect(process.worker.health('msgbot')).toBeNull();
   });
 
-  it('that stays away for a day leaves replies on the failed list, and no notice', async () => {
+  it('that is down for a day leaves replies in the list of failed messages, and no notice', async () => {
     watchCalls(() => new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }));
     await start();
     for (let person = 1; person <= 8; person++) await write(person, 'hello');
@@ -232,7 +232,7 @@ describe('a platform', () => {
     for (let person = 1; person <= 8; person++) expect(answers(person)).toEqual(['re: hello']);
   });
 
-  it('is probed at once by a daemon that starts', async () => {
+  it('is probed at once by a starting daemon', async () => {
     watchCalls(() => status(401, 'Unauthorized'));
     await start();
     await write(1, 'hello');
@@ -246,7 +246,7 @@ describe('a platform', () => {
 });
 
 describe('after a death', () => {
-  it('messages that were being answered run one at a time, before any other', async () => {
+  it('messages that were being answered run one at a time, before any others', async () => {
     let running = 0;
     let most = 0;
     const seen: string[] = [];
@@ -272,7 +272,7 @@ describe('after a death', () => {
     for (let person = 1; person <= 8; person++) expect(answers(person)).toHaveLength(1);
   });
 
-  it('a reply whose sending kills the process as often as a run may is kept on the failed list', async () => {
+  it('a reply whose sending kills the process too often is kept in the list of failed messages', async () => {
     const hold = Promise.withResolvers<never>();
     for (let deaths = 0; deaths < 3; deaths++) {
       const calls: string[] = [];
@@ -303,7 +303,7 @@ describe('after a death', () => {
     expect(runs).toHaveLength(1);
   });
 
-  it('a message that kills the process as often as it may run has failed after that many runs', async () => {
+  it('a message that kills the process too often has failed after the maximum number of runs', async () => {
     plan = () => new Promise<never>(() => {});
     for (let deaths = 0; deaths < 3; deaths++) {
       await start({ INBOX_MAX_ATTEMPTS: '3' });
@@ -320,7 +320,7 @@ describe('after a death', () => {
 
 describe('a process that dies at any call of the store', () => {
   it.each(['before', 'after'] as const)(
-    '%s it is done loses nothing, and repeats only parts that were under way',
+    '%s it is carried out loses nothing, and repeats only parts that were being sent',
     async (when) => {
       let call = 1;
       for (; ; call++) {
@@ -343,7 +343,7 @@ describe('a process that dies at any call of the store', () => {
         const died = process.isDead;
         await process.kill();
         await start();
-        // The platform comes again with what it was not told 200 for.
+        // The platform repeats deliveries that were not answered with 200.
         await deliverAll();
         await process.passUntil(clock.now() + HOUR);
         const texts = [...answers(1), ...answers(2)];

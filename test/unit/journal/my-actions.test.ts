@@ -45,7 +45,7 @@ const signedIn = { principal: { person: ada, claims: { sub: 'ada', email: 'a@b.c
 const nobody = { principal: { person: null, reason: 'no_token' } } as const;
 const web = { has_platform: false } as Sender['channel'];
 
-/** What the tool answers to this sender. */
+/** The result of the tool for this sender. */
 async function listed(sender: Partial<Sender> & Pick<Sender, 'principal'>): Promise<unknown> {
   const message = aMessage({ platform: 'telex', user_id: 'u1' });
   const own = ownActionsOf({ channel: ON_PLATFORM.channel, message, ...sender });
@@ -80,7 +80,7 @@ describe('my_actions', () => {
     expect(await listed(signedIn)).toMatchObject({ result: { actions: [{ outcome: 'unknown' }, {}] } });
   });
 
-  test('lists what was done for a platform’s user as nobody', async () => {
+  test('lists what was done for a platform’s user without sign-in', async () => {
     const of = { platform: 'telex', user_id: 'u1' };
     await record({ ...of, summary: 'theirs' });
     await record({ ...of, summary: 'of Ada, who was linked', person: ada });
@@ -89,7 +89,7 @@ describe('my_actions', () => {
     expect(await summaries(nobody)).toEqual(['theirs']);
   });
 
-  test('shows a new owner of a user id nothing of the owner before', async () => {
+  test('shows a new owner of a user id no actions of the previous owner', async () => {
     const of = { platform: 'telex', user_id: 'u1' };
     await record({ ...of, alias_id: 'first', summary: 'of the first owner' });
     await record({ ...of, alias_id: 'second', summary: 'of the second owner' });
@@ -98,7 +98,7 @@ describe('my_actions', () => {
     expect(await summaries(nobody)).toEqual([]);
   });
 
-  test('goes back 90 days, whatever is kept', async () => {
+  test('covers 90 days, however long actions are kept', async () => {
     await record({ person: ada, summary: 'old' });
     now += 60_000;
     await record({ person: ada, summary: 'young' });
@@ -109,7 +109,7 @@ describe('my_actions', () => {
   test.each([
     ['a person', { memory_of: ada, shared: false }, true],
     ['a platform’s user', { memory_of: 'telex:u1', shared: false }, true],
-    ['nobody who is known', { memory_of: null, shared: false }, false],
+    ['an unknown sender', { memory_of: null, shared: false }, false],
     ['a shared thread', { memory_of: ada, shared: true }, false],
   ] satisfies [string, ToolAudience, boolean][])('is offered or not: %s', (_who, audience, isOffered) => {
     const { bound } = bindOne(tool, { audience });

@@ -27,9 +27,9 @@ let now: number;
 let store: Store;
 let peer: Store;
 let claim: SessionClaim;
-/** What was sent: the arguments and the idempotency key. */
+/** The sent requests: the arguments and the idempotency key. */
 let sent: { args: object; key: string | null }[];
-/** What the API answers, in order; `{ ok: true }` after that. */
+/** The answers of the API, in order; after them `{ ok: true }`. */
 let answers: Sent[];
 
 beforeEach(async () => {
@@ -103,10 +103,10 @@ describe('a write', () => {
   test.each([
     ['a 2xx', answered(204, null), { state: 'done', status: 204 }],
     ['a 4xx', answered(404, { error: 'none' }), { state: 'failed', status: 404 }],
-    ['nothing that was sent', unsent, { state: 'failed', status: null }],
+    ['no request', unsent, { state: 'failed', status: null }],
     ['a broken connection', broken, { state: 'unknown', status: null }],
     ['a 5xx', answered(503, null), { state: 'unknown', status: 503 }],
-  ] as const)('has the outcome of %s', async (_what, answer, outcome) => {
+  ] as const)('has the outcome for %s', async (_what, answer, outcome) => {
     answers = [answer];
     const { call, journal } = await begin();
     await call({ id: 7 });
@@ -129,7 +129,7 @@ describe('a write', () => {
     expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
   });
 
-  test('that still runs when the reply ends is not known', async () => {
+  test('that still runs when the reply ends has an unknown outcome', async () => {
     const tool: Tool = { ...cancel, send: () => new Promise(() => undefined) };
     const { call, journal } = await begin({}, tool);
     void call({ id: 7 });
@@ -148,7 +148,7 @@ describe('a write', () => {
     expect(lines()).toEqual([['failed', 'not_recorded']]);
   });
 
-  test('has failed if it may be recorded, and was not sent', async () => {
+  test('has failed if it may have been recorded, and was not sent', async () => {
     const { call, journal } = await begin();
     const { start } = store.actions;
     store.actions.start = async (...given) => {
@@ -197,7 +197,7 @@ describe('a write', () => {
     expect(sent).toEqual([]);
   });
 
-  test('goes on if its outcome cannot be recorded, and is unknown to the next run', async () => {
+  test('continues if its outcome cannot be recorded, which the next run then does not know', async () => {
     const first = await begin();
     const { finish } = store.actions;
     store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
@@ -221,7 +221,7 @@ describe('a write', () => {
     expect((await listed()).map(({ state }) => state)).toEqual(['done', 'done']);
   });
 
-  test('that is equal to one before is a write of its own', async () => {
+  test('that is equal to an earlier one is a separate write', async () => {
     const { call } = await begin();
     await call({ id: 7 });
     await call({ id: 7 });
@@ -229,7 +229,7 @@ describe('a write', () => {
     expect(await listed()).toHaveLength(2);
   });
 
-  test('is not repeated in its own run either while nobody knows whether it was carried out', async () => {
+  test('is not repeated in its own run, either, while it is unknown whether it was carried out', async () => {
     answers = [broken];
     const { call, lines } = await begin();
     await call({ id: 7 });
@@ -238,7 +238,7 @@ describe('a write', () => {
     expect(lines().at(-1)).toEqual(['failed', 'outcome_unknown']);
   });
 
-  test('is sealed, with no token in it', async () => {
+  test('is sealed, and contains no token', async () => {
     const token = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.e30.c2ln`;
     const { call } = await begin();
     await call({ id: 7, why: token });
@@ -252,8 +252,8 @@ describe('a write', () => {
 
   test.each([
     ['a read', { effect: 'read' as const }],
-    ['what the daemon keeps itself', { source: toolOf().source }],
-  ])('%s is no action', async (_what, members) => {
+    ["a write to the daemon's own data", { source: toolOf().source }],
+  ])('%s is not an action', async (_what, members) => {
     const { call } = await begin({}, { ...cancel, ...members });
     await call({ id: 7 });
     await call({ id: 7 });
@@ -263,7 +263,7 @@ describe('a write', () => {
 });
 
 describe('a repeated run', () => {
-  test('is told what its turn has written', async () => {
+  test('is informed of what its turn has written', async () => {
     answers = [answered(200, {}), answered(404, {}), broken];
     const first = await begin();
     for (const id of [1, 2, 3]) await first.call({ id });
@@ -291,7 +291,7 @@ describe('a repeated run', () => {
     expect(lines()).toEqual([[told.ok ? 'ok' : 'failed', 'made_before']]);
   });
 
-  test('numbers equal calls as the first run did', async () => {
+  test('numbers equal calls like the first run', async () => {
     answers = [answered(200, { n: 1 }), answered(200, { n: 2 })];
     const first = await begin();
     const told = [await first.call({ id: 7 }), await first.call({ id: 7 })];
@@ -300,7 +300,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('compares arguments with those that were bound', async () => {
+  test('compares arguments together with bound ones', async () => {
     const tool: Tool = {
       ...cancel,
       async send() {
@@ -334,12 +334,12 @@ describe('a repeated run', () => {
     expect(await listed()).toMatchObject([{ state: 'started' }]);
     await (await begin()).journal.recordAgain();
     expect(await listed()).toMatchObject([{ state: 'unknown', attempt: 1 }]);
-    // The process was only slow.
+    // The process was not dead, but slow.
     await journal.finish(write.write, { state: 'done', status: 200, answer: null });
     expect(await listed()).toMatchObject([{ state: 'done' }]);
   });
 
-  test('is told that a write is unknown, and does not repeat it', async () => {
+  test('is informed that the outcome of a write is unknown, and does not repeat it', async () => {
     answers = [broken];
     await (await begin()).call({ id: 7 });
     const { call, journal, lines } = await begin();
@@ -374,7 +374,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('gets an outcome that was recorded since it began', async () => {
+  test('gets an outcome that was recorded after it began', async () => {
     let answer: (sent: Sent) => void = () => undefined;
     const slow: Tool = { ...cancel, send: () => new Promise((resolve) => (answer = resolve)) };
     const first = (await begin({}, slow)).call({ id: 7 });
@@ -391,7 +391,7 @@ describe('a repeated run', () => {
   test.each([
     ['done', answered(200, {})],
     ['unknown', broken],
-  ])('needs a confirmation for another write by a tool whose write is %s', async (_what, answer) => {
+  ])('needs a confirmation for a further write by a tool whose write is %s', async (_what, answer) => {
     answers = [answer];
     await (await begin()).call({ id: 7 });
     const asked: object[] = [];
@@ -423,13 +423,13 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(4);
   });
 
-  test('may write again after all that failed', async () => {
+  test('may write again if all earlier writes failed', async () => {
     answers = [answered(422, {})];
     await (await begin()).call({ id: 7 });
     expect(await (await begin()).call({ id: 8 })).toMatchObject({ ok: true });
   });
 
-  test('for another person is told nothing of the first one, and does not write', async () => {
+  test('for another person gets no information about the first one, and does not write', async () => {
     answers = [answered(200, { secret: 'of ada' })];
     await (await begin()).call({ id: 7 });
     for (const person of [bob, null]) {
@@ -443,14 +443,14 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('of a person sees what was done for nobody', async () => {
+  test('of a person sees writes that were made without sign-in', async () => {
     await (await begin({ person: null })).call({ id: 7 });
     const { call } = await begin({ person: ada });
     expect(await call({ id: 7 })).toEqual({ ok: true, result: { cancelled: true } });
     expect(sent).toHaveLength(1);
   });
 
-  test('knows the outcome, if not the answer, when no key opens the record', async () => {
+  test('knows the outcome, although not the answer, if no key opens the record', async () => {
     answers = [answered(200, { a: 1 }), answered(404, {})];
     const first = await begin();
     for (const id of [1, 2]) await first.call({ id });

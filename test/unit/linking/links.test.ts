@@ -50,18 +50,18 @@ describe('a link', () => {
     expect(stored?.expires_at).toBeGreaterThan(Date.now() + MONTH - HOUR);
     const found = await findLink(services, TELEX, '+15550100');
     expect(found).toMatchObject({ key: 'telex:jwt:+15550100', token: mine, expiry_notified: false });
-    // The token ends first.
+    // The token expires first.
     expect(found && effectiveExpiry(found)).toBeLessThan(Date.now() + 3 * HOUR);
     expect(outcome).toMatchObject({ expires_at: found && effectiveExpiry(found) });
   });
 
-  it('ends with its 30 days where the token lives longer', async () => {
+  it('ends after 30 days if the token is valid for longer', async () => {
     const outcome = await link(services, TELEX, 'u1', await token({ ttl: 60 * 86_400 }));
     if (!outcome.linked) throw new Error('not linked');
     expect(outcome.expires_at).toBeLessThanOrEqual(Date.now() + MONTH);
   });
 
-  it('is not made with a token that is no use', async () => {
+  it('is not created with an invalid token', async () => {
     expect(await link(services, TELEX, 'u1', await token({ ttl: -1 }))).toEqual({
       linked: false,
       reason: 'Token Expired',
@@ -69,7 +69,7 @@ describe('a link', () => {
     expect(await findLink(services, TELEX, 'u1')).toBeNull();
   });
 
-  it('is sealed to its key where a key is set: copied to another user it opens for nobody', async () => {
+  it('is sealed to its record if a key is set: copied to another user, it cannot be opened', async () => {
     const sealed = await laterServices(store, systemClock, KEY);
     const mine = await token();
     await link(sealed.services, TELEX, 'u1', mine);
@@ -87,7 +87,7 @@ describe('a link', () => {
     });
   });
 
-  it('of another person is taken over only where that is allowed', async () => {
+  it('of another person is taken over only if that is allowed', async () => {
     const adas = await token({ sub: 'ada' });
     await link(services, TELEX, 'u1', adas);
     const bobs = await token({ sub: 'bob' });
@@ -107,7 +107,7 @@ describe('a link', () => {
     expect((await findLink(services, TELEX, 'u1'))?.token).toBe(bobs);
   });
 
-  it("is renewed by its own person, and an expired one is nobody's", async () => {
+  it('is renewed by its own person, and belongs to nobody when it has expired', async () => {
     await link(services, TELEX, 'u1', await token({ sub: 'ada' }));
     expect((await link(services, TELEX, 'u1', await token({ sub: 'ada', ttl: 60 }), never)).linked).toBe(
       true,
@@ -116,7 +116,7 @@ describe('a link', () => {
     expect((await link(services, TELEX, 'u1', await token({ sub: 'bob' }), never)).linked).toBe(true);
   });
 
-  it('is decided and replaced in one: of two people at once, who may not take over, one gets it', async () => {
+  it('is checked and replaced in one step: if two people link at the same time, who may not take over, one gets it', async () => {
     const [adas, bobs] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const outcomes = await Promise.all([
       link(services, TELEX, 'u1', adas, never),
@@ -136,7 +136,7 @@ describe('a link', () => {
   });
 });
 
-/** As a platform whose ids are numbers, which it writes in two ways: `+1-…` is what links are kept under. */
+/** Like a platform whose ids are numbers, which it writes in two ways. Links are stored under `+1-…`. */
 const NUMBERED: ChannelPlugin = {
   ...TELEX,
   linking: {
@@ -148,7 +148,7 @@ const NUMBERED: ChannelPlugin = {
   },
 };
 
-describe('a link under several writings of one id', () => {
+describe('a link with several spellings of one id', () => {
   const putAt = async (user_id: string, member: string) => {
     const key = `telex:jwt:${user_id}`;
     const person = personKey({ sub: member });
@@ -156,7 +156,7 @@ describe('a link under several writings of one id', () => {
   };
   const keys = async () => (await store.links.list({ limit: 10 })).map(({ key }) => key);
 
-  it('is kept under the first one, and found by each', async () => {
+  it('is stored under the first one, and found by each', async () => {
     await link(services, NUMBERED, '+1555', await token());
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
     for (const written of ['+1555', '1555', '+1-555'])
@@ -164,7 +164,7 @@ describe('a link under several writings of one id', () => {
     expect(await findLink(services, NUMBERED, '+1556')).toBeNull();
   });
 
-  it('is found under another where none stands under the first', async () => {
+  it('is found under another one if there is none under the first', async () => {
     await putAt('+1555', 'ada');
     expect(await findLink(services, NUMBERED, '+1-555')).toMatchObject({
       key: 'telex:jwt:+1555',
@@ -174,7 +174,7 @@ describe('a link under several writings of one id', () => {
     expect(await findLink(services, NUMBERED, '+1555')).toMatchObject({ key: 'telex:jwt:+1-555' });
   });
 
-  it("is one person's: linking replaces what stands under another writing, as far as it may", async () => {
+  it('belongs to one person: linking replaces links under other spellings, if allowed', async () => {
     await putAt('+1555', 'ada');
     const bobs = await token({ sub: 'bob' });
     expect(await link(services, NUMBERED, '+1-555', bobs, never)).toMatchObject({
@@ -185,7 +185,7 @@ describe('a link under several writings of one id', () => {
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
   });
 
-  it("is held by another person whichever writing theirs stands under, beside the sender's own", async () => {
+  it("counts as another person's under any spelling, even if the sender has one, too", async () => {
     await putAt('+1-555', 'bob');
     await putAt('+1555', 'ada');
     const bobs = await token({ sub: 'bob' });
@@ -202,7 +202,7 @@ describe('a link under several writings of one id', () => {
     expect(await unlink(services, NUMBERED, '1555')).toBe(false);
   });
 
-  it("is removed for a person where it is theirs; another's stays", async () => {
+  it("is removed for a person if it is theirs; somebody else's stays", async () => {
     await putAt('+1555', 'ada');
     const [adas, bobs] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     expect(await unlinkPerson(services, NUMBERED, '+1-555', bobs)).toEqual({ outcome: 'none' });
@@ -215,19 +215,19 @@ describe('a link under several writings of one id', () => {
     expect(await keys()).toEqual([]);
   });
 
-  it('is looked for under the id itself where the channel does not know that as its own', async () => {
+  it('is looked up under the id itself if the channel does not recognize the id', async () => {
     await link(services, NUMBERED, 'US.77', await token());
     expect(await keys()).toEqual(['telex:jwt:US.77']);
     expect(await findLink(services, NUMBERED, 'US.77')).toMatchObject({ person: ADA });
   });
 
   it.each([
-    ['no list', 'u1'],
+    ['not a list', 'u1'],
     ['an empty id', ['']],
     ['a control character', ['a\n']],
     ['half of a surrogate pair', ['\ud800']],
     ['too many', Array.from({ length: 9 }, (_, n) => `u${n}`)],
-  ])('is not looked for where the channel gives %s', async (_what, given) => {
+  ])('is not looked up if the channel returns %s', async (_what, given) => {
     const broken = { name: 'telex', linking: { argument: 'ID', idsOf: () => given as string[] } };
     await expect(findLink(services, broken, 'u1')).rejects.toThrow(
       '`linking.idsOf` of the channel telex must give at most 8 ids',
@@ -244,7 +244,7 @@ describe('a sender with two ids', () => {
     await link(services, NUMBERED, NUMBER, await token({ sub: 'ada' }));
   });
 
-  it('is found by the second alone once both came together, and not before', async () => {
+  it('is found by only the second id after both have arrived together, and not before', async () => {
     expect(await sender('US.1')).toBeNull();
     expect(await sender('+1555', 'US.1')).toMatchObject({ person: ADA });
     expect(await sender('US.1')).toMatchObject({ key: `telex:jwt:${NUMBER}`, person: ADA });
@@ -252,7 +252,7 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER)).toMatchObject({ person: ADA });
   });
 
-  it('that has the number with another second id is somebody else: no link, and nothing is bound', async () => {
+  it('who has the number with a different second id is somebody else: no link, and nothing is bound', async () => {
     await sender(NUMBER, 'US.1');
     expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
     expect(await sender('US.2')).toBeNull();
@@ -261,7 +261,7 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.1')).toMatchObject({ person: ADA });
   });
 
-  it('stays so when the person renews the link; another person begins anew', async () => {
+  it('keeps the second id when the person renews the link; another person starts without it', async () => {
     await sender(NUMBER, 'US.1');
     const renewed = await token({ sub: 'ada', ttl: 60 });
     await link(services, NUMBERED, NUMBER, renewed);
@@ -273,7 +273,7 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.1')).toBe('other_sender');
   });
 
-  it('begins anew when the link was removed, also by the second id', async () => {
+  it('starts without it after the link was removed, even by the second id', async () => {
     await sender(NUMBER, 'US.1');
     expect(await unlink(services, NUMBERED, 'US.1')).toBe(true);
     expect(await sender(NUMBER, 'US.1')).toBeNull();
@@ -282,18 +282,18 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: ADA });
   });
 
-  it("has no use of the second where the token was put there by others, as another person's", async () => {
+  it("gets no second id if others have stored a different person's token", async () => {
     await sender(NUMBER, 'US.1');
     const key = `telex:jwt:${NUMBER}`;
     const before = await store.links.get(key);
     const bobs = await token({ sub: 'bob' });
-    // The store is told that it is Ada's still.
+    // The store is asked to bind it as if it were still Ada's.
     await store.links.put({ key, token: bobs, person: ADA, ttl_ms: MONTH }, before?.token ?? null);
     expect(await sender('US.1')).toBeNull();
     expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: personKey({ sub: 'bob' }) });
   });
 
-  it('keeps the second when the link comes to be kept under another writing', async () => {
+  it('keeps the second id when the link moves to another spelling', async () => {
     await store.links.remove(`telex:jwt:${NUMBER}`);
     const first = { key: 'telex:jwt:+1555', token: await token({ sub: 'ada' }), person: ADA, ttl_ms: MONTH };
     await store.links.put(first, null);
@@ -304,12 +304,12 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
   });
 
-  it('binds one of two that come at once', async () => {
+  it('has only one of two second ids bound that arrive at once', async () => {
     const found = await Promise.all([sender(NUMBER, 'US.1'), sender(NUMBER, 'US.2')]);
     expect(found.filter((one) => one === 'other_sender')).toHaveLength(1);
   });
 
-  it('whose second moved to another number is found by that one', async () => {
+  it('whose second id moved to another number is found by that number', async () => {
     await sender(NUMBER, 'US.1');
     await link(services, NUMBERED, '+1-777', await token({ sub: 'bob' }));
     expect(await sender('+1-777', 'US.1')).toMatchObject({ key: 'telex:jwt:+1-777' });
@@ -320,12 +320,12 @@ describe('a sender with two ids', () => {
   });
 });
 
-describe('a link whose token is sealed anew by another key meanwhile', () => {
+describe('a link whose token is resealed with another key meanwhile', () => {
   const OTHER = Buffer.alloc(32, 2).toString('base64');
   const old = createSeal(new Secret(KEY));
   const both = createSeal(new Secret(`${OTHER},${KEY}`));
 
-  /** Seals the link anew between the read and the write of each operation, once. */
+  /** Reseals the link once between the read and the write of each operation. */
   function resealing(links: LinkStore): LinkStore {
     let left = 1;
     const first = async (key: string, stored: string) => {
@@ -368,7 +368,7 @@ describe('a link whose token is sealed anew by another key meanwhile', () => {
     expect(await store.links.get('telex:jwt:u1')).toBeNull();
   });
 
-  it('remembers that its person was told of the expiry, and not if it is another token', async () => {
+  it('remembers that its person was notified of the expiry, unless it has a different token', async () => {
     const changing = await linked();
     const found = await findLink(changing, TELEX, 'u1');
     if (!found) throw new Error('there is no link');

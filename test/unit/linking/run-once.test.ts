@@ -8,7 +8,7 @@ import { openAt, stateDirectory } from '../store/state-directory.ts';
 
 const DAY = 86_400_000;
 
-/** Somebody who asks for something by messages; what is done is counted. */
+/** A sender who requests an effect by messages; the effects are counted. */
 async function open(directory = stateDirectory()) {
   const store = openAt(join(directory, 'agentd.db'));
   const { services, lines } = await laterServices(store, systemClock);
@@ -22,7 +22,7 @@ async function open(directory = stateDirectory()) {
   return { store, services, lines, ask };
 }
 
-it('is done once for one message, whose repeats get the first answer, and are told in the log', async () => {
+it('an effect is run once for one message, whose repeats get the first answer, and are logged', async () => {
   const { ask, lines } = await open();
   expect(await ask('m1')).toEqual({ count: 1 });
   expect(await ask('m2')).toEqual({ count: 2 });
@@ -30,20 +30,20 @@ it('is done once for one message, whose repeats get the first answer, and are to
   expect(lines).toMatchObject([{ msg: '[LoopGuard] DUPLICATE platform=telex user=ada message_id=m1' }]);
 });
 
-it('is another thing by the same id of another person, or for another purpose', async () => {
+it('an effect is separate for the same message id of another person, or for another purpose', async () => {
   const { ask } = await open();
   expect(await ask('m1')).toEqual({ count: 1 });
   expect(await ask('m1', { user_id: 'bob' })).toEqual({ count: 2 });
   expect(await ask('m1', { what: 'unlink' })).toEqual({ count: 3 });
 });
 
-it('is done each time where no message is named', async () => {
+it('an effect is run each time if no message id is given', async () => {
   const { ask } = await open();
   expect(await ask(undefined)).toEqual({ count: 1 });
   expect(await ask(undefined)).toEqual({ count: 2 });
 });
 
-it('is known for seven days, also over a restart', async () => {
+it('an effect is remembered for seven days, even across a restart', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
   onTestFinished(() => void vi.useRealTimers());
   const directory = stateDirectory();
@@ -58,7 +58,7 @@ it('is known for seven days, also over a restart', async () => {
   expect(await second.ask('m1')).toEqual({ count: 2 });
 });
 
-it('is refused while the first delivery is still under way, so that the platform comes again', async () => {
+it('an effect is refused while the first delivery is still in progress, so that the platform repeats it', async () => {
   const { services } = await open();
   const asked = { platform: 'telex', user_id: 'ada', what: 'link', message_id: 'm1' } as const;
   const { promise, resolve } = Promise.withResolvers<string>();
@@ -70,7 +70,7 @@ it('is refused while the first delivery is still under way, so that the platform
   expect(await runOnce(services, asked, async () => 'twice')).toBe('once');
 });
 
-it('is begun anew after an attempt that failed, or whose outcome could not be kept', async () => {
+it('an effect is run again after an attempt that failed, or whose outcome could not be stored', async () => {
   const { services, store, ask } = await open();
   const asked = { platform: 'telex', user_id: 'ada', what: 'link', message_id: 'm1' } as const;
   const fails = () => Promise.reject(new StoreUnavailable(new Error('disk full')));
@@ -84,7 +84,7 @@ it('is begun anew after an attempt that failed, or whose outcome could not be ke
   expect(await ask('m1')).toEqual({ count: 2 });
 });
 
-it('is refused where the id of the message is none', async () => {
+it('an effect is refused if the id of the message is invalid', async () => {
   const { ask } = await open();
   await expect(ask('')).rejects.toMatchObject({ code: 'invalid_request' });
 });

@@ -30,7 +30,7 @@ const visitor = (identified = NO_TOKEN, user_id = 'visitor') =>
   aTurnOf(world, { ...identified, message: aMessage({ user_id }) });
 
 describe('authorize-sender', () => {
-  it('finds the session, or that the message begins it', async () => {
+  it('finds the session, or reports that the message creates it', async () => {
     expect((await runStep(world, authorizeSender, visitor())).turn).toMatchObject({
       authorized: true,
       found: null,
@@ -57,7 +57,7 @@ describe('authorize-sender', () => {
     ]);
   });
 
-  it('refuses an id that only a channel gives, but not to that channel', async () => {
+  it('refuses an id that only a channel assigns, except from that channel', async () => {
     const named = { session_id: 'webchat:room' };
     await expect(runStep(world, authorizeSender, Object.assign(visitor(), named))).rejects.toMatchObject({
       code: 'session_forbidden',

@@ -16,13 +16,14 @@ import { accessTo, aToolRun, sourceOf, toolOf } from '../../support/tools.ts';
 const API = 'https://api.example.com';
 const NEVER_REPEATED = {
   repeat: () => Promise.reject(new Error('a call whose outcome is known was repeated')),
+  finish: () => Promise.reject(new Error('an outcome that is known was recorded again')),
 };
 
 describe('the known answer of a call that an earlier run has made', () => {
   it.each([
-    ['marks what the run remembers, if its tool is of another origin', 'https://docs.example.com', true],
-    ['marks it also if the tool is gone', null, true],
-    ['marks nothing if its tool is of the API', API, false],
+    ['marks the memories of the run if its tool has another origin', 'https://docs.example.com', true],
+    ['marks them even if the tool is gone', null, true],
+    ['marks nothing if its tool calls the API', API, false],
   ])('%s', async (_what, base_url, tainted) => {
     const { services, store, clock } = await stepWorld();
     const source = base_url === null ? null : sourceOf({ base_url, credentials: 'none' }, API);
@@ -76,13 +77,13 @@ const unreachable: Sent = {
 describe('a call that an earlier run may have made', () => {
   it.each([
     ['done', answered(200)],
-    // The attempt before may have deleted it, or be under way.
+    // The previous attempt may have deleted it, or may be in progress.
     ['unknown', answered(404)],
     ['unknown', answered(409)],
     ['unknown', answered(503)],
     ['unknown', unreachable],
     ['unknown', { outcome: 'sign_in_needed' }],
-  ] as const)('is recorded as %s if its repetition comes to %j', async (state, sent) => {
+  ] as const)('is recorded as %s if its repetition ends with %j', async (state, sent) => {
     const { services, store } = await stepWorld();
     const claim = await claimSession(store, 's');
     const claims = { session: claim, key: null };

@@ -38,7 +38,7 @@ async function say(
   return last;
 }
 
-/** A session with one turn, in a store whose next commit is carried out, or not, and answered with an error. */
+/** A session with one turn, in a store whose next commit fails with an error, whether it was carried out or not. */
 async function sessionWith({ isCarriedOut }: { isCarriedOut: boolean }) {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));
   const store = openMemoryStore(emptyState(), { clock });
@@ -58,7 +58,7 @@ const replies = async ({ sessions }: Store) =>
   (await sessions.turns('room')).map(({ text, reply }) => `${text} → ${reply}`);
 
 describe('a commit whose outcome is unknown', () => {
-  it('stores no failed turn beside the one that may be stored', async () => {
+  it('stores no failed turn in addition to the one that may be stored', async () => {
     const { say: repeat, store } = await sessionWith({ isCarriedOut: true });
     await expect(repeat('request-1')).rejects.toMatchObject({ code: 'unavailable' });
     expect(await replies(store)).toEqual(['hi → re: hi', 'hello → re: hello']);

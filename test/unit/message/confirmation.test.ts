@@ -20,7 +20,7 @@ beforeEach(async () => {
   bert = await token({ sub: 'bert' });
 });
 
-/** Ada asks to cancel order 1004, and is asked. */
+/** Ada asks to cancel order 1004, and is asked to confirm. */
 async function ask(text = 'cancel 1004', session = 'room') {
   const answer = await world.say(text, { token: ada, session });
   if (answer.confirmation === null) throw new Error(`nothing is asked: ${answer.response}`);
@@ -50,7 +50,7 @@ describe('a call that needs confirmation', () => {
     expect(confirmation?.summary).toBe('Cancel order "1004"\nreason: "*too* late"');
   });
 
-  it('is kept sealed', async () => {
+  it('is stored sealed', async () => {
     const sealKey = Buffer.alloc(32, 7).toString('base64');
     world = await ConfirmationWorld.open({ sealKey });
     const { id } = await ask('cancel 1004 because late');
@@ -69,18 +69,18 @@ describe('a call that needs confirmation', () => {
     expect(world.calls).toMatchObject([{ args: { id: '1004', reason: 'late' } }]);
   });
 
-  it('is answered to an anonymous web client with the need to sign in', async () => {
+  it('makes the daemon ask an anonymous web client to sign in', async () => {
     const { response, confirmation } = await world.say('cancel 1004');
     expect(response).toContain('the person must sign in first');
     expect(confirmation).toBeNull();
   });
 
-  it('is refused if another one waits, in the same run and in a later one', async () => {
+  it('is refused if another one is pending, in the same run and in a later one', async () => {
     const { response } = await world.say('cancel 1004 and 1005', { token: ada });
     expect(response).toContain('another action waits');
     expect(response).toContain('Cancel order "1004"');
     expect(response).not.toContain('Cancel order "1005"');
-    // A message that was accepted before the question left leaves it waiting.
+    // A message that was accepted before the question was sent leaves it pending.
     const both = ['cancel 1', 'cancel 2'].map((text) => world.say(text, { token: ada, session: 'b' }));
     const [, second] = await Promise.all(both);
     expect(second?.response).toContain('another action waits');
@@ -103,7 +103,7 @@ describe('a call that needs confirmation', () => {
     expect(masked.confirmation?.summary).not.toContain(bert);
   });
 
-  it('is found again with its question under the Idempotency-Key', async () => {
+  it('is repeated with its question under the Idempotency-Key', async () => {
     const first = await world.say('cancel 1004', { token: ada, key: 'k' });
     const again = await world.say('cancel 1004', { token: ada, key: 'k' });
     expect(again).toEqual({ ...first, replayed: true });
@@ -127,7 +127,7 @@ describe('an answer', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('of any other words declines it, and goes on as usual', async () => {
+  it('in any other words declines it, and is processed as usual', async () => {
     await ask('cancel 1004 because *late*');
     expect((await world.say('what else?', { token: ada })).response).toBe(
       'Not done: Cancel order "1004" (reason: "\\*late\\*")\n\nYou said: what else?',
@@ -136,7 +136,7 @@ describe('an answer', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('may ask for another action, which waits then', async () => {
+  it('can ask for another action, which is then pending', async () => {
     await ask();
     const { response, confirmation } = await world.say('cancel 1005', { token: ada });
     expect(response).toMatch(/^Not done: Cancel order "1004"\n\n.*Please confirm: Cancel order "1005"/s);
@@ -144,7 +144,7 @@ describe('an answer', () => {
     expect(world.calls).toMatchObject([{ args: { id: '1005' } }]);
   });
 
-  it('is a word of the person’s language', async () => {
+  it('can be a word in the person’s language', async () => {
     const texts = new Texts(
       new Map([['de', { confirm: ['ja'], confirm_not_done: 'Nicht getan: {action}' }]]),
     );
@@ -159,7 +159,7 @@ describe('an answer', () => {
     expect((await world.say('Ja!', { token: ada })).response).toBe(DONE);
   });
 
-  it('counts only if its message was accepted after the question had left', async () => {
+  it('counts only if its message was accepted after the question was sent', async () => {
     const texts = ['cancel 1004', 'yes', 'no', 'what else?'];
     const [asked, ...earlier] = await Promise.all(texts.map((text) => world.say(text, { token: ada })));
     expect(earlier.map(({ response }) => response)).toEqual(
@@ -177,7 +177,7 @@ describe('an answer', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('is one, once', async () => {
+  it('counts once', async () => {
     await ask();
     await world.say('yes', { token: ada });
     expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
@@ -196,7 +196,7 @@ describe('metadata.confirm', () => {
     expect(world.calls.map(({ args }) => args.id)).toEqual(['1004', '1005']);
   });
 
-  it('declines, and a text of its own goes on as usual', async () => {
+  it('declines, and its text is processed as usual', async () => {
     const { id } = await ask();
     expect((await world.say('', { token: ada, confirm: { id, approve: false } })).response).toBe(
       'Not done: Cancel order "1004"',
@@ -209,11 +209,11 @@ describe('metadata.confirm', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('of an id that does not wait is confirmation_gone, and changes nothing', async () => {
+  it('with an id that is not pending is confirmation_gone, and changes nothing', async () => {
     const { id } = await ask();
     const say = (message: object) => codeOf(world.say('', { token: ada, ...message }));
     expect(await say({ confirm: { id: 'unknown', approve: true } })).toBe('confirmation_gone');
-    // Another session, also of the same person.
+    // Another session, even of the same person.
     expect(await say({ session: 'other', confirm: { id, approve: true } })).toBe('confirmation_gone');
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
     expect(await say({ confirm: { id, approve: true } })).toBe('answered');
@@ -226,7 +226,7 @@ describe('metadata.confirm', () => {
     expect(world.calls).toHaveLength(1);
   });
 
-  it('is part of what Idempotency-Keys compare', async () => {
+  it('is part of the comparison for Idempotency-Keys', async () => {
     const { id } = await ask();
     await world.say('', { token: ada, key: 'k', confirm: { id, approve: true } });
     const again = await world.say('', { token: ada, key: 'k', confirm: { id, approve: true } });
@@ -236,7 +236,7 @@ describe('metadata.confirm', () => {
     expect(await codeOf(other)).toBe('idempotency_key_reused');
   });
 
-  it('is pressed by many at once, and counts once', async () => {
+  it('counts once if it is sent many times at once', async () => {
     const { id } = await ask();
     const presses = Array.from({ length: 5 }, () =>
       codeOf(world.say('', { token: ada, confirm: { id, approve: true } })),
@@ -252,14 +252,14 @@ describe('who may confirm', () => {
     const session = opened.session_id;
     const id = opened.confirmation?.id ?? '';
     const SIGN_IN = 'Please sign in, and then answer again.';
-    // The session has a generated id, so the stored context still speaks for Ada; it does not confirm.
+    // The session has a generated id, so the stored context still acts for Ada, but does not confirm.
     expect((await world.say('yes', { session })).response).toBe(SIGN_IN);
     expect((await world.say('', { session, confirm: { id, approve: true } })).response).toBe(SIGN_IN);
     expect(world.calls).toEqual([]);
     expect((await world.say('yes', { session, token: ada })).response).toBe(DONE);
   });
 
-  it('is not somebody who guesses the session: the answer asks for sign-in, and does not say what waits', async () => {
+  it('is not somebody who guesses the session: the answer asks for sign-in, and does not reveal the action', async () => {
     const { id } = await ask();
     for (const confirm of [undefined, { id, approve: true }, { id, approve: false }]) {
       const { response } = await world.say(confirm ? '' : 'yes', confirm ? { confirm } : {});
@@ -320,7 +320,7 @@ describe('who may confirm', () => {
 });
 
 describe('after a confirmation', () => {
-  it('the agent runs with the result, to say it', async () => {
+  it('the agent runs with the result, to report it', async () => {
     await ask('cancel 1004 because late');
     await world.say('yes', { token: ada });
     expect(world.turns.at(-1)).toMatchObject({
@@ -340,7 +340,7 @@ describe('after a confirmation', () => {
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'done', status: 200 });
   });
 
-  it('a call that fails is not made again', async () => {
+  it('a call that fails is not repeated', async () => {
     world.answer = async () => ({ outcome: 'answered', status: 409, result: { error: 'shipped' } });
     await ask();
     expect((await world.say('yes', { token: ada })).response).toContain('"ok":false');
@@ -348,7 +348,7 @@ describe('after a confirmation', () => {
     expect(world.calls).toHaveLength(1);
   });
 
-  it('the person is told what came of it if the agent fails', async () => {
+  it('the person is informed of the outcome if the agent fails', async () => {
     world.afterwards = async function* () {
       yield 'It is ';
       throw new Error('broken');
@@ -358,7 +358,7 @@ describe('after a confirmation', () => {
     expect(response).toBe('It is \n\nDone: Cancel order "1004"');
   });
 
-  it('the person is told what came of it if the agent says that it cannot', async () => {
+  it('the person is informed of the outcome if the agent says that it cannot report it', async () => {
     world.afterwards = async function* (turn) {
       turn.reportWrites();
       yield 'Your budget is used up.';
@@ -387,7 +387,7 @@ describe('the loop guard', () => {
     expect(world.calls).toHaveLength(4);
   });
 
-  it('counts the same words if nothing waits', async () => {
+  it('counts equal texts if nothing is pending', async () => {
     const codes: unknown[] = [];
     for (let n = 0; n < 3; n++) codes.push(await codeOf(world.say('yes', { token: ada })));
     expect(codes).toEqual(['answered', 'answered', 'loop_guard_blocked']);

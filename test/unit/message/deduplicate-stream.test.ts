@@ -38,7 +38,7 @@ describe('deduplicate, for a stream', () => {
     expect(ended).toEqual(first);
   });
 
-  it('ends with a new stream if the message was answered in another way', async () => {
+  it('ends with a new stream if the message was answered over another channel', async () => {
     const { turn } = await runStep(world, deduplicate, starting({ message_id: 'k' }));
     await world.store.idempotency.finish(turn.key as KeyClaim, { session_id: 's', response: 'Hi.' }, 60_000);
     const { ended, line } = await runStep(world, deduplicateStream, starting({ message_id: 'k' }));
@@ -46,7 +46,7 @@ describe('deduplicate, for a stream', () => {
     expect(line.reason).toBe('replayed');
   });
 
-  it('refuses a message that is being answered in another way, and a key with another body', async () => {
+  it('refuses a message that is being answered over another channel, and a key with a different body', async () => {
     await runStep(world, deduplicate, starting({ message_id: 'k' }));
     const again = runStep(world, deduplicateStream, starting({ message_id: 'k' }));
     await expect(again).rejects.toMatchObject({ code: 'duplicate_in_progress' });
@@ -57,7 +57,7 @@ describe('deduplicate, for a stream', () => {
     await expect(otherStream).rejects.toMatchObject({ code: 'idempotency_key_reused' });
   });
 
-  it('claims no key: the run does', async () => {
+  it('does not claim the key, which the run does', async () => {
     const { turn } = await runStep(world, deduplicateStream, starting({ message_id: 'k' }));
     expect(turn.idempotency_key).toEqual(expect.any(String));
     expect((await runStep(world, deduplicate, starting({ message_id: 'k' }))).turn.key).not.toBeNull();
@@ -65,7 +65,7 @@ describe('deduplicate, for a stream', () => {
 });
 
 describe('create-stream', () => {
-  it('stores the message without its token, which is sealed beside it', async () => {
+  it('stores the message without its token, which is sealed next to it', async () => {
     const jwt_token = 'a.secret.token';
     const { stream_id } = await started(
       starting({ metadata: { jwt_token, user_name: 'Ada' } }, signedIn('ada')),
@@ -86,7 +86,7 @@ describe('create-stream', () => {
     expect(stream).toMatchObject({ token: null, start: { message: { metadata: { jwt_token: null } } } });
   });
 
-  it('gives two messages with one key that come at once the stream of the first', async () => {
+  it('gives two simultaneous messages with one key the stream of the first', async () => {
     const both = await Promise.all([1, 2].map(() => started(starting({ message_id: 'k' }))));
     expect(both[0]).toEqual(both[1]);
   });

@@ -52,14 +52,14 @@ describe('deduplicate', () => {
     ]);
   });
 
-  it('refuses a key that came with another body, also while the first request runs', async () => {
+  it('refuses a key with a different body, even while the first request runs', async () => {
     await runStep(world, deduplicate, withKey('k'));
     await expect(runStep(world, deduplicate, withKey('k', 'Bye'))).rejects.toMatchObject({
       code: 'idempotency_key_reused',
     });
   });
 
-  it('refuses it also after the first request has failed', async () => {
+  it('refuses it even after the first request has failed', async () => {
     const { turn } = await runStep(world, deduplicate, withKey('k'));
     await turn.release(true);
     await expect(runStep(world, deduplicate, withKey('k', 'Bye'))).rejects.toMatchObject({
@@ -68,14 +68,14 @@ describe('deduplicate', () => {
     expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
   });
 
-  it('keeps the keys of different senders apart', async () => {
+  it('distinguishes the keys of different senders', async () => {
     await runStep(world, deduplicate, withKey('k'));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('bob')));
     await runStep(world, deduplicate, { ...withKey('k'), address: '192.0.2.2' });
   });
 
-  it('does not give the answer that became a person’s to anybody else', async () => {
+  it('does not give an answer that belongs to a person to anybody else', async () => {
     const { turn } = await runStep(world, deduplicate, withKey('k'));
     await answer(turn.key as KeyClaim, '["","","ada"]');
     await expect(runStep(world, deduplicate, withKey('k'))).rejects.toMatchObject({
@@ -83,7 +83,7 @@ describe('deduplicate', () => {
     });
   });
 
-  it('has its claim renewed while the turn lasts: another daemon does not run the message as well', async () => {
+  it('renews its claim during the turn, so that no other daemon runs the message, too', async () => {
     const { turn } = await runStep(world, deduplicate, withKey('k'));
     const claim = turn.key as KeyClaim;
     for (let second = 0; second < (3 * CLAIM_MS) / 1000; second++) {
@@ -108,7 +108,7 @@ describe('deduplicate', () => {
 });
 
 describe('deduplicate, for the run of a stream', () => {
-  it('claims the key that the stream was stored with, whoever opened it', async () => {
+  it('claims the key with which the stream was stored, whoever opened it', async () => {
     const opened = { ...withKey('k', 'Hello', signedIn('ada')), idempotency_key: 'of-the-stream' };
     const { turn } = await runStep(world, deduplicateRun, opened);
     expect(turn.key?.key).toBe('of-the-stream');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { EventQueue } from '../../../src/daemon/message/event-queue.ts';
 
-it('tells events in order, those before the reader came included, and ends', async () => {
+it('an event queue returns events in order, including those before the reader, and ends', async () => {
   const queue = new EventQueue<number>();
   queue.push(1);
   const seen: number[] = [];
@@ -16,7 +16,7 @@ it('tells events in order, those before the reader came included, and ends', asy
   expect(seen).toEqual([1, 2, 3]);
 });
 
-it('throws the failure after the events that came before it', async () => {
+it('an event queue throws a failure after the earlier events', async () => {
   const queue = new EventQueue<number>();
   queue.push(1);
   queue.fail(new Error('the run failed'));

@@ -15,7 +15,7 @@ import {
   stepWorld,
 } from '../../support/step.ts';
 
-/** Of each exchange, and room for three of them. */
+/** Tokens of each exchange, and room for three exchanges. */
 const EXCHANGE_TOKENS = 100;
 const ROOM = 3 * EXCHANGE_TOKENS + 50;
 const TIMEOUT_S = 60;
@@ -23,7 +23,7 @@ const TIMEOUT_S = 60;
 let world: StepWorld;
 let seen: AgentTurn[];
 let asked: SummaryRequest[];
-/** What the runtime says as a summary. */
+/** The summary that the runtime writes. */
 let sumUp: (request: SummaryRequest) => Promise<string>;
 let count: number;
 
@@ -91,7 +91,7 @@ const shown = () => ({
   summary: seen.at(-1)?.summary,
   history: seen.at(-1)?.history.map(({ user }) => user.trim()),
 });
-/** A session of nobody whose id the daemon made. */
+/** A session without a person, whose id the daemon created. */
 async function generatedSession(): Promise<string> {
   const session_id = generateSessionId('webchat', 'visitor');
   const members = { session_id, generated: true, user_id: 'visitor', platform: 'webchat' };
@@ -100,8 +100,8 @@ async function generatedSession(): Promise<string> {
 }
 const ADA = { sub: 'ada' };
 
-describe('what the history has no room for', () => {
-  it('is summed up after the reply, and given to the next runs in place of the turns that it covers', async () => {
+describe('messages for which the history has no room', () => {
+  it('are summarized after the reply, and the next runs get the summary instead of those turns', async () => {
     await sayAll(['1', '2', '3'], ADA);
     expect(asked).toEqual([]);
     await sayAll(['4'], ADA);
@@ -114,7 +114,7 @@ describe('what the history has no room for', () => {
     expect(shown()).toEqual({ summary: 'They said 4, 5, 6.', history: ['7'] });
   });
 
-  it('never keeps a reply or the next message waiting, and is summed up once at a time', async () => {
+  it('never delay a reply or the next message, and are summarized once at a time', async () => {
     const never = Promise.withResolvers<string>();
     sumUp = () => never.promise;
     for (const text of ['1', '2', '3', '4', '5', '6']) await say(text, ADA);
@@ -124,11 +124,11 @@ describe('what the history has no room for', () => {
     never.resolve('late');
     await world.services.summaries.idle();
     await say('7', ADA);
-    // What was said meanwhile is not covered.
+    // The summary does not cover later messages.
     expect(shown()).toEqual({ summary: 'late', history: ['4', '5', '6'] });
   });
 
-  it('is summed up before the turns that a run is shown at most are too many, however short they are', async () => {
+  it('are summarized before there are more turns than a run can get, however short they are', async () => {
     world = await stepWorld({
       agent: world.services.agent,
       env: { AGENT_HISTORY_TOKENS: '1000000', RATE_LIMIT_TOKEN_MAX: '1000' },
@@ -142,7 +142,7 @@ describe('what the history has no room for', () => {
     expect(shown().history).toHaveLength(25);
   });
 
-  it('is found by its time if its last turn is no longer among those that are read', async () => {
+  it('have a summary that is found by its time if its last turn is no longer read', async () => {
     await sayAll(['1', '2', '3', '4'], ADA);
     const kept = await world.store.summaries.find('s', person('ada'));
     expect(kept).toMatchObject({ through_turn: 'turn-3' });
@@ -153,7 +153,7 @@ describe('what the history has no room for', () => {
   });
 });
 
-it('is left as it is after a message that the daemon answers without a run', async () => {
+it('a summary is not changed by a message that the daemon answers without a run', async () => {
   await sayAll(['1', '2', '3', '4', '5'], ADA);
   const turn = {
     ...aTurnOf(world),
@@ -181,7 +181,7 @@ describe('a summary belongs to one person', () => {
     expect(shown()).toEqual({ summary: null, history: [] });
   });
 
-  it('is not given to the person who signs in to what nobody began', async () => {
+  it('is not given to a person who signs in to an anonymous session', async () => {
     const session_id = await generatedSession();
     await sayAll(['1', '2', '3', '4', '5'], { session_id });
     expect(shown().summary).toMatch(/^They said/);
@@ -191,7 +191,7 @@ describe('a summary belongs to one person', () => {
     expect(seen.at(-1)?.history.every(({ before_sign_in }) => before_sign_in)).toBe(true);
   });
 
-  it('holds nothing from before sign-in', async () => {
+  it('contains nothing from before sign-in', async () => {
     const session_id = await generatedSession();
     await say('before', { session_id });
     const renamed = await say('1', { session_id, ...ADA });
@@ -207,7 +207,7 @@ describe('a summary belongs to one person', () => {
     expect(await world.store.summaries.find('s', 'telex:U1')).not.toBeNull();
   });
 
-  it('is made for nobody in a session whose id a client chose, or that several people share', async () => {
+  it('is not made in a session whose id a client chose, or that several people share', async () => {
     await sayAll(['1', '2', '3', '4', '5']);
     await sayAll(['1', '2', '3', '4', '5'], { platform: true, shared: true, session_id: 'thread' });
     expect(asked).toEqual([]);
@@ -217,7 +217,7 @@ describe('a summary belongs to one person', () => {
 describe('a summary that cannot be made', () => {
   const lastTrace = async () => (await world.store.traces.find('s')).at(-1);
 
-  it('costs the beginning of the conversation, and is tried again later', async () => {
+  it('omits the beginning of the conversation, and is tried again later', async () => {
     sumUp = () => Promise.reject(new Error('the model is down'));
     await sayAll(['1', '2', '3', '4'], ADA);
     expect(await lastTrace()).toMatchObject({
@@ -236,7 +236,7 @@ describe('a summary that cannot be made', () => {
     expect(shown().summary).toBe('At last.');
   });
 
-  it('ends with its time, and with the daemon', async () => {
+  it('is aborted at its time limit, and when the daemon stops', async () => {
     sumUp = () => new Promise(() => {});
     await sayAll.call(null, ['1', '2', '3'], ADA);
     await say('4', ADA);
@@ -265,7 +265,7 @@ describe('a summary that cannot be made', () => {
 });
 
 describe('a summary', () => {
-  it('is bounded, and holds nothing that looks like a token', async () => {
+  it('is bounded, and contains nothing that looks like a token', async () => {
     const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
     sumUp = async () => `${jwt} ${'y'.repeat(10_000)}`;
     await sayAll(['1', '2', '3', '4', '5'], ADA);

@@ -25,7 +25,7 @@ async function linked(user_id: string, ttl = 3600): Promise<void> {
 }
 
 describe('identify, by a link', () => {
-  it('knows the person of the link, and takes no token from the message', async () => {
+  it('finds the person of the link, and uses no token of the message', async () => {
     await linked('u1');
     const { turn, line } = await runStep(world, identifyByLink, from('u1'));
     expect(turn.credential).toMatchObject({ kind: 'person', verdict: { person: '["","","ada"]' } });
@@ -37,7 +37,7 @@ describe('identify, by a link', () => {
     expect(nobody.line).toMatchObject({ verdict: 'ok', reason: 'no_link' });
   });
 
-  it('does not know a sender whose user id changed hands since', async () => {
+  it('does not identify a sender whose user id has changed owners since', async () => {
     await linked('u1');
     await runStep(world, identifyByLink, from('u1', 'first'));
     const { turn, line } = await runStep(world, identifyByLink, from('u1', 'second'));
@@ -46,7 +46,7 @@ describe('identify, by a link', () => {
     expect(world.lines).toMatchObject([{}, { level: 'warn', request_id: 'request-1' }]);
   });
 
-  it('has an expired sign-in mentioned until a turn that could do so has not failed', async () => {
+  it('has an expired sign-in mentioned until a turn that could mention it has succeeded', async () => {
     await linked('u1', 60);
     world.clock.moveTo(world.clock.now() + 2 * MINUTE);
     const notified = async (failed: boolean) => {

@@ -12,7 +12,7 @@ const withToken = (jwt_token: string | null | undefined) =>
   aTurnOf(world, { message: aMessage({ metadata: jwt_token === undefined ? {} : { jwt_token } }) });
 
 describe('identify, by a token', () => {
-  it('knows the person of a valid token', async () => {
+  it('finds the person of a valid token', async () => {
     const { turn, line } = await runStep(world, identifyByToken, withToken(await token({ sub: 'ada' })));
     expect(turn.credential).toMatchObject({
       kind: 'person',
@@ -41,7 +41,7 @@ describe('identify, by a token', () => {
     expect(line).toMatchObject({ verdict: 'ok', reason });
   });
 
-  it('does not validate a token again that the request was validated with, but any other', async () => {
+  it('does not validate again the token that was already validated for the request, but any other', async () => {
     const validated = { token: 'of-the-request', verdict: personVerdict('ada') };
     const same = await runStep(world, identifyByToken, { ...withToken('of-the-request'), validated });
     expect(same.turn.credential).toMatchObject({ kind: 'person', verdict: { person: '["","","ada"]' } });

@@ -50,7 +50,7 @@ describe('lock-session', () => {
     expect((await asked).turn.has_started).toBe(true);
   });
 
-  it('begins the answer at once in a session whose id was made for this message', async () => {
+  it('begins the answer at once in a session whose id was created for this message', async () => {
     const { turn } = await runStep(world, lockSession, authorized({ session_is_generated: true }));
     expect([turn.has_started, turn.outlet.told]).toEqual([true, ['started s']]);
   });
@@ -68,14 +68,14 @@ describe('lock-session', () => {
     expect([turn.has_started, turn.outlet.told]).toEqual([false, []]);
   });
 
-  it('finds the session as it is under the lock: another message may have begun it', async () => {
+  it('reads the session again under the lock: another message may have created it', async () => {
     const session = aSession(world.clock.now(), { session_id: 's' });
     await saveSession(world.store, session);
     const { turn } = await runStep(world, lockSession, authorized());
     expect(turn.found).toEqual(session);
   });
 
-  it('locks the session that the id names by now, if another message has signed in meanwhile', async () => {
+  it('locks the session to which the id now leads, if another message has signed in meanwhile', async () => {
     const before = aSession(world.clock.now(), { session_id: 's', generated: true });
     const after = { ...before, session_id: 'new', former_id: 's', owner: person('ada') };
     await saveSession(world.store, after);
@@ -83,12 +83,12 @@ describe('lock-session', () => {
     expect(turn.session_id).toMatch(/^webchat_visitor_/);
     expect([turn.found, turn.claim.session_tag]).toEqual([null, turn.session_id]);
     expect(line.reason).toBe('session_changed');
-    // The session that it did not get is free.
+    // The session that it did not use is free.
     const owner = await runStep(world, lockSession, authorized({ ...named(before), ...signedIn('ada') }));
     expect(owner.turn).toMatchObject({ session_id: 'new', claim: { session_tag: 's' } });
   });
 
-  it('keeps the order of arrival, also of a message whose token takes longer to check', async () => {
+  it('keeps the order of arrival, even of a message whose token takes longer to check', async () => {
     const sequencer = new RequestSequencer();
     const [slow, quick] = [sequencer.ticketIn('s'), sequencer.ticketIn('s')];
     const order: string[] = [];
@@ -116,7 +116,7 @@ describe('lock-session', () => {
     expect(turn.lost.signal.reason).toBeInstanceOf(ClaimLost);
   });
 
-  it('asks what earlier runs have done for messages that may run again, and for no others', async () => {
+  it('looks up what earlier runs have done only for messages that may run again', async () => {
     const asked: unknown[] = [];
     const { beginTurn } = world.store;
     world.services.store.beginTurn = (...of) => {

@@ -27,14 +27,14 @@ const arrived = async (found: Session | null, members: object = {}, identified =
   aTurnOf(world, { ...identified, ...(await locked(world, named(found))), ...members });
 
 describe('open-session', () => {
-  it('opens the session that was found as it is', async () => {
+  it('opens an existing session unchanged', async () => {
     const found = session();
     const { turn, line } = await runStep(world, openSession, await arrived(found));
     expect(turn.session).toBe(found);
     expect([turn.session_origin, line.reason]).toEqual(['found', 'found']);
   });
 
-  it('prepares a new session of nobody, and stores nothing', async () => {
+  it('prepares a new session without a person, and stores nothing', async () => {
     const { turn, line } = await runStep(world, openSession, await arrived(null));
     expect(turn).toMatchObject({
       session_origin: 'new',
@@ -59,14 +59,14 @@ describe('open-session', () => {
     expect(turn.session).not.toHaveProperty('client');
   });
 
-  it('refuses a session that a stranger has begun while the message waited', async () => {
+  it('refuses a session that a stranger has created while the message waited', async () => {
     const found = session({ user_id: 'somebody' });
     await expect(runStep(world, openSession, await arrived(found))).rejects.toMatchObject({
       code: 'session_forbidden',
     });
   });
 
-  it('replaces the private chat of a platform that is linked to another person now', async () => {
+  it('replaces the private chat of a platform that is now linked to another person', async () => {
     const found = session({ namespace: 'telex', owner: person('ada'), turns: 7 });
     const private_chat = { ...ON_PLATFORM, message: aMessage({ platform: 'telex' }) };
     const { turn, line } = await runStep(

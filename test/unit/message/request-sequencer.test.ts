@@ -27,7 +27,7 @@ async function isReached(ticket: Ticket): Promise<boolean> {
 }
 
 describe('the tickets of requests', () => {
-  it('are reached in order: the first at once, the next when it has left', async () => {
+  it('are called in order: the first at once, the next when it is done', async () => {
     const sequencer = new RequestSequencer();
     const [first, second] = [ticketFor(sequencer, 'a'), ticketFor(sequencer, 'a')];
     expect(await isReached(first)).toBe(true);
@@ -36,7 +36,7 @@ describe('the tickets of requests', () => {
     expect(await isReached(second)).toBe(true);
   });
 
-  it('do not let one that ends early let the next one pass before its time', async () => {
+  it('do not call a later one too early if one in between ends early', async () => {
     const sequencer = new RequestSequencer();
     const [first, second, third] = [
       ticketFor(sequencer, 'a'),
@@ -49,7 +49,7 @@ describe('the tickets of requests', () => {
     expect(await isReached(third)).toBe(true);
   });
 
-  it('of other threads do not wait, and nothing is kept of a thread that all have left', async () => {
+  it('of other threads do not wait, and nothing is kept for a thread without tickets', async () => {
     const sequencer = new RequestSequencer();
     const [first, other] = [ticketFor(sequencer, 'a'), ticketFor(sequencer, 'b')];
     expect(await isReached(other)).toBe(true);

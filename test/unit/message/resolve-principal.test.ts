@@ -29,7 +29,7 @@ beforeEach(async () => {
 const INVALID: { credential: Credential } = { credential: { kind: 'invalid', reason: 'Token Expired' } };
 const SIGNED_OUT: { credential: Credential } = { credential: { kind: 'signed-out' } };
 
-/** A stored session; with `sub`, one in which `visitor` has brought that person's token. */
+/** A stored session; with `sub`, one in which `visitor` has sent that person's token. */
 async function stored(members: Partial<Session> = {}, sub?: string, ttl = 3600): Promise<Session> {
   const plain = aSession(world.clock.now(), {
     session_id: 's',
@@ -81,7 +81,7 @@ describe('resolve-principal, with a valid token', () => {
     expect([turn.changes.session, turn.outlet.told]).toEqual([undefined, ['started s']]);
   });
 
-  it('changes the generated id of a session that nobody owned', async () => {
+  it('changes the generated id of a session without an owner', async () => {
     const { turn, line } = await runStep(
       world,
       resolvePrincipal,
@@ -95,7 +95,7 @@ describe('resolve-principal, with a valid token', () => {
   });
 
   it.each([
-    ['that the client named', { generated: false }],
+    ['whose id the client chose', { generated: false }],
     ['that has an owner', { owner: person('ada') }],
   ])('keeps the id of a session %s', async (_case, members) => {
     const found = await stored(members);
@@ -103,7 +103,7 @@ describe('resolve-principal, with a valid token', () => {
     expect(turn.session_id).toBe('s');
   });
 
-  it('writes nothing if the same token is stored already', async () => {
+  it('writes nothing if the same token is already stored', async () => {
     const found = await stored({}, 'ada');
     const same = world.services.seal.open(
       found.metadata.jwt_context?.token ?? '',
@@ -113,14 +113,14 @@ describe('resolve-principal, with a valid token', () => {
     await runStep(world, resolvePrincipal, await opened(found, signedIn('ada', same ?? '')));
   });
 
-  it('begins the session anew that an administrator has ended meanwhile', async () => {
+  it('creates the session again that an administrator has ended meanwhile', async () => {
     const turn = await opened(await stored({ turns: 7 }), signedIn('ada'));
     await world.peer.sessions.end('s');
     const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
     expect(await now(resolved.session_id)).toMatchObject({ turns: 0, owner: person('ada') });
   });
 
-  it('keeps the id of a session that an administrator has ended meanwhile, but as one that is no secret', async () => {
+  it('keeps the id of a session that an administrator has ended meanwhile, but treats it as not secret', async () => {
     const turn = await opened(await stored(), signedIn('ada'));
     await world.peer.sessions.end('s');
     const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
@@ -137,7 +137,7 @@ describe('resolve-principal, with a valid token', () => {
 });
 
 describe('resolve-principal, without a token', () => {
-  it('acts for nobody in a new session, which is stored with its turn', async () => {
+  it('acts without sign-in in a new session, which is stored with its turn', async () => {
     const { turn, line } = await runStep(world, resolvePrincipal, await opened(null, NO_TOKEN));
     expect(turn.principal).toEqual({ person: null, reason: 'no_token' });
     expect(line).toMatchObject({ verdict: 'ok', reason: 'no_token', detail: { state: 'NoJWT' } });
@@ -145,7 +145,7 @@ describe('resolve-principal, without a token', () => {
     expect(await now()).toBeNull();
   });
 
-  it('acts for nobody if an administrator has ended the session meanwhile, whatever was stored in it', async () => {
+  it('acts without sign-in if an administrator has ended the session meanwhile, whatever was stored in it', async () => {
     const ending = world.clock.now() + 1000;
     const turn = await opened(await stored({ turns: 7, expires_at: ending }, 'ada'), NO_TOKEN);
     await world.peer.sessions.end('s');
@@ -156,14 +156,14 @@ describe('resolve-principal, without a token', () => {
     expect(resolved.changes.session).toEqual(resolved.session);
   });
 
-  it('does not give the session of a person back to them if an invalid token comes after its end', async () => {
+  it('does not give the session of a person back to them if an invalid token arrives after its end', async () => {
     const turn = await opened(await stored({}, 'ada'), INVALID);
     await world.peer.sessions.end('s');
     const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
     expect(resolved.session).toMatchObject({ owner: null, credential_owner: null, metadata: {} });
   });
 
-  it('acts as the person whose token is stored, if the id is a secret that the daemon made', async () => {
+  it('acts as the person whose token is stored, if the id is a secret that the daemon created', async () => {
     const { turn, line } = await runStep(
       world,
       resolvePrincipal,
@@ -173,7 +173,7 @@ describe('resolve-principal, without a token', () => {
     expect(line).toMatchObject({ verdict: 'ok', reason: 'stored_context' });
   });
 
-  it('acts for nobody in a session whose id the client chose, and keeps the stored token', async () => {
+  it('acts without sign-in in a session whose id the client chose, and keeps the stored token', async () => {
     const found = await stored({ generated: false }, 'ada');
     const { turn, line } = await runStep(world, resolvePrincipal, await opened(found, NO_TOKEN));
     expect(turn.principal).toEqual({ person: null, reason: 'client_chosen_session' });
@@ -233,7 +233,7 @@ describe('resolve-principal, with a credential that proves nothing', () => {
     expect(await now()).toMatchObject({ metadata: {}, credential_owner: null });
   });
 
-  it('lets a session live as long as its message may take', async () => {
+  it('keeps a session at least as long as its message may take', async () => {
     const found = await stored({ expires_at: world.clock.now() + 1000 });
     await runStep(world, resolvePrincipal, await opened(found, NO_TOKEN));
     const { AGENT_QUEUE_WAIT_SECONDS, AGENT_TIMEOUT_SECONDS } = world.services.settings;

@@ -35,7 +35,7 @@ const ADA: Principal = {
 };
 
 let world: StepWorld;
-/** What the runtime does. */
+/** The behavior of the runtime. */
 let run: (turn: AgentTurn) => AsyncIterable<string>;
 let seen: AgentTurn | undefined;
 
@@ -75,21 +75,21 @@ function resolved(principal = NOBODY, members: object = {}) {
   });
 }
 const tick = () => new Promise(setImmediate);
-/** Never says anything; ends as its signal says, or never. */
+/** Never writes anything; ends when its signal aborts, or never. */
 async function* hanging(signal?: AbortSignal): AsyncGenerator<string> {
   await new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
   yield 'too late';
 }
 
 describe('run-agent', () => {
-  it('hands over the text as it comes, and joins it to the reply', async () => {
+  it('passes on the text as it arrives, and joins it into the reply', async () => {
     const { turn, line } = await runStep(world, runAgent, resolved());
     expect(turn).toMatchObject({ reply: 'Hello there.', stopped: false });
     expect(turn.outlet.told.join('')).toBe('text Hello text there.');
     expect(line).toMatchObject({ step: 'run-agent', verdict: 'ok', detail: { characters: 12 } });
   });
 
-  it('tells the agent who speaks, and what is known of them', async () => {
+  it('tells the agent who writes, and what is known about them', async () => {
     await runStep(world, runAgent, resolved(ADA));
     expect(seen).toMatchObject({
       text: 'Hello',
@@ -115,7 +115,7 @@ describe('run-agent', () => {
     expect(seen?.sign_in_expired).toBe(false);
   });
 
-  it('gives the tools the context of this message alone', async () => {
+  it('gives the tools only the context of this message', async () => {
     let context: ReturnType<typeof requestContext>;
     run = async function* () {
       context = requestContext();
@@ -136,7 +136,7 @@ describe('run-agent', () => {
     });
     const remember = (owner: MemoryOwner, text = 'I like tea') =>
       world.store.memories?.add(owner, { text, turn_id: 't', tainted: false });
-    /** What the run begins with, and the tools of memory that it has. */
+    /** The memories at the beginning of the run, and its memory tools. */
     const runWith = async (principal: Principal, members: object = {}) => {
       await runStep(
         world,
@@ -150,7 +150,7 @@ describe('run-agent', () => {
     const NOTHING = { texts: [], tools: [] };
     const TEA = { texts: ['I like tea'], tools: ['remember', 'recall', 'forget'] };
 
-    it('is that of the person whom the message acts for', async () => {
+    it('belongs to the person whom the message acts for', async () => {
       await remember(ownerOfPerson(person('ada')));
       expect(await runWith(ADA)).toEqual(TEA);
       expect(await runWith(ADA, { ...phone({ text: 'tea?' }) })).toEqual(TEA);
@@ -158,7 +158,7 @@ describe('run-agent', () => {
       expect(await runWith(bob)).toEqual({ ...TEA, texts: [] });
     });
 
-    it("is without a person that of the platform's user, and nobody's on a web channel", async () => {
+    it("belongs to the platform's user if there is no person, and to nobody on a web channel", async () => {
       await remember(ownerOnPlatform('telex', 'U1'));
       expect(await runWith(NOBODY, phone({ text: 'tea?' }))).toEqual(TEA);
       expect(await runWith(NOBODY, phone({ text: 'tea?', user_id: 'U2' }))).toEqual({ ...TEA, texts: [] });
@@ -166,21 +166,21 @@ describe('run-agent', () => {
       expect(await runWith(NOBODY, { message: aMessage({ user_id: 'ada', text: 'tea?' }) })).toEqual(NOTHING);
     });
 
-    it('is empty from the first message on in which the user comes with another alias', async () => {
+    it('is empty from the first message on in which the user has a different alias', async () => {
       await remember(ownerOnPlatform('telex', 'U1', 'one'));
       expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'one' }))).toEqual(TEA);
       expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'two' }))).toEqual({ ...TEA, texts: [] });
       expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'one' }))).toEqual({ ...TEA, texts: [] });
     });
 
-    it('is the same for all writings of one id', async () => {
+    it('is the same for all spellings of one id', async () => {
       await remember(ownerOnPlatform('telex', '+5511'));
       const channel = { ...ON_PLATFORM.channel, linking: LINKING as unknown as ChannelLinking };
       const written = { ...phone({ text: 'tea?', user_id: '+55911' }), channel };
       expect(await runWith(NOBODY, written)).toEqual(TEA);
     });
 
-    it('is neither given nor offered if others read along', async () => {
+    it('is neither given nor offered if others can read the conversation', async () => {
       await remember(ownerOfPerson(person('ada')));
       await remember(ownerOnPlatform('telex', 'U1'));
       expect(await runWith(ADA, phone({ text: 'tea?', shared: true }))).toEqual(NOTHING);
@@ -189,7 +189,7 @@ describe('run-agent', () => {
     });
   });
 
-  it('holds the deadline, also if the runtime ignores its signal', async () => {
+  it('keeps the deadline, even if the runtime ignores its signal', async () => {
     run = () => hanging();
     const asked = runStep(world, runAgent, resolved());
     await tick();
@@ -216,7 +216,7 @@ describe('run-agent', () => {
     expect(line.reason).toBe('stopped');
   });
 
-  it('begins no run that was stopped before', async () => {
+  it('starts no run that was stopped before', async () => {
     const { turn } = await runStep(world, runAgent, resolved(NOBODY, { stopped: AbortSignal.abort() }));
     expect([turn.reply, turn.stopped, seen]).toEqual(['', true, undefined]);
   });
@@ -257,14 +257,14 @@ describe('run-agent', () => {
     expect(turn.trace.lines.at(-1)).toMatchObject({ verdict: 'failed', reason });
   });
 
-  it('fails when the runtime ends without a word', async () => {
+  it('fails when the runtime ends without any text', async () => {
     run = async function* () {
       yield ' ';
     };
     await expect(runStep(world, runAgent, resolved())).rejects.toMatchObject({ code: 'agent_failed' });
   });
 
-  it('cuts a reply that does not end', async () => {
+  it('truncates an endless reply', async () => {
     run = async function* () {
       for (;;) yield 'word '.repeat(1000);
     };
@@ -272,7 +272,7 @@ describe('run-agent', () => {
     expect([turn.reply.length, line.reason]).toEqual([100_000, 'reply_cut']);
   });
 
-  it('masks what is shaped like a token, also over several pieces', async () => {
+  it('masks text that is shaped like a token, even across several pieces', async () => {
     run = async function* () {
       for (const piece of ['It is eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOi', 'JhZGEifQ.c2lnbmF0dXJlLW9mLWl0', ' ok'])
         yield piece;
@@ -295,7 +295,7 @@ describe('writes', () => {
     expect(reply).toBe(`Cancelled!\n\n${words}`);
   });
 
-  it('are named if nobody knows their outcome, also if the person stopped the run before it said a word', async () => {
+  it('are named if their outcome is unknown, even if the person stopped the run before it wrote anything', async () => {
     const stop = new AbortController();
     const { reply, stopped } = await runWith(UNKNOWN, { stopped: stop.signal }, () => stop.abort());
     expect([reply, stopped]).toEqual(['It is not known whether this was done: Cancel \\*order\\* "7"', true]);
@@ -313,7 +313,7 @@ describe('writes', () => {
   const UNKNOWN = { outcome: 'failed', reached: true, reason: 'broken', message: 'x' } as const;
   const DONE = { outcome: 'answered', status: 200, result: {} } as const;
 
-  /** Runs an agent that makes one write; `before` it ends, after the call. */
+  /** Runs an agent that makes one write. `before` runs after the call and before the run ends. */
   async function runWith(sent: Sent, members: object = {}, before: (turn: AgentTurn) => void = () => {}) {
     const tool = write(sent);
     world.services.tools = createRegistry([fixedSource(tool.source, [tool])], {
@@ -340,7 +340,7 @@ describe('writes', () => {
     ]);
   });
 
-  it('are told to the next run of the same message', async () => {
+  it('are reported to the next run of the same message', async () => {
     await runWith(DONE);
     expect(seen?.already_done).toEqual([]);
     await runWith(DONE);
@@ -348,7 +348,7 @@ describe('writes', () => {
     expect(await world.store.actions.list({ limit: 10 })).toHaveLength(1);
   });
 
-  it('end the reply with what nobody knows, whatever the agent says', async () => {
+  it('with an unknown outcome are named at the end of the reply, whatever the agent says', async () => {
     const turn = await runWith(UNKNOWN);
     const end = 'It is not known whether this was done: Cancel \\*order\\* "7"';
     expect(turn.reply).toBe(`Cancelled!\n\n${end}`);
@@ -361,12 +361,12 @@ describe('writes', () => {
     expect(again.turn.reply).toBe(`Fine.\n\n${end}`);
   });
 
-  it('say nothing more if the outcome is known', async () => {
+  it('are not named if the outcome is known', async () => {
     expect((await runWith(DONE)).reply).toBe('Cancelled!');
   });
 });
 
-describe('the history that the agent is shown', () => {
+describe('the history that the agent gets', () => {
   let session: Session;
   async function shownTo(principal: Principal, members: Partial<Session>, on: object = {}) {
     session = aSession(world.clock.now(), { session_id: 's', ...members });
@@ -386,11 +386,11 @@ describe('the history that the agent is shown', () => {
     expect(await shownTo(ADA, { generated: true })).toEqual(['(of nobody)', 'of Ada']);
   });
 
-  it('has no turns of nobody for a person, if the client chose the id', async () => {
+  it('has no anonymous turns for a person, if the client chose the id', async () => {
     expect(await shownTo(ADA, { generated: false })).toEqual(['of Ada']);
   });
 
-  it('has no turns of persons for nobody', async () => {
+  it('has no turns of persons without sign-in', async () => {
     expect(await shownTo(NOBODY, { generated: true })).toEqual(['of nobody']);
   });
 

@@ -10,7 +10,7 @@ import { saveSession } from '../../contract/store-writes.ts';
 import { aMessage, aTurnOf, ON_PLATFORM, type StepWorld, stepWorld } from '../../support/step.ts';
 
 let world: StepWorld;
-/** What the runtime does before it answers. */
+/** The behavior of the runtime before it answers. */
 let before: () => Promise<void>;
 
 beforeEach(async () => {
@@ -32,7 +32,7 @@ const traces = () => world.store.traces.find('request-1');
 const fails = () => Promise.reject(new Error('a defect'));
 
 describe('a turn', () => {
-  it('that is answered is stored before its reply leaves, and releases everything', async () => {
+  it('that is answered is stored before its reply is sent, and releases everything', async () => {
     const turn = aTurnOf(world, withKey);
     const stored: number[] = [];
     turn.outlet.complete = async () => void stored.push((await turns()).length);
@@ -54,7 +54,7 @@ describe('a turn', () => {
     ]);
   });
 
-  it('that repeats another one gets the first answer, and is no turn', async () => {
+  it('that repeats another one gets the first answer, and is not a turn', async () => {
     await run(aTurnOf(world, withKey));
     const again = aTurnOf(world, withKey);
     expect(await run(again)).toMatchObject({ answered: true, reply: { response: 'Hi.', replayed: true } });
@@ -63,7 +63,7 @@ describe('a turn', () => {
     expect((await traces()).map(({ outcome }) => outcome)).toEqual(['answered', 'replayed']);
   });
 
-  it('that fails is stored too, in one commit with its session, and its key can be used again', async () => {
+  it('that fails is stored, too, in one commit with its session, and its key can be used again', async () => {
     before = fails;
     const ended = await run(aTurnOf(world, withKey));
     expect(ended).toMatchObject({ answered: false, isStored: true, error: { code: 'agent_failed' } });
@@ -73,7 +73,7 @@ describe('a turn', () => {
     expect(await run(aTurnOf(world, withKey))).toMatchObject({ answered: true });
   });
 
-  it('that fails stores what its outlet wants: the error event of a stream', async () => {
+  it('that fails stores what its outlet requests: the error event of a stream', async () => {
     await world.store.streams.create(aStream({ stream_id: 'stream' }));
     const claim = await world.store.streams.claim('stream', { owner: null, reader: null });
     if (!claim) throw new Error('no claim');
@@ -85,7 +85,7 @@ describe('a turn', () => {
     expect(await world.store.streams.read('stream', 0)).toEqual([event]);
   });
 
-  it('that will be run again leaves its trace alone', async () => {
+  it('that will be run again stores only its trace', async () => {
     before = fails;
     const turn = aTurnOf(world);
     turn.outlet.wanted = () => ({ runs_again: true });
@@ -105,7 +105,7 @@ describe('a turn', () => {
     before = async () => {
       world.clock.moveTo(world.clock.now() + CLAIM_MS);
       if ((await world.peer.sessions.claim('s')) === null) {
-        // The keeper has renewed it just now.
+        // The claim has just been renewed.
         world.services.claims.stop();
         world.clock.moveTo(world.clock.now() + CLAIM_MS);
         expect(await world.peer.sessions.claim('s')).not.toBeNull();
@@ -119,7 +119,7 @@ describe('a turn', () => {
     expect((await traces())[0]?.lines.at(-1)).toMatchObject({ step: 'store-reply', reason: 'claim_lost' });
   });
 
-  it('that has lost any of its claims is not stored as failed either', async () => {
+  it('that has lost any of its claims is not stored as failed, either', async () => {
     const commits: string[] = [];
     world.services.store.commitTurn = async (_claim, { turn }) => {
       commits.push(turn?.record.outcome ?? 'none');
@@ -129,7 +129,7 @@ describe('a turn', () => {
     expect(commits).toEqual(['answered']);
   });
 
-  it('releases the rest if one thing cannot be released, and logs that', async () => {
+  it('releases the rest if one resource cannot be released, and logs this', async () => {
     const failing = () => Promise.reject(new Error('disk'));
     Object.assign(world.services.store, { commitTurn: failing });
     world.services.store.sessions.release = failing;
@@ -139,7 +139,7 @@ describe('a turn', () => {
     expect([world.services.claims.size, world.services.sessions.size]).toEqual([0, 0]);
   });
 
-  it('releases what it has taken last first', async () => {
+  it('releases its resources in reverse order', async () => {
     const released: string[] = [];
     await withTurn(aTurnOf(world), world.services, async (turn) => {
       for (const name of ['first', 'last']) turn.defer(async () => void released.push(name));

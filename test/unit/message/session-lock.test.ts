@@ -24,7 +24,7 @@ beforeEach(() => {
   stopping = new AbortController();
 });
 
-/** A daemon on the one store. */
+/** A daemon on the shared store. */
 function daemon(limits: Partial<typeof LIMITS> = {}) {
   const store = openMemoryStore(state, { clock });
   const claims = new ClaimKeeper(clock, collectLog().log);
@@ -37,7 +37,7 @@ function daemon(limits: Partial<typeof LIMITS> = {}) {
   return { store, lock, claims, waits, acquire };
 }
 
-/** Lets time pass as the timers are set, each of which may set another one. */
+/** Lets time pass from timer to timer, each of which may set another one. */
 async function pass(ms: number): Promise<void> {
   const end = clock.now() + ms;
   await tick();
@@ -48,7 +48,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 describe('within a process', () => {
-  it('messages of a session run one at a time, in the order of asking; others do not wait', async () => {
+  it('messages of a session run one at a time, in the order of requests; others do not wait', async () => {
     const { acquire, lock, waits } = daemon();
     const order: string[] = [];
     const first = await acquire('s');
@@ -69,7 +69,7 @@ describe('within a process', () => {
     expect([waits.waiting, lock.size]).toEqual([0, 0]);
   });
 
-  it('a message whose session is free does not count as one that waits', async () => {
+  it('a message whose session is free does not count as waiting', async () => {
     const { acquire } = daemon({ max: 0 });
     const first = await acquire('s');
     const line: StepLine = { verdict: 'ok' };
@@ -79,7 +79,7 @@ describe('within a process', () => {
     await (await acquire('s')).release();
   });
 
-  it('a message that gives up leaves its place to the next one', async () => {
+  it('a message that gives up is replaced by the next one', async () => {
     const { acquire, lock } = daemon();
     const first = await acquire('s');
     const line: StepLine = { verdict: 'ok' };
@@ -108,8 +108,8 @@ describe('within a process', () => {
   });
 });
 
-describe('over two processes', () => {
-  it('a session that the other one has claimed is tried again until it is free', async () => {
+describe('in two processes', () => {
+  it('a session that the other process has claimed is retried until it is free', async () => {
     const [one, other] = [daemon(), daemon()];
     const first = await one.acquire('s');
     const waiting = other.acquire('s');
@@ -122,7 +122,7 @@ describe('over two processes', () => {
     await second.release();
   });
 
-  it('the wait for the other one is bounded as well', async () => {
+  it('the wait for the other process is limited, too', async () => {
     const [one, other] = [daemon(), daemon()];
     await one.acquire('s');
     const waiting = other.acquire('s').catch((error: unknown) => error);
@@ -131,7 +131,7 @@ describe('over two processes', () => {
     expect(other.lock.size).toBe(0);
   });
 
-  it('the claim of a process that lives is renewed, that of one that died is taken over', async () => {
+  it('the claim of a live process is renewed, and that of a dead one is taken over', async () => {
     const [one, other] = [daemon(), daemon()];
     const lost = new AbortController();
     await one.acquire('s', { lost });
@@ -143,7 +143,7 @@ describe('over two processes', () => {
     await (await waiting).release();
   });
 
-  it('whoever comes back after its claim was taken over is told so, and takes nothing away', async () => {
+  it('a process that returns after its claim was taken over is informed, and does not affect the new owner', async () => {
     const [one, other] = [daemon(), daemon()];
     const first = await one.acquire('s');
     one.claims.stop();
@@ -162,7 +162,7 @@ describe('over two processes', () => {
     await (await third).release();
   });
 
-  it('the commit of the turn ends the claim, and no renewal finds it gone; in this process the next one waits longer', async () => {
+  it('the commit of the turn ends the claim, and no renewal reports it as lost; in this process, the next message waits longer', async () => {
     const [one, other] = [daemon(), daemon()];
     const lost = new AbortController();
     const first = await one.acquire('s', { lost });
@@ -177,7 +177,7 @@ describe('over two processes', () => {
     await (await next).release();
   });
 
-  it('a commit that is lost leaves the claim as it is', async () => {
+  it('a commit that is lost does not change the claim', async () => {
     const [one, other] = [daemon(), daemon()];
     const first = await one.acquire('s');
     one.claims.stop();
@@ -197,7 +197,7 @@ describe('over two processes', () => {
     await (await other.acquire('s')).release();
   });
 
-  it('a session that cannot be claimed leaves nobody waiting', async () => {
+  it('a session that cannot be claimed makes no message wait', async () => {
     const one = daemon();
     one.store.beginTurn = () => Promise.reject(new Error('disk'));
     await expect(one.acquire('s')).rejects.toThrow('disk');

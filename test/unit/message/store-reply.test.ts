@@ -60,7 +60,7 @@ describe('store-reply', () => {
     ]);
   });
 
-  it('stores the answer under its key, for the person who alone may have it', async () => {
+  it('stores the answer under its key, only for the person who may have it', async () => {
     const key = await aKey();
     await runStep(world, storeReply, await answered({ key, reader: person('ada') }));
     expect(await world.store.idempotency.look('k', 'body')).toEqual({
@@ -69,7 +69,7 @@ describe('store-reply', () => {
     });
   });
 
-  it('stores what the outlet wants to be stored: the last events of a stream', async () => {
+  it('stores what the outlet requests: the last events of a stream', async () => {
     await world.store.streams.create(aStream({ stream_id: 'stream' }));
     const claim = await world.store.streams.claim('stream', { owner: null, reader: null });
     if (!claim) throw new Error('no claim');
@@ -124,14 +124,14 @@ describe('store-reply', () => {
     expect(await world.store.idempotency.look('k', 'body')).toMatchObject({ outcome: 'done' });
   });
 
-  it('notes a turn that the person has stopped', async () => {
+  it('marks a turn that the person has stopped', async () => {
     await runStep(world, storeReply, await answered({ reply: '', stopped: true }));
     expect(await turns()).toMatchObject([{ reply: '', stopped: true, outcome: 'answered' }]);
   });
 });
 
 describe('send-reply', () => {
-  it('tells the outlet that the reply may leave', async () => {
+  it('informs the outlet that the reply may be sent', async () => {
     const stored = Object.assign(await answered(), { record: aTurn() });
     const { turn, line } = await runStep(world, sendReply, stored);
     expect(turn.outlet.told).toEqual(['complete s Hi.']);

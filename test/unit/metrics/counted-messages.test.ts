@@ -7,7 +7,8 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 import { VirtualPlatform } from '../../support/virtual-platform.ts';
 import { fastStateDirectory } from '../store/state-directory.ts';
 
-// agentd-metrics(7): each message of a platform counts once, whatever becomes of it, and so does each text to it.
+// agentd-metrics(7): each message of a platform counts once, whatever its outcome, and so does each text to the
+// platform.
 
 let metrics: Metrics;
 beforeEach(() => {
@@ -21,7 +22,7 @@ async function samples(name: string): Promise<Record<string, number>> {
 }
 
 describe('messages', () => {
-  it('of a button that is pressed again are replayed', async () => {
+  it('from a button that is pressed again are replayed', async () => {
     const world = await ConfirmationWorld.open();
     Object.assign(world.services, { observer: metrics });
     await world.write('cancel 1004', 'ada');
@@ -35,10 +36,10 @@ describe('messages', () => {
   });
 });
 
-describe('a platform that is out of reach', () => {
+describe('an unreachable platform', () => {
   const HOUR = 3_600_000;
 
-  it('counts each text once that has failed for good, and each attempt that is made again', async () => {
+  it('causes one count for each text that has failed permanently, and one for each repeated attempt', async () => {
     const clock = new VirtualClock(Date.UTC(2030, 0, 1));
     const platform = await VirtualPlatform.of(msgbot);
     const process = await InboxProcess.start({

@@ -15,7 +15,7 @@ beforeEach(() => {
   metrics = new Metrics('1.2.3');
 });
 
-/** The value of a sample, as it stands in the text. */
+/** The value of a sample, as it is in the text. */
 async function sample(name: string): Promise<number | undefined> {
   const line = (await metrics.text()).split('\n').find((candidate) => candidate.startsWith(`${name} `));
   return line === undefined ? undefined : Number(line.slice(name.length + 1));
@@ -37,7 +37,7 @@ function trace(outcome: string, lines: Omit<TraceLine, 'at'>[] = []): TraceRecor
 }
 
 describe('metrics', () => {
-  it('have the help of their records, and no others of agentd exist', async () => {
+  it('have the help of their records, and there are no other metrics of agentd', async () => {
     const text = await metrics.text();
     const named = [...text.matchAll(/^# HELP (agentd_\w+) (.*)$/gm)].map(([, name, help]) => ({
       name,
@@ -65,7 +65,7 @@ describe('metrics', () => {
     expect(await sample(`agentd_messages_total{channel="webchat",outcome="${counted}"}`)).toBe(1);
   });
 
-  it('do not count a message that runs again, but what its run did', async () => {
+  it('do not count a message that will run again, but count what its run did', async () => {
     const lines = [
       { step: 'tool', verdict: 'failed', reason: 'tool_failed', detail: { tool: 'get_user' } },
     ] as const;
@@ -77,7 +77,7 @@ describe('metrics', () => {
     expect(await sample('agentd_tool_calls_total{tool="get_user",outcome="tool_failed"}')).toBe(2);
   });
 
-  it('time turns and steps, but not what happened within a step', async () => {
+  it('measure turns and steps, but nothing within a step', async () => {
     metrics.turnTraced(
       trace('answered', [
         { step: 'run-agent', verdict: 'ok', took_ms: 400 },
@@ -95,13 +95,13 @@ describe('metrics', () => {
       trace('answered', [
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'user' } },
         { step: 'credentials', verdict: 'fallback', reason: 'no_token', detail: { credentials: 'default' } },
-        // A policy asks for these; the last call was not made.
+        // A policy requires these credentials; the last call was not made.
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'default' } },
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'none' } },
         { step: 'credentials', verdict: 'refused', reason: 'no_jwt_context', detail: { policy: 'user' } },
         { step: 'model', verdict: 'ok', detail: { model: 'm1', input_tokens: 10, output_tokens: 3 } },
         { step: 'model', verdict: 'failed', reason: 'model_unreachable', detail: { model: 'm1' } },
-        // Not a call: another one answers in its place.
+        // Not a call: another one answers instead.
         { step: 'model', verdict: 'fallback', reason: 'model_unreachable', detail: { fallback: 'm2' } },
       ]),
       false,
@@ -128,7 +128,7 @@ describe('metrics', () => {
     expect(await sample('agentd_deliveries_total{channel="teamchat",outcome="retried"}')).toBe(1);
   });
 
-  it('name a route by its pattern, and methods that a client made up as one', async () => {
+  it('name a route by its pattern, and invented methods as one', async () => {
     const request = { route: '/sse/stream/:stream_id', method: 'GET', status: 200, code: null, seconds: 0.1 };
     metrics.requestEnded(request);
     metrics.requestEnded({ ...request, route: null, method: 'BREW', status: 404, code: 'not_found' });
@@ -146,7 +146,7 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('BREW');
   });
 
-  it('read the gauges when they are asked for, and forget states that no message is in any more', async () => {
+  it('read the gauges when they are requested, and drop states without messages', async () => {
     let inbox = [{ platform: 'teamchat', state: 'waiting', messages: 2, oldest_seconds: 7 }];
     metrics.readFrom({
       runs: () => ({ running: 3, waiting: 1 }),
@@ -161,7 +161,7 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('channel="teamchat"');
   });
 
-  it('leave the gauges of the inbox out while the store is out of reach', async () => {
+  it('omit the gauges of the inbox while the store is unreachable', async () => {
     metrics.readFrom({
       runs: () => ({ running: 0, waiting: 0 }),
       streams: () => ({ running: 0, read: 0 }),
@@ -177,7 +177,7 @@ describe('metrics', () => {
   });
 });
 
-/** Ports of administration, and what is asked at each probe or hour. */
+/** Ports for administration, and calls of each probe or hour. */
 const UNMEASURED = ['persons', 'replicas', 'maintenance'];
 
 describe('a measured store', () => {
@@ -189,7 +189,7 @@ describe('a measured store', () => {
     expect([...STORE_PORTS].sort()).toEqual(ports.filter((name) => !UNMEASURED.includes(name)).sort());
   });
 
-  it('has all members of the store, those that it inherits included, and their present values', async () => {
+  it('has all members of the store, including inherited ones, with their current values', async () => {
     class Inherited {
       #state = 'open';
       get state() {
@@ -214,7 +214,7 @@ describe('a measured store', () => {
     expect(await sample('agentd_store_duration_seconds_count{operation="close"}')).toBeUndefined();
   });
 
-  it('lists an operation only once it was called', async () => {
+  it('lists an operation only after it was called', async () => {
     const store = openMemoryStore(emptyState(), { clock: systemClock });
     const measured = measuredStore(store, metrics);
     expect(await metrics.text()).not.toContain('operation="');

@@ -24,8 +24,8 @@ const route = (path: string, method: Route['method'] = 'POST'): Route => ({
 const refusals = (problems: readonly SettingProblem[]): string[] =>
   problems.map(({ setting, problem, right }) => `${setting}: ${problem} → ${right}`);
 
-describe('what a plugin creates', () => {
-  it('fits with routes alone, when it answers in the request', () => {
+describe('the channel that a plugin creates', () => {
+  it('needs only routes if it answers in the request', () => {
     const channel = {
       routes: [route('/telex/webhook'), route('/telex/:id', 'DELETE'), route('/'), route('/a/')],
     };
@@ -33,14 +33,14 @@ describe('what a plugin creates', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['no object', undefined, 'channel telex: what `create` gives is missing → a channel (an object)'],
+    ['not an object', undefined, 'channel telex: the result of `create` is missing → a channel (an object)'],
     ['no routes', {}, 'channel telex: `routes` is missing → a list of routes'],
     [
-      'a `stop` that is no function',
+      'a `stop` that is not a function',
       { routes: [], stop: 1 },
       'channel telex: `stop` is 1 → a function, or absent',
     ],
-    ['a route that is none', { routes: ['/x'] }, 'channel telex: `routes[0]` is "/x" → a route'],
+    ['an invalid route', { routes: ['/x'] }, 'channel telex: `routes[0]` is "/x" → a route'],
     [
       'an unknown method',
       { routes: [{ ...route('/x'), method: 'PATCH' }] },
@@ -67,7 +67,7 @@ describe('what a plugin creates', () => {
       'channel telex: `routes[0].bodyLimit` is 4194305 → a whole number of bytes from 1 to 4194304, or absent',
     ],
     [
-      'headers that are no function',
+      'headers that are not a function',
       { routes: [{ ...route('/x'), headers: 1 }] },
       'channel telex: `routes[0].headers` is 1 → a function, or absent',
     ],
@@ -80,7 +80,7 @@ describe('what a plugin creates', () => {
     expect(refusals(channelProblems(plugin('telex'), channel))).toEqual([problem]);
   });
 
-  it('is refused without `send`, when it answers later', () => {
+  it('is refused without `send`, if it answers later', () => {
     expect(refusals(channelProblems(plugin('telex', 'push'), { routes: [] }))).toEqual([
       "channel telex: `send` is missing → a function, since `capabilities.delivery` is 'push'",
     ]);
@@ -90,7 +90,7 @@ describe('what a plugin creates', () => {
 describe('the routes of all channels', () => {
   const active = (name: string, ...routes: Route[]) => ({ plugin: plugin(name), channel: { routes } });
 
-  it('may share a path under different methods', () => {
+  it('can share a path with different methods', () => {
     const channels = [
       active('a', route('/x'), route('/x', 'GET')),
       active('b', route('/x', 'DELETE'), route('/')),
@@ -98,14 +98,14 @@ describe('the routes of all channels', () => {
     expect(refusals(routeProblems(channels))).toEqual([]);
   });
 
-  it('are refused when another channel has one already, also under another parameter name', () => {
+  it('are refused if another channel already has one, even with another parameter name', () => {
     const channels = [active('a', route('/x/:id')), active('b', route('/x/:key'))];
     expect(refusals(routeProblems(channels))).toEqual([
       'channel b: the route POST /x/:key is taken by the channel a → another path',
     ]);
   });
 
-  it('are refused when the daemon has one itself', () => {
+  it('are refused if the daemon itself has one', () => {
     expect(refusals(routeProblems([active('a', route('/', 'GET'))]))).toEqual([
       'channel a: the route GET / is taken by the daemon itself → another path',
     ]);

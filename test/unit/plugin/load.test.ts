@@ -80,7 +80,7 @@ describe('a plugin is found', () => {
   it.each<[what: string, folder: string, files: Record<string, string>]>([
     ['its index.ts', 'telex', { 'telex/index.ts': pluginSource() }],
     [
-      'its index.ts, whatever was built of it',
+      'its index.ts, even if it has been built',
       'telex',
       {
         'telex/index.ts': pluginSource(),
@@ -89,7 +89,7 @@ describe('a plugin is found', () => {
       },
     ],
     [
-      'what its package.json exports',
+      'the exports of its package.json',
       'telex',
       { 'telex/package.json': manifest({ exports: './lib/main.js' }), 'telex/lib/main.js': pluginSource() },
     ],
@@ -100,7 +100,7 @@ describe('a plugin is found', () => {
     ],
     ['its index.mjs', 'telex', { 'telex/index.mjs': pluginSource() }],
     [
-      'what an installed package exports, not its sources',
+      'the exports of an installed package, not its sources',
       'node_modules/telex',
       {
         'node_modules/telex/index.ts': 'export default {};',
@@ -114,7 +114,7 @@ describe('a plugin is found', () => {
     expect(await found(searchIn(files, { platforms: [path] }))).toEqual([`telex from ${path}`]);
   });
 
-  it('once, when two places name the same file', async () => {
+  it('once, if two places name the same file', async () => {
     const search = searchIn(
       { 'telex.mjs': pluginSource() },
       { plugins: ['./telex.mjs'], platforms: ['./telex.mjs'] },
@@ -123,7 +123,7 @@ describe('a plugin is found', () => {
     expect((await loadPlugins(search)).byItem.get('./telex.mjs')?.plugin.name).toBe('telex');
   });
 
-  it('nowhere by a name that nothing has: that is told with the active channels', async () => {
+  it('nowhere by an unknown name, which is reported with the active channels', async () => {
     const { byItem, refused, problems } = await loadPlugins(searchIn({}, { platforms: ['telex'] }));
     expect([byItem.size, refused.size, problems.length]).toEqual([0, 0, 0]);
   });
@@ -145,7 +145,7 @@ describe('a plugin is refused', () => {
     return problems;
   }
 
-  it('that is not there', async () => {
+  it('that does not exist', async () => {
     const search = searchIn({}, { plugins: ['./none.ts', 'none-such'] });
     const { problems } = await loadPlugins(search);
     expect(problems).toMatchObject([
@@ -171,7 +171,7 @@ describe('a plugin is refused', () => {
       'plugins[0] names the package in FOLDER/p, which has no module ./dist/index.js → a folder with the index.ts of a channel, or a package whose `exports` names its module',
     ],
     [
-      'a folder whose channel is misshapen',
+      'a folder whose channel is invalid',
       { 'p/index.ts': pluginSource({ summary: '1' }) },
       'plugins[0] `summary` is 1 (in FOLDER/p/index.ts) → one sentence',
     ],
@@ -198,17 +198,17 @@ describe('a plugin is refused', () => {
     [
       'for another version of the contract',
       pluginSource({ apiVersion: '2', name: '7' }),
-      'plugins[0] has apiVersion 2, and this agentd speaks 1 → a version of the plugin for apiVersion 1, or another version of agentd',
+      'plugins[0] has apiVersion 2, but this agentd supports 1 → a version of the plugin for apiVersion 1, or another version of agentd',
     ],
     [
       'for no version of the contract',
       pluginSource({ apiVersion: 'undefined' }),
-      'plugins[0] has apiVersion missing, and this agentd speaks 1 → a version of the plugin for apiVersion 1, or another version of agentd',
+      'plugins[0] has apiVersion missing, but this agentd supports 1 → a version of the plugin for apiVersion 1, or another version of agentd',
     ],
     [
       'with a bad name',
       pluginSource({ name: `'Telex'` }),
-      'plugins[0] `name` is "Telex" → lower-case letters and digits, beginning with a letter, and single hyphens between them, at most 32 characters',
+      'plugins[0] `name` is "Telex" → at most 32 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen',
     ],
     [
       'without `create`',
@@ -216,23 +216,23 @@ describe('a plugin is refused', () => {
       'plugins[0] `create` is missing → a function',
     ],
     [
-      'with a `detect` that is no function',
+      'with a `detect` that is not a function',
       pluginSource({ detect: 'true' }),
       'plugins[0] `detect` is true → a function',
     ],
     [
-      'with a setting of no prefix',
+      'with a setting without its prefix',
       pluginSource({ settings: `[{ name: 'TOKEN', kind: 'string', sentence: 'It is.' }]` }),
       'plugins[0] the name of a setting is "TOKEN" → upper snake case that begins with TELEX_',
     ],
     [
-      'with a setting in the place of the file of a secret',
+      'with a setting that has the name for the file of a secret',
       pluginSource({
         settings: `[
           { name: 'TELEX_KEY', kind: 'string', secret: true, sentence: 'It is.' },
           { name: 'TELEX_KEY_FILE', kind: 'string', sentence: 'It is.' }]`,
       }),
-      'plugins[0] has a setting of the name TELEX_KEY_FILE, which names the file of the secret TELEX_KEY → another name; the daemon reads secrets from files for every channel',
+      'plugins[0] has a setting with the name TELEX_KEY_FILE, which names the file of the secret TELEX_KEY → another name; the daemon reads secrets from files for every channel',
     ],
     [
       'with a setting of an unknown kind',
@@ -240,7 +240,7 @@ describe('a plugin is refused', () => {
       'plugins[0] `kind` of TELEX_X is "float" → one of string, integer, number, boolean, choice, list, url',
     ],
     [
-      'with a default out of its range',
+      'with a default outside its range',
       pluginSource({
         settings: `[{ name: 'TELEX_X', kind: 'integer', min: 1, max: 2, default: 3, sentence: 'It is.' }]`,
       }),
@@ -249,7 +249,7 @@ describe('a plugin is refused', () => {
     [
       'with a name that is reserved',
       pluginSource({ name: `'sse'` }),
-      'plugins[0] has the reserved name sse → another name than webchat, sse, teamchat, phonechat, msgbot',
+      'plugins[0] has the reserved name sse → a name other than webchat, sse, teamchat, phonechat, msgbot',
     ],
     [
       'with a setting that the daemon has',
@@ -263,7 +263,7 @@ describe('a plugin is refused', () => {
     expect(await refusalOf(source)).toEqual([problem]);
   });
 
-  it('with all that does not fit at once', async () => {
+  it('with all problems at once', async () => {
     const capabilities = `{ delivery: 'soon', textLimit: 0, markdown: 'html', typing: false }`;
     expect(await refusalOf(pluginSource({ capabilities, summary: '1' }))).toEqual([
       'plugins[0] `summary` is 1 → one sentence',
@@ -291,7 +291,7 @@ describe('a plugin is refused', () => {
     const eventStream = `{ start: '', stream: '/telex/stream' }`;
     expect(await refusalOf(pluginSource({ eventStream }))).toEqual([
       'plugins[0] `eventStream.start` is "" → a path',
-      'plugins[0] `eventStream.stream` is "/telex/stream" → a path that holds :stream_id',
+      'plugins[0] `eventStream.stream` is "/telex/stream" → a path that contains :stream_id',
     ]);
   });
 
@@ -305,7 +305,7 @@ describe('a plugin is refused', () => {
       '`linking.idsOf` is a list → a function',
     ],
     [
-      'a word that is no command of `agentd link`',
+      'an invalid word for `agentd link`',
       `{ word: 'list', argument: 'ID', idsOf: (id) => [id] }`,
       '`linking.word` is "list" → a name other than list and remove',
     ],
@@ -313,7 +313,7 @@ describe('a plugin is refused', () => {
     expect(await refusalOf(pluginSource({ linking }))).toEqual(told.map((one) => `plugins[0] ${one}`));
   });
 
-  it('before anything but its version is read', async () => {
+  it('before anything except its version is read', async () => {
     const source = `export default {
       apiVersion: 2,
       get name() { throw new Error('it was read'); },
@@ -322,15 +322,15 @@ describe('a plugin is refused', () => {
     expect(await refusalOf(source)).toEqual([expect.stringContaining('has apiVersion 2')]);
   });
 
-  it('when another has its name already', async () => {
+  it('if another one already has its name', async () => {
     const files = { 'a.mjs': pluginSource(), 'b.mjs': pluginSource() };
     const { problems } = await refusal(files, { plugins: ['./a.mjs', './b.mjs'] });
     expect(problems).toEqual([
-      'plugins[1] has the name telex, which is taken (./a.mjs) → a plugin of another name',
+      'plugins[1] has the name telex, which is taken (./a.mjs) → a plugin with another name',
     ]);
   });
 
-  it('when it is not the one that the entry names', async () => {
+  it('if it is not the one that the entry names', async () => {
     const { problems } = await refusal(
       { 'a.mjs': pluginSource() },
       { plugins: [{ path: './a.mjs', name: 'fax' }] },
@@ -338,7 +338,7 @@ describe('a plugin is refused', () => {
     expect(problems).toEqual(['plugins[0] is the channel telex, not fax → a plugin whose `name` is fax']);
   });
 
-  it('when a package ships TypeScript', async () => {
+  it('if a package contains TypeScript', async () => {
     const at = 'node_modules/agentd-channel-telex';
     const files = {
       [`${at}/package.json`]: manifest({ main: 'index.ts' }),

@@ -27,7 +27,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** An active channel whose checks are answered with `answers` in turn, the last one again and again. */
+/** An active channel whose checks get `answers` in order, of which the last one is repeated. */
 function watched(members: Partial<Channel> = {}) {
   const channel: Channel = { routes: [], send: async () => {}, ...members };
   const plugin: ChannelPlugin = {
@@ -54,7 +54,7 @@ const settled = () => vi.advanceTimersByTimeAsync(0);
 const DEGRADED = { status: 'degraded', detail: 'refuses [secret]' };
 const reply = {} as OutgoingReply;
 
-it('says nothing of a channel that its platform knows, and asks once', async () => {
+it('does not report a channel that its platform knows, and checks once', async () => {
   answers = [OK];
   const channel = watched();
   await vi.advanceTimersByTimeAsync(60 * MINUTE);
@@ -76,7 +76,7 @@ it('makes a channel degraded whose token is refused, until a later check succeed
   expect(asked).toBe(3);
 });
 
-it('makes it ok again when the platform takes a reply, and not when it does not', async () => {
+it('makes it ok again when the platform accepts a reply, and not when it refuses one', async () => {
   answers = [REFUSED];
   let refuses = true;
   const channel = watched({
@@ -94,7 +94,7 @@ it('makes it ok again when the platform takes a reply, and not when it does not'
   expect(asked).toBe(1);
 });
 
-it("leaves the channel's own words where it is degraded for a reason of its own", async () => {
+it("keeps the channel's own text if it is degraded for its own reason", async () => {
   answers = [REFUSED];
   const own = { status: 'degraded', detail: 'the line is cut' } as const;
   const channel = watched({ health: () => own });
@@ -102,20 +102,20 @@ it("leaves the channel's own words where it is degraded for a reason of its own"
   expect(channel.health?.()).toEqual(own);
 });
 
-it('asks less and less often, and no more when it was stopped', async () => {
+it('checks less and less often, and no longer after it is stopped', async () => {
   answers = [new Error('no line')];
   const channel = watched();
   await vi.advanceTimersByTimeAsync(60 * MINUTE);
   // After 1, 2, 4, 8 minutes, then every 10.
   expect(asked).toBe(9);
-  expect(channel.health?.()).toEqual({ status: 'degraded', detail: 'it could not be asked: no line' });
+  expect(channel.health?.()).toEqual({ status: 'degraded', detail: 'it could not be queried: no line' });
   expect(lines).toHaveLength(1);
   watch.stop();
   await vi.advanceTimersByTimeAsync(60 * MINUTE);
   expect(asked).toBe(9);
 });
 
-it('hands a channel on as it is: members of a class keep their own state', async () => {
+it('passes on a channel unchanged: members of a class keep their own state', async () => {
   class Telex implements Channel {
     readonly routes = [];
     #said: string[] = [];

@@ -14,7 +14,7 @@ async function scopeOf(plugin: ChannelPlugin, texts = new Texts()) {
   return createScope(plugin, {}, services, new InboxWorker(services));
 }
 
-it('keeps the inbox from a channel that answers in the response', async () => {
+it('a channel that answers in the response does not get the inbox', async () => {
   const scope = await scopeOf({ ...TELEX, capabilities: { ...TELEX.capabilities, delivery: 'response' } });
   const problem = (member: string) =>
     `the channel telex has capabilities.delivery 'response': ${member} needs 'push'`;
@@ -23,7 +23,7 @@ it('keeps the inbox from a channel that answers in the response', async () => {
   await expect(scope.edit('m1', 'text')).rejects.toThrow(problem('edit'));
 });
 
-it('keeps the doors of web clients from a channel whose platform says who writes', async () => {
+it('a channel whose platform says who writes does not get the entry points of web clients', async () => {
   const scope = await scopeOf(TELEX);
   const message = {
     platform: 'telex',
@@ -44,7 +44,7 @@ it('keeps the doors of web clients from a channel whose platform says who writes
   await expect(stop('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.stop'));
 });
 
-it('says the texts of a channel in the language of their reader', async () => {
+it('texts of a channel are in the language of their reader', async () => {
   const text = { name: 'telex_signed_in', sentence: 'Confirms it.', default: 'Signed in as {email}.' };
   const german = new Texts(new Map([['de', { telex_signed_in: '{email} ist angemeldet.' }]]), 'fr');
   const scope = await scopeOf(TELEX, german);
@@ -56,7 +56,7 @@ it('says the texts of a channel in the language of their reader', async () => {
   });
 });
 
-it('makes the failure of a delivery that the daemon understands', async () => {
+it('a failed delivery is an error that the daemon understands', async () => {
   const scope = await scopeOf(TELEX);
   const failure = scope.deliveryFailed('channel_not_found', { final: true });
   expect(failure).toBeInstanceOf(DeliveryFailed);

@@ -22,7 +22,7 @@ const question = (text: string) => ({
 });
 
 describe('the payload of a button', () => {
-  it('brings the answer back, in 64 ASCII characters', () => {
+  it('carries the answer, in at most 64 ASCII characters', () => {
     for (const approve of [true, false]) {
       expect(readPressPayload(pressPayload(ID, approve))).toEqual({ id: ID, approve });
       expect(pressPayload('x'.repeat(52), approve).length).toBeLessThanOrEqual(64);
@@ -39,7 +39,9 @@ describe('the payload of a button', () => {
     'agentd:yes:',
     `${YES} `,
     `agentd:yes:${'x'.repeat(53)}`,
-  ])('is none of a question: %j', (payload) => expect(readPressPayload(payload)).toBeNull());
+  ])('is ignored if it belongs to no question: %j', (payload) =>
+    expect(readPressPayload(payload)).toBeNull(),
+  );
 });
 
 describe('a question that is too long for buttons', () => {
@@ -83,7 +85,7 @@ describe('a press in Slack', () => {
     return typeof press === 'string' ? press : press.message;
   };
 
-  it('is of who pressed it, in the thread of the question', () => {
+  it('comes from the person who pressed it, in the thread of the question', () => {
     expect(read()).toEqual({
       platform: 'teamchat',
       user_id: 'U1',
@@ -99,7 +101,7 @@ describe('a press in Slack', () => {
     });
   });
 
-  it('in a direct message is in the conversation', () => {
+  it('in a direct message belongs to the conversation, not to a thread', () => {
     expect(read({ channel: { id: 'D1' }, message: { ts: '2.0' } })).toMatchObject({
       thread_id: 'teamchat:T1:D1',
       shared: false,
@@ -107,13 +109,13 @@ describe('a press in Slack', () => {
     });
   });
 
-  it('without a time is the same press each time', () => {
+  it('without a time has the same message id each time', () => {
     const press = read({ actions: [{ value: YES }] });
     expect(press).toMatchObject({ confirm: { id: ID, approve: true }, message_id: `press:C1:U1:${YES}` });
     expect(press).not.toHaveProperty('sent_at');
   });
 
-  it('of another company has the workspace in the user id', () => {
+  it('by a user of another company has the workspace in the user id', () => {
     expect(read({ user: { id: 'U1', team_id: 'T2' } })).toMatchObject({ user_id: 'T2:U1' });
     expect(read({ user: { id: 'U1', team_id: 'T2' }, enterprise: { id: 'E1' } })).toMatchObject({
       user_id: 'U1',
@@ -127,7 +129,7 @@ describe('a press in Slack', () => {
     [{ actions: [{ value: YES, action_ts: 'x' }] }],
     [{ user: { id: 'U1:evil' } }],
     [{ channel: null, container: null }],
-  ])('is none with %j', (members) => expect(read(members)).toEqual(expect.any(String)));
+  ])('is ignored with %j', (members) => expect(read(members)).toEqual(expect.any(String)));
 });
 
 describe('a press in Telegram', () => {
@@ -147,7 +149,7 @@ describe('a press in Telegram', () => {
     },
   });
 
-  it('is of who pressed it, not of the bot whose message has the button', () => {
+  it('comes from the person who pressed it, not from the bot whose message has the button', () => {
     expect(readTelegramPress(update())).toEqual({
       query_id: '438',
       message: expect.objectContaining({
@@ -162,15 +164,15 @@ describe('a press in Telegram', () => {
     });
   });
 
-  it.each(['cb.1', 'a/b=', 'x'.repeat(64)])('may have the id %s', (id) => {
+  it.each(['cb.1', 'a/b=', 'x'.repeat(64)])('can have the id %s', (id) => {
     expect(readTelegramPress(update({ id }))?.query_id).toBe(id);
   });
 
-  it.each(['', 'a b', 'x\n', 'x'.repeat(65), 7])('is none with the id %j', (id) => {
+  it.each(['', 'a b', 'x\n', 'x'.repeat(65), 7])('is ignored with the id %j', (id) => {
     expect(readTelegramPress(update({ id }))).toBeNull();
   });
 
-  it('of another button is acknowledged only', () => {
+  it('of another button is only acknowledged', () => {
     expect(readTelegramPress(update({ data: 'other' }))).toEqual({ query_id: '438', message: null });
     expect(readTelegramPress(update({ message: undefined }))).toEqual({ query_id: '438', message: null });
     expect(readTelegramPress({ update_id: 1, message: {} })).toBeNull();
@@ -201,7 +203,7 @@ describe('a press in WhatsApp', () => {
     ],
   });
 
-  it('is of its sender; a button of something else is its title', () => {
+  it('comes from its sender; any other button is a message with its title', () => {
     const { presses, messages } = parseWhatsApp(webhook({ id: YES, title: 'Confirm' }), new Set(['1']));
     expect(messages).toEqual([]);
     expect(presses).toMatchObject([{ user_id: '+4915100000', text: '', confirm: { id: ID, approve: true } }]);

@@ -3,7 +3,7 @@ import { render as renderMsgbot } from '../../../plugins/msgbot/render.ts';
 import { render as renderPhonechat } from '../../../plugins/phonechat/render.ts';
 import { render as renderTeamchat } from '../../../plugins/teamchat/render.ts';
 
-/** One Markdown text, and what each platform gets of it. */
+/** One Markdown text, and the result for each platform. */
 interface Case {
   has: string;
   markdown: string;
@@ -459,7 +459,7 @@ const CASES: readonly Case[] = [
 ];
 
 it.each(CASES)(
-  'a reply that has $has is written as each platform reads it',
+  'a reply that has $has is converted for each platform',
   async ({ markdown, teamchat, phonechat, msgbot }) => {
     expect({
       teamchat: await renderTeamchat(markdown),

@@ -12,7 +12,9 @@ const PLUGINS: readonly ChannelPlugin[] = [teamchat, phonechat, msgbot];
 let platform: FakePlatform;
 afterEach(() => platform.close());
 
-/** What the channel makes of a reply that the platform refuses so; and what the platform said. */
+/**
+ * The failure that the channel reports for a reply that the platform refuses like this, and the answer of the platform.
+ */
 async function refused(plugin: ChannelPlugin, asked: SimulatedRefusal) {
   platform = await FakePlatform.start(plugin);
   const { simulator, settings } = platform;
@@ -43,11 +45,11 @@ async function refused(plugin: ChannelPlugin, asked: SimulatedRefusal) {
   return { failure, said, health: channel.health?.() };
 }
 
-describe.each(PLUGINS)('a refusal of the stand-in for $name', (plugin) => {
-  // A token that has not the form of one gets 404 from Telegram.
+describe.each(PLUGINS)('a simulated refusal for $name', (plugin) => {
+  // A token with an invalid form gets 404 from Telegram.
   const ofToken = plugin.name === 'msgbot' ? [401, 404] : [401];
 
-  it.each(ofToken)('of the credentials lets replies wait for others with %i', async (status) => {
+  it.each(ofToken)('of the credentials makes replies wait for new credentials with %i', async (status) => {
     const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
     expect(failure).toMatchObject({ final: false, platform: 'credentials' });
   });
@@ -60,24 +62,24 @@ describe.each(PLUGINS)('a refusal of the stand-in for $name', (plugin) => {
     expect(failure.message).not.toMatch(/^status \d+$/);
   });
 
-  it.each([429, 500, 502, 503])('is tried again with %i', async (status) => {
+  it.each([429, 500, 502, 503])('makes the channel try again with %i', async (status) => {
     const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
     expect(failure.final).toBe(false);
   });
 
-  it('asks to wait for so long', async () => {
+  it('includes the requested wait', async () => {
     const { failure } = await refused(plugin, { status: 429, retryAfterSeconds: 7 });
     expect(failure).toMatchObject({ final: false, retryAfterSeconds: 7 });
   });
 
-  it('says with 401 that the credentials are wrong', async () => {
+  it('reports with 401 that the credentials are wrong', async () => {
     const { health } = await refused(plugin, { status: 401, retryAfterSeconds: null });
     expect(health).toMatchObject({ status: 'degraded' });
   });
 });
 
 it.each<[ChannelPlugin, SimulatedRefusal, number, object]>([
-  // Of what a program did wrong the Web API speaks with 200.
+  // The Web API reports errors of a program with status 200.
   [teamchat, { status: 400, retryAfterSeconds: null }, 200, { ok: false, error: 'invalid_arguments' }],
   [teamchat, { status: 429, retryAfterSeconds: 3 }, 429, { ok: false, error: 'ratelimited' }],
   [teamchat, { status: 503, retryAfterSeconds: null }, 503, { ok: false, error: 'service_unavailable' }],
@@ -110,7 +112,7 @@ it.each<[ChannelPlugin, SimulatedRefusal, number, object]>([
     502,
     { ok: false, error_code: 502, description: 'Bad Gateway' },
   ],
-])('%s: $name says it in its own words', async (plugin, asked, status, body) => {
+])('%s: $name uses its own error text', async (plugin, asked, status, body) => {
   const { said } = await refused(plugin, asked);
   expect(said).toMatchObject({ status, body });
 });

@@ -22,7 +22,7 @@ describe('the cookie for a token', () => {
     },
   );
 
-  it('is cleared for a token that no browser would keep', () => {
+  it('is cleared for a token that no browser would store', () => {
     const longest = 'x'.repeat(4096 - 'jwt_token='.length);
     expect(cookieFor(longest)).toContain(longest);
     expect(cookieFor(`${longest}x`)).toBe(CLEARED);
@@ -30,7 +30,7 @@ describe('the cookie for a token', () => {
 });
 
 describe('the tokens in a cookie header', () => {
-  it('are found among others, each of them, empty ones too', () => {
+  it('are all found among other cookies, even empty ones', () => {
     expect(tokensInCookie('a=b; jwt_token=x.y.z; c=d')).toEqual(['x.y.z']);
     expect(tokensInCookie('jwt_token=x==')).toEqual(['x==']);
     expect(tokensInCookie('jwt_token=x; jwt_token=y')).toEqual(['x', 'y']);

@@ -8,7 +8,7 @@ function event(id: number): StreamEvent {
   return { id, event: 'text_chunk', data: `{"text":"${id}"}` };
 }
 
-/** A stream that the test feeds, and a response whose socket is full when the test says so. */
+/** A stream whose events the test sends, and a response whose socket is full if the test wants it. */
 function writing() {
   const gone = new AbortController();
   const end = Promise.withResolvers<void>();
@@ -72,7 +72,7 @@ describe('an event stream', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('writes no comments while the reader has no room, and says when it has', async () => {
+  it('writes no comments while the reader has no room, and reports when it has room', async () => {
     const { take, room, end, done, state } = writing();
     state.full = true;
     expect(take(event(1))).toBe(false);
@@ -90,7 +90,7 @@ describe('an event stream', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('gives up a reader that takes nothing for 30 seconds', async () => {
+  it('gives up on a reader that accepts nothing for 30 seconds', async () => {
     const { take, room, state } = writing();
     state.full = true;
     take(event(1));
@@ -99,7 +99,7 @@ describe('an event stream', () => {
     await dropped;
   });
 
-  it('ends as the stream does', async () => {
+  it('ends like the stream', async () => {
     const { signal } = new AbortController();
     const out: ResponseStream = { signal, write: () => true, drained: async () => {} };
     const stream: OpenStream = { follow: () => Promise.reject(new Error('given up')) };

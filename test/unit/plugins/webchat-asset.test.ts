@@ -25,7 +25,7 @@ describe('the encoding of a file for browsers', () => {
     expect(encodingFor(accepted)).toBe(encoding);
   });
 
-  it.each([' ', '\t', ';', ',', ' ;'])('is chosen from a long header of %j at once', (part) => {
+  it.each([' ', '\t', ';', ',', ' ;'])('is chosen quickly from a long header of %j', (part) => {
     const header = `a${part.repeat(15_000 / part.length)}a`;
     expect(cpuTime(() => encodingFor(header))).toBeLessThan(100);
   });

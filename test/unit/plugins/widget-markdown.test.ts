@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseMarkdown } from '../../../plugins/webchat/widget/markdown/parse.ts';
 import { type Piece, TAGS, wordsOf } from '../../../plugins/webchat/widget/markdown/tree.ts';
 
-/** As HTML, to read it by; the widget itself makes none. */
+/** The result as HTML, for the tests; the widget itself creates no HTML. */
 function html(text: string): string {
   const write = (piece: Piece): string => {
     if (typeof piece === 'string') return piece.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
@@ -77,7 +77,7 @@ describe('Markdown', () => {
       '[https://good.example](https://evil.example)',
       '<p><a href="https://evil.example/">https://good.example</a></p>',
     ],
-  ])('makes a link of %s', (text, expected) => {
+  ])('makes %s a link', (text, expected) => {
     expect(html(text)).toBe(expected);
   });
 
@@ -95,16 +95,16 @@ describe('Markdown', () => {
     '[x](//example.com)',
     '<javascript:alert(1)>',
     '[x](&#106;avascript:alert(1))',
-  ])('makes no link of %j', (text) => {
+  ])('does not make %j a link', (text) => {
     expect(html(text)).not.toContain('<a ');
   });
 
-  it('leaves out what reorders or hides text, and keeps what right-to-left text needs', () => {
+  it('removes characters that reorder or hide text, and keeps those that right-to-left text needs', () => {
     const words = wordsOf(parseMarkdown('a\u202eb\u202ac\u0007d\ufeffe \u200f\u2067f\u2069'));
     expect(words).toBe('abcde \u200f\u2067f\u2069\n');
   });
 
-  it('lets nothing out but the allowed elements and addresses, whatever it is given', () => {
+  it('produces only allowed elements and addresses for any input', () => {
     const markup = fc.constantFrom(
       ...[
         '**',
@@ -166,7 +166,7 @@ describe('Markdown', () => {
     );
   });
 
-  it('puts no link into a link', () => {
+  it('never puts a link inside a link', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -238,12 +238,12 @@ describe('Markdown', () => {
     ['1. ', '1. a\n'],
     ['fences', '```\n~~~\n'],
     ['closed', '**a** _b_ `c` '],
-  ])('is done quickly with 200,000 characters of %s', (_name, unit) => {
+  ])('is converted quickly from 200,000 characters of %s', (_name, unit) => {
     const text = unit.repeat(Math.ceil(200_000 / unit.length)).slice(0, 200_000);
     const before = process.cpuUsage();
     parseMarkdown(text);
     const { user } = process.cpuUsage(before);
-    // What grows with the square takes minutes at this size.
+    // Quadratic time would take minutes at this size.
     expect(user / 1000).toBeLessThan(3000);
   });
 });

@@ -16,11 +16,11 @@ const CHANGELOG = `# Changelog
 - More.
 `;
 
-it('finds the entries that are not released', () => {
+it('finds the unreleased entries', () => {
   expect(unreleased(CHANGELOG)).toBe('### Fixed\n\n- A price of $1 is kept ($& too).');
 });
 
-it('tells a section without entries from a missing one', () => {
+it('distinguishes a section without entries from a missing one', () => {
   expect(unreleased(CHANGELOG.replace(/### Fixed.*?(?=## \[0)/s, ''))).toBe('');
   expect(unreleased('## [Unreleased]\n')).toBe('');
   expect(unreleased(CHANGELOG.replace('Unreleased', '0.3.0'))).toBeNull();

@@ -7,7 +7,7 @@ const KEY = { TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') };
 const digestsOf = async (env: Record<string, string>) =>
   settingsDigests((await configure(placeWith({ ...VALID, ...env }))).settings);
 
-it('names the settings that daemons on one store do not agree on', async () => {
+it('a comparison names the settings in which daemons on one store differ', async () => {
   const mine = await digestsOf({ ...KEY, LOOP_GUARD_MAX_MESSAGES: '5' });
   expect(differingSettings(mine, await digestsOf({ ...KEY, PORT: '9000' }))).toEqual([]);
   const other = { ...KEY, LOOP_GUARD_MAX_MESSAGES: '6', JWT_ISSUER: 'x', JWT_SECRET_KEY: 's'.repeat(40) };
@@ -18,14 +18,14 @@ it('names the settings that daemons on one store do not agree on', async () => {
   ]);
 });
 
-it('names the key alone if it differs, because no other secret can be compared then', async () => {
+it('a comparison names only the key if it differs, because no other secret can then be compared', async () => {
   const mine = await digestsOf(KEY);
   const other = await digestsOf({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 2).toString('base64') });
   expect(differingSettings(mine, other)).toEqual(['TOKEN_ENCRYPTION_KEY']);
   expect(differingSettings(mine, await digestsOf({}))).toEqual(['TOKEN_ENCRYPTION_KEY']);
 });
 
-it('has no digest of a secret without the key that seals tokens', async () => {
+it('there is no digest of a secret without the key that seals tokens', async () => {
   expect(await digestsOf({})).not.toHaveProperty('JWT_SECRET_KEY');
   expect(await digestsOf({ TOKEN_ENCRYPTION_KEY: 'off' })).not.toHaveProperty('JWT_SECRET_KEY');
   expect(await digestsOf(KEY)).toHaveProperty('JWT_SECRET_KEY');

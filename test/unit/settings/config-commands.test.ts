@@ -27,7 +27,7 @@ async function config(words: string, settings: Record<string, string>) {
 }
 
 describe('config check', () => {
-  it('says that all is well, and names the channels', async () => {
+  it('says that everything is valid, and names the channels', async () => {
     expect(await config('check', VALID)).toEqual({
       code: 0,
       stdout: 'configuration is valid\nchannels: webchat\n',
@@ -35,13 +35,13 @@ describe('config check', () => {
     });
   });
 
-  it('tells warnings on stderr', async () => {
+  it('prints warnings on stderr', async () => {
     const { code, stderr } = await config('check', { ...VALID, NODE_ENV: 'test', JWT_VERIFY_EXP: 'false' });
     expect(code).toBe(0);
     expect(stderr).toBe('warning: JWT_VERIFY_EXP=false: expired tokens are accepted; for development only\n');
   });
 
-  it('ends with 78 and all problems on stderr', async () => {
+  it('exits with 78 and all problems on stderr', async () => {
     const { code, stdout, stderr } = await config('check', { PORT: 'abc' });
     expect(code).toBe(78);
     expect(stdout).toBe('');
@@ -49,7 +49,7 @@ describe('config check', () => {
     expect(stderr).toContain('  JWT_ALGORITHM\n    wrong: is not set\n');
   });
 
-  it('looks at the agent as the daemon does at its start', async () => {
+  it('checks the agent like the daemon at its start', async () => {
     const model = { AGENT_MODEL: 'm', AGENT_BASE_URL: 'http://127.0.0.1:9/v1' };
     expect(await config('check', { ...VALID, ...model })).toMatchObject({ code: 0, stderr: '' });
     expect(await config('check', { ...VALID, ...model, AGENT_INSTRUCTIONS: './none.md' })).toMatchObject({
@@ -81,7 +81,7 @@ describe('config check', () => {
 });
 
 describe('config show', () => {
-  it('shows what is set first, with its source, and no secret', async () => {
+  it('shows settings that are set first, with their source and without secrets', async () => {
     const { code, stdout } = await config('show', { ...VALID, PORT: '9000' });
     const lines = stdout.split('\n').map((line) => line.split(/\s+/));
     expect(code).toBe(0);
@@ -97,7 +97,7 @@ describe('config show', () => {
     expect(stdout).not.toContain(SECRET);
   });
 
-  it('shows only what is set with --set', async () => {
+  it('shows only settings that are set with --set', async () => {
     const { stdout } = await config('show --set', VALID);
     expect(stdout.trimEnd().split('\n')).toHaveLength(4);
   });
@@ -110,7 +110,7 @@ describe('config show', () => {
     expect(JSON.stringify(list)).not.toContain(SECRET);
   });
 
-  it('shows no private key that stands where the public one belongs', async () => {
+  it('shows no private key that is in the place of the public one', async () => {
     const pem = '-----BEGIN RSA PRIVATE KEY-----\\nMIIEowIBAAKCAQEA\\n-----END RSA PRIVATE KEY-----';
     for (const JWT_ALGORITHM of ['HS256', 'RS256']) {
       for (const command of ['show', 'show --json', 'check --json']) {
@@ -120,7 +120,7 @@ describe('config show', () => {
     }
   });
 
-  it('shows a broken configuration too, and ends with 78', async () => {
+  it('shows even a broken configuration, and exits with 78', async () => {
     const { code, stdout, stderr } = await config('show --set', { ...VALID, PORT: 'abc' });
     expect(code).toBe(78);
     expect(stdout).toMatch(/^PORT +abc +\.env$/m);

@@ -7,7 +7,7 @@ const url = new Secret('postgres://db/agentd');
 const chosen = (settings: object) => memoryBackend({ SESSION_BACKEND: 'sqlite', ...settings } as Settings);
 
 describe('the backend of long-term memory', () => {
-  it('is the embedded store if it is not set, also with DATABASE_URL', () => {
+  it('is the embedded store if it is not set, even with DATABASE_URL', () => {
     expect(chosen({})).toBe('sqlite');
     expect(chosen({ DATABASE_URL: url })).toBe('sqlite');
   });
@@ -21,7 +21,7 @@ describe('the backend of long-term memory', () => {
     expect(chosen({ SESSION_BACKEND: undefined, DATABASE_URL: url })).toBe('sqlite');
   });
 
-  it('is the one that is set, by either name of Postgres', () => {
+  it('is the one that is set, under either name of Postgres', () => {
     for (const [MEMORY_BACKEND, backend] of [
       ['sqlite', 'sqlite'],
       ['postgres', 'postgres'],

@@ -42,18 +42,18 @@ describe('REDIS_URL', () => {
   });
 
   it.each([
-    ['http://localhost', /begins with none of/],
-    ['localhost:6379', /begins with none of/],
-    ['redis://', /no host and port/],
-    ['redis://a b:port', /no host and port/],
+    ['http://localhost', /does not begin with/],
+    ['localhost:6379', /does not begin with/],
+    ['redis://', /not a host and a port/],
+    ['redis://a b:port', /not a host and a port/],
     ['redis://a,b', /several hosts/],
-    ['redis://a/first', /database is no number/],
-    ['redis://:secret%zz@a', /% that encodes no character/],
-    ['redis://secret@secret@a', /no host and port/],
+    ['redis://a/first', /database is not a number/],
+    ['redis://:secret%zz@a', /% that does not encode a character/],
+    ['redis://secret@secret@a', /not a host and a port/],
     ['redis+sentinel://a:26379', /name of the master is missing/],
     ['redis+cluster://a/1', /Cluster has no databases/],
     ['unix:', /path of the socket is missing/],
-  ])('is refused with the reason, and without what it holds: %s', (url, reason) => {
+  ])('is refused with the reason, and is not shown: %s', (url, reason) => {
     expect(() => parseRedisUrl(url)).toThrow(reason);
     expect(() => parseRedisUrl(url)).not.toThrow(/secret/);
   });

@@ -21,7 +21,7 @@ describe.each([...(await settingsFiles())])('%s', (file, content) => {
 });
 
 describe('the reference', () => {
-  it('tells of each setting what it does, what may be written, and its default', () => {
+  it('describes for each setting its effect, its allowed values and its default', () => {
     const text = settingsReference(groups);
     expect(text).toContain(
       'PORT\n    Port to listen on; 0 takes a free one.\n    A whole number from 0 to 65535; default 8080.\n',
@@ -37,7 +37,7 @@ describe('the reference', () => {
       expect(text).toContain(`texts.LANGUAGE.${name}\n    ${sentence}\n`);
   });
 
-  it('is printed with a broken configuration too', async () => {
+  it('is printed even with a broken configuration', async () => {
     const { env, cwd } = placeWith({}, { 'agentd.yaml': '[' });
     const { out, stdout } = capturedOutput({ json: true });
     expect(await reference.run({ args: [], options: { config: `${cwd}/agentd.yaml` }, out })).toBe(0);
@@ -60,14 +60,14 @@ describe('the JSON Schema', () => {
     });
   });
 
-  it('says which ones are secret, and shows no value of theirs', () => {
+  it('marks secret settings, and shows none of their values', () => {
     expect(properties.JWT_SECRET_KEY).toMatchObject({ type: 'string', writeOnly: true });
     expect(properties.JWT_SECRET_KEY).not.toHaveProperty('default');
   });
 });
 
 describe('the example configuration', () => {
-  it('changes nothing as it is', async () => {
+  it('changes nothing if it is used unchanged', async () => {
     const { effective } = await configure(placeWith(VALID, { 'agentd.yaml': exampleFile(groups) }));
     expect(effective.filter(({ source }) => source === 'agentd.yaml')).toEqual([]);
   });

@@ -28,12 +28,12 @@ describe('a secret in a file', () => {
     ['with a line break', `${SECRET}\n`, SECRET],
     ['with the line break of Windows', `${SECRET}\r\n`, SECRET],
     ['with two line breaks, of which one belongs to it', `${SECRET}\n\n`, `${SECRET}\n`],
-    ['with blanks around it, which belong to it', ` ${SECRET}\t\n`, ` ${SECRET}\t`],
+    ['with spaces around it, which belong to it', ` ${SECRET}\t\n`, ` ${SECRET}\t`],
   ])('is the value: %s', async (_what, content, expected) => {
     expect(await secretOf(placeWith(FILE, { 'secrets/jwt': content }))).toBe(expected);
   });
 
-  it('is named in .env and in the configuration file too, there as seen from that file', async () => {
+  it('can be named in .env and in the configuration file, where its path is relative to that file', async () => {
     const files = { 'secrets/jwt': `${SECRET}\n` };
     const line = 'JWT_SECRET_KEY_FILE=secrets/jwt';
     expect(await secretOf(placeWith(WITHOUT, { ...files, '.env': line }))).toBe(SECRET);
@@ -51,7 +51,7 @@ describe('a secret in a file', () => {
     expect(JSON.stringify(effective)).not.toContain(SECRET);
   });
 
-  it('is given to a channel', async () => {
+  it('is passed to a channel', async () => {
     const channel = `export default { name: 'telex', apiVersion: 1, summary: 'By telex.',
       settings: [{ name: 'TELEX_TOKEN', kind: 'string', secret: true, required: true, sentence: 'Token.' }],
       detect: (settings) => settings.TELEX_TOKEN !== undefined,
@@ -70,19 +70,19 @@ describe('a secret in a file', () => {
     ]);
   });
 
-  it('loses against a source that wins, and is not read then', async () => {
+  it('is overridden by a source of higher precedence, and is then not read', async () => {
     const place = placeWith({ ...VALID }, { '.env': 'JWT_SECRET_KEY_FILE=no/such/file' });
     expect(await secretOf(place)).toBe(SECRET);
     const { effective } = await configure(place);
     expect(effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.source).toBe('environment');
   });
 
-  it('wins over the value in a source below', async () => {
+  it('overrides the value in a source of lower precedence', async () => {
     const place = placeWith(FILE, { '.env': 'JWT_SECRET_KEY=of-the-env-file', 'secrets/jwt': SECRET });
     expect(await secretOf(place)).toBe(SECRET);
   });
 
-  it('is checked as any other', async () => {
+  it('is checked like any other', async () => {
     const env = { ...FILE, NODE_ENV: 'production' };
     expect(await problemsOf(placeWith(env, { 'secrets/jwt': 'abc\n' }))).toEqual([
       expect.stringMatching(/^JWT_SECRET_KEY has 24 bits/),
@@ -91,37 +91,37 @@ describe('a secret in a file', () => {
 });
 
 describe('a secret in a file is refused', () => {
-  it('beside the value in the same source', async () => {
+  it('if the same source has the value, too', async () => {
     const both = placeWith({ ...VALID, JWT_SECRET_KEY_FILE: 'secrets/jwt' }, { 'secrets/jwt': SECRET });
     expect(await problemsOf(both)).toEqual([
-      'JWT_SECRET_KEY_FILE is set beside JWT_SECRET_KEY in the same source',
+      'JWT_SECRET_KEY_FILE is set together with JWT_SECRET_KEY in the same source',
     ]);
     const below = placeWith(VALID, { '.env': `JWT_SECRET_KEY=x\nJWT_SECRET_KEY_FILE=secrets/jwt` });
     expect(await problemsOf(below)).toHaveLength(1);
   });
 
   it.each<[string, Record<string, string>, string]>([
-    ['where there is none', {}, 'is a file that cannot be read (ENOENT)'],
-    ['where it is a directory', { 'secrets/jwt/inner': '' }, 'is not the path of a regular file'],
-    ['where it is empty', { 'secrets/jwt': '\n' }, 'is an empty file'],
-    ['where it is far too long', { 'secrets/jwt': 'x'.repeat(65_537) }, 'is a file of more than 64 KiB'],
-  ])('%s, and that is all that is said', async (_what, files, problem) => {
+    ['if it does not exist', {}, 'is a file that cannot be read (ENOENT)'],
+    ['if it is a directory', { 'secrets/jwt/inner': '' }, 'is not the path of a regular file'],
+    ['if it is empty', { 'secrets/jwt': '\n' }, 'is an empty file'],
+    ['if it is far too long', { 'secrets/jwt': 'x'.repeat(65_537) }, 'is a file of more than 64 KiB'],
+  ])('%s, and nothing else is revealed', async (_what, files, problem) => {
     expect(await problemsOf(placeWith(FILE, files))).toEqual([`JWT_SECRET_KEY_FILE ${problem}`]);
   });
 
-  it('where it is not text', async () => {
+  it('if it is not text', async () => {
     const place = placeWith(FILE, { 'secrets/other': '' });
     writeFileSync(join(place.cwd, 'secrets/jwt'), Buffer.from([0xff, 0xfe, 0x00]));
     expect(await problemsOf(place)).toEqual(['JWT_SECRET_KEY_FILE is a file that is not UTF-8 text']);
   });
 
-  it('for a command that needs it, and for no other', async () => {
+  it('only for a command that needs it', async () => {
     const place = placeWith(FILE);
     await expect(configureCore({ ...place, purpose: 'tokens' })).rejects.toThrow('JWT_SECRET_KEY_FILE');
     expect((await configureCore({ ...place, purpose: 'store' })).PORT).toBe(8080);
   });
 
-  it('without telling a secret that was put in the place of the path', async () => {
+  it('without revealing a secret that was set instead of the path', async () => {
     const { problems } = await inspectConfiguration(placeWith({ ...WITHOUT, JWT_SECRET_KEY_FILE: SECRET }));
     expect(problems).toMatchObject([{ setting: 'JWT_SECRET_KEY_FILE', value: null, source: 'environment' }]);
     expect(JSON.stringify(problems)).not.toContain(SECRET);
@@ -145,7 +145,7 @@ describe('a file of settings that others can read', () => {
       0o640,
       '0640',
     ],
-  ])('is warned of when it holds a secret: %s', async (file, content, mode, shown) => {
+  ])('causes a warning if it contains a secret: %s', async (file, content, mode, shown) => {
     const { warnings, path } = await modes(file, content, mode);
     expect(warnings).toEqual([
       `${file} holds API_PASSWORD, and other users of this machine can read it (mode ${shown}); run: chmod 600 ${path}`,
@@ -153,14 +153,14 @@ describe('a file of settings that others can read', () => {
     expect((await modes(file, content, 0o600)).warnings).toEqual([]);
   });
 
-  it('is fine when it holds no secret, or names the file of one', async () => {
+  it('causes no warning if it contains no secret, or names the file of one', async () => {
     expect((await modes('.env', 'PORT=1\nJWT_ISSUER=x\n', 0o644)).warnings).toEqual([]);
     const place = placeWith(WITHOUT, { '.env': 'JWT_SECRET_KEY_FILE=jwt\n', jwt: SECRET });
     chmodSync(join(place.cwd, '.env'), 0o644);
     expect((await configure(place)).warnings).toEqual([]);
   });
 
-  it('is warned of for the secret of a channel', async () => {
+  it('causes a warning for the secret of a channel', async () => {
     const { warnings } = await modes('.env', 'TEAMCHAT_SIGNING_SECRET=s\n', 0o604);
     expect(warnings[0]).toContain('.env holds TEAMCHAT_SIGNING_SECRET');
   });

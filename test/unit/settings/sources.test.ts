@@ -10,10 +10,10 @@ async function givenIn(place: Parameters<typeof readSources>[0], name: string) {
   return came && [came.value, came.layer.source];
 }
 
-describe('where a setting comes from', () => {
+describe('the source of a setting', () => {
   const files = { '.env': 'PORT=2\nHOST=two', 'agentd.yaml': 'PORT: 3\nHOST: three\nAPP_NAME: three' };
 
-  it('is the environment before .env, that before the file, and that before the defaults of --dev', async () => {
+  it('is first the environment, then .env, then the file, then the defaults of --dev', async () => {
     const place = { ...placeWith({ PORT: '1' }, files), defaults: { APP_NAME: 'dev', LOG_FILE: 'dev.log' } };
     expect(await givenIn(place, 'PORT')).toEqual(['1', 'environment']);
     expect(await givenIn(place, 'HOST')).toEqual(['two', '.env']);
@@ -22,7 +22,7 @@ describe('where a setting comes from', () => {
     expect(await givenIn(place, 'JWT_ISSUER')).toBeUndefined();
   });
 
-  it.each(['', '  '])('is the next place where a value is %j', async (blank) => {
+  it.each(['', '  '])('is the next one if a value is %j', async (blank) => {
     expect(await givenIn(placeWith({ PORT: blank }, files), 'PORT')).toEqual(['2', '.env']);
   });
 
@@ -38,7 +38,7 @@ describe('where a setting comes from', () => {
     ['agentd.config.mjs', 'export default { PORT: 7 };'],
     ['.agentdrc', 'PORT: 7'],
     ['package.json', '{"agentd": {"PORT": 7}}'],
-  ])('may be %s', async (name, content) => {
+  ])('can be %s', async (name, content) => {
     expect(await givenIn(placeWith({}, { [name]: content }), 'PORT')).toEqual([7, name]);
   });
 
@@ -62,14 +62,14 @@ describe('a file that cannot be read', () => {
     return problems.map(({ setting, problem }) => `${setting} ${problem}`);
   }
 
-  it('is told when it was named and does not exist', async () => {
+  it('is reported if it was named and does not exist', async () => {
     expect(await problemsOf({}, { envFile: 'no.env', configFile: 'no.yaml' })).toEqual([
       'no.env cannot be read (ENOENT)',
       'no.yaml does not exist',
     ]);
   });
 
-  it('is told with the line of the mistake, and without quoting it', async () => {
+  it('is reported with the line of the error, and without quoting it', async () => {
     expect(await problemsOf({ 'agentd.yaml': 'PORT: 1\nAPI_PASSWORD: "hunter2\n' })).toEqual([
       expect.stringMatching(/^agentd\.yaml cannot be read: there is a mistake in line \d: (?!.*hunter2)/),
     ]);
@@ -78,19 +78,19 @@ describe('a file that cannot be read', () => {
     ]);
   });
 
-  it('is told when a module throws', async () => {
+  it('is reported if a module throws', async () => {
     expect(await problemsOf({ 'agentd.config.mjs': 'throw new Error("no luck");' })).toEqual([
       expect.stringContaining('no luck'),
     ]);
   });
 
-  it('is told when it is no list of settings', async () => {
+  it('is reported if it is not a list of settings', async () => {
     expect(await problemsOf({ 'agentd.yaml': '- PORT' })).toEqual([
-      'agentd.yaml is no list of settings at its top level',
+      'agentd.yaml is not an object at its top level',
     ]);
   });
 
-  it('is told for each line of .env that says nothing', async () => {
+  it('is reported for each invalid line of .env', async () => {
     const text = '# note\n\nexport PORT=1\nPORT 2\nJWT_PUBLIC_KEY="line\nline\n"\n: 3\nHOST=\r\n';
     expect(await problemsOf({ '.env': text })).toEqual([
       '.env:4 is neither NAME=value, nor a comment, nor blank',
@@ -99,11 +99,11 @@ describe('a file that cannot be read', () => {
   });
 
   it.each([
-    ['telex', 'plugins is no list'],
+    ['telex', 'plugins is not a list'],
     ['[{ name: telex }]', 'plugins[0] has no `path`'],
-    ['[{ path: x, name: 1 }]', 'plugins[0] has a `name` that is no text'],
+    ['[{ path: x, name: 1 }]', 'plugins[0] has a `name` that is not a string'],
     ['[{ path: x, from: y }]', 'plugins[0] has the unknown member `from`'],
-  ])('is told when plugins are %s', async (plugins, problem) => {
+  ])('is reported if plugins are %s', async (plugins, problem) => {
     expect(await problemsOf({ 'agentd.yaml': `plugins: ${plugins}` })).toEqual([problem]);
   });
 });

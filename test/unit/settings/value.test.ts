@@ -36,7 +36,7 @@ describe('a value', () => {
     [choice, 'CRITICAL', 'FATAL'],
     [durability, 'everysec', 'everysec'],
     [durability, 'default', 'everysec'],
-  ])('of %o may be %j', (record, raw, value) => {
+  ])('for %o can be %j', (record, raw, value) => {
     expect(readValue(record, raw)).toEqual({ ok: true, value });
   });
 
@@ -55,22 +55,22 @@ describe('a value', () => {
     [number, '-0.1', 'is less than 0'],
     [number, 2.01, 'is more than 2'],
     [boolean, 'maybe', 'is neither true nor false'],
-    [list, [1], 'is no list of texts'],
-    [list, { a: 1 }, 'is no list of texts'],
-    [url, 'example.com', 'is no address'],
-    [url, 'ftp://example.com', 'is no http or https address'],
-    [url, 'https://u:p@example.com', 'holds credentials'],
+    [list, [1], 'is not a list of strings'],
+    [list, { a: 1 }, 'is not a list of strings'],
+    [url, 'example.com', 'is not an address'],
+    [url, 'ftp://example.com', 'is not an http or https address'],
+    [url, 'https://u:p@example.com', 'contains credentials'],
     [url, 'https://example.com?x', 'has a query (?)'],
     [url, 'https://example.com#x', 'has a fragment (#)'],
     [text, 12, 'is a number; put it in quotes'],
-    [text, { a: 1 }, 'is no text'],
+    [text, { a: 1 }, 'is not a string'],
     [{ ...text, pattern: /^\/\w+$/g }, 'chat', 'does not have the right form'],
     [choice, 'LOUD', 'is not one of the known values'],
-  ])('of %o may not be %j', (record, raw, problem) => {
+  ])('for %o cannot be %j', (record, raw, problem) => {
     expect(readValue(record, raw)).toEqual({ ok: false, problem });
   });
 
-  it('that is secret comes out as a Secret, with all its characters', () => {
+  it('that is secret becomes a Secret, with all its characters', () => {
     const reading = readValue({ ...text, secret: true }, ' s3cret ');
     expect(reading.ok && reading.value).toBeInstanceOf(Secret);
     expect(reading.ok && (reading.value as Secret).reveal()).toBe(' s3cret ');

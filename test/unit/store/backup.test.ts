@@ -23,21 +23,24 @@ function olderDatabase(directory: string, filler = 0): string {
 
 const backups = (directory: string) => readdirSync(directory).filter((name) => name.includes('.schema-'));
 
-it.each(['daemon', 'administrator'] as const)('copies the database before a %s migrates it', async (role) => {
-  const directory = stateDirectory();
-  const path = olderDatabase(directory);
-  await openAt(path, role).check();
-  expect(backups(directory)).toEqual(['agentd.db.schema-2.backup']);
-  const copy = join(directory, 'agentd.db.schema-2.backup');
-  expect(statSync(copy).mode & 0o777).toBe(0o600);
-  const db = new Database(copy, { readonly: true });
-  expect(db.pragma('user_version', { simple: true })).toBe(2);
-  expect(db.prepare('SELECT key FROM answers').pluck().all()).toEqual(['k']);
-  expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
-  db.close();
-});
+it.each(['daemon', 'administrator'] as const)(
+  'the store copies the database before a %s migrates it',
+  async (role) => {
+    const directory = stateDirectory();
+    const path = olderDatabase(directory);
+    await openAt(path, role).check();
+    expect(backups(directory)).toEqual(['agentd.db.schema-2.backup']);
+    const copy = join(directory, 'agentd.db.schema-2.backup');
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+    const db = new Database(copy, { readonly: true });
+    expect(db.pragma('user_version', { simple: true })).toBe(2);
+    expect(db.prepare('SELECT key FROM answers').pluck().all()).toEqual(['k']);
+    expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
+    db.close();
+  },
+);
 
-it('has an older database give its free pages back from then on', async () => {
+it('the store makes an older database release its free pages from then on', async () => {
   const path = olderDatabase(stateDirectory(), 1_000_000);
   const INCREMENTAL = 2;
   const store = openAt(path);
@@ -48,7 +51,7 @@ it('has an older database give its free pages back from then on', async () => {
   await store.check();
 });
 
-it('copies nothing for a new database, nor for one that is up to date', async () => {
+it('the store copies nothing for a new database, nor for one that is up to date', async () => {
   const directory = stateDirectory();
   const path = join(directory, 'agentd.db');
   await openAt(path).close();
@@ -56,7 +59,7 @@ it('copies nothing for a new database, nor for one that is up to date', async ()
   expect(backups(directory)).toEqual([]);
 });
 
-it('keeps a copy for 7 days, and nothing that a crash left unfinished', async () => {
+it('the store keeps a copy for 7 days, and removes unfinished copies of a crash', async () => {
   const directory = stateDirectory();
   const path = olderDatabase(directory);
   const store = openAt(path);
@@ -76,7 +79,7 @@ it('keeps a copy for 7 days, and nothing that a crash left unfinished', async ()
   expect(existsSync(join(directory, 'agentd.db.of-my-own'))).toBe(true);
 });
 
-it('writes over what a crash left, and over the copy of an earlier attempt', async () => {
+it('the store overwrites the remains of a crash, and the copy of an earlier attempt', async () => {
   const directory = stateDirectory();
   const path = olderDatabase(directory);
   writeFileSync(join(directory, 'agentd.db.schema-2.backup.new'), 'unfinished');
@@ -88,16 +91,19 @@ it('writes over what a crash left, and over the copy of an earlier attempt', asy
   db.close();
 });
 
-it.skipIf(!canMount)('does not migrate a database that cannot be copied, and says what to do', () => {
-  const directory = smallDisk(24);
-  const path = olderDatabase(directory, 5_000_000);
-  writeFileSync(join(directory, 'ballast'), Buffer.alloc(16 * 1024 * 1024, 'x'));
-  expect(() => openAt(path)).toThrow(MigrationBackupFailed);
-  expect(() => openAt(path)).toThrow(
-    /^The database must be migrated, and its backup .*agentd\.db\.schema-2\.backup could not be written: database or disk is full\. Nothing was changed\. Make 5 MiB of space available there, then start again\.$/,
-  );
-  expect(backups(directory)).toEqual([]);
-  const db = new Database(path);
-  expect(db.pragma('user_version', { simple: true })).toBe(2);
-  db.close();
-});
+it.skipIf(!canMount)(
+  'the store does not migrate a database that cannot be copied, and says what to do',
+  () => {
+    const directory = smallDisk(24);
+    const path = olderDatabase(directory, 5_000_000);
+    writeFileSync(join(directory, 'ballast'), Buffer.alloc(16 * 1024 * 1024, 'x'));
+    expect(() => openAt(path)).toThrow(MigrationBackupFailed);
+    expect(() => openAt(path)).toThrow(
+      /^The database must be migrated, and its backup .*agentd\.db\.schema-2\.backup could not be written: database or disk is full\. Nothing was changed\. Make 5 MiB of space available there, then start again\.$/,
+    );
+    expect(backups(directory)).toEqual([]);
+    const db = new Database(path);
+    expect(db.pragma('user_version', { simple: true })).toBe(2);
+    db.close();
+  },
+);

@@ -8,7 +8,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const CLAIM = { owner: 'me' };
 const EVERY_MS = 5000;
 
-/** A keeper of one claim, whose renewals end as the test says. */
+/** A keeper of one claim, whose renewals the test controls. */
 function keeping(renew: () => Promise<boolean>) {
   const clock = new VirtualClock(0);
   const { log, lines } = collectLog();
@@ -32,7 +32,7 @@ function keeping(renew: () => Promise<boolean>) {
   return { keeper, lost, lines, renewals, drop, pass, port };
 }
 
-it('renews a claim every 5 seconds until it is dropped', async () => {
+it('the keeper renews a claim every 5 seconds until it is dropped', async () => {
   const { keeper, lost, renewals, drop, pass } = keeping(async () => true);
   await pass(3);
   expect([renewals, keeper.size, lost.signal.aborted]).toEqual([[5000, 10_000, 15_000], 1, false]);
@@ -41,7 +41,7 @@ it('renews a claim every 5 seconds until it is dropped', async () => {
   expect([renewals.length, keeper.size]).toEqual([3, 0]);
 });
 
-it('reports a claim that is gone as lost, once', async () => {
+it('the keeper reports a missing claim as lost, once', async () => {
   const { keeper, lost, lines, renewals, pass } = keeping(async () => false);
   await pass(2);
   expect(lost.signal.reason).toBeInstanceOf(ClaimLost);
@@ -49,14 +49,14 @@ it('reports a claim that is gone as lost, once', async () => {
   expect(lines).toMatchObject([{ level: 'info', msg: expect.stringMatching(/claim was lost/) }]);
 });
 
-it('holds a claim that could not be renewed, and tries again', async () => {
+it('the keeper keeps a claim that could not be renewed, and tries again', async () => {
   const { lost, lines, renewals, pass } = keeping(() => Promise.reject(new Error('disk')));
   await pass(2);
   expect([renewals.length, lost.signal.aborted]).toEqual([2, false]);
   expect(lines[0]).toMatchObject({ level: 'warn', msg: expect.stringMatching(/could not be renewed/) });
 });
 
-it('does not report a claim as lost that was dropped while it was renewed: it had ended', async () => {
+it('the keeper does not report a claim as lost that was dropped while it was renewed: it had ended', async () => {
   const renewal = Promise.withResolvers<boolean>();
   const { lost, lines, drop, pass } = keeping(() => renewal.promise);
   await pass(1);
@@ -66,13 +66,13 @@ it('does not report a claim as lost that was dropped while it was renewed: it ha
   expect([lost.signal.aborted, lines]).toEqual([false, []]);
 });
 
-it('asks once at a time while the store does not answer', async () => {
+it('the keeper has only one request at a time while the store does not answer', async () => {
   const { renewals, pass } = keeping(() => new Promise(() => {}));
   await pass(4);
   expect(renewals).toEqual([5000]);
 });
 
-it('begins again with the next claim after it held none', async () => {
+it('the keeper starts again with the next claim after it had none', async () => {
   const { keeper, renewals, drop, pass, port } = keeping(async () => true);
   drop();
   await pass(2);

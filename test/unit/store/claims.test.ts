@@ -21,7 +21,7 @@ function fixture() {
   return { time, commit, claims, take };
 }
 
-it('has one owner of a name, and another after its release', () => {
+it('a name has one owner, and another one after its release', () => {
   const { claims, take } = fixture();
   const first = take('a');
   expect(claims.take('a', '')).toBeNull();
@@ -36,7 +36,7 @@ it('has one owner of a name, and another after its release', () => {
   expect(claims.holds('a', second)).toBe(true);
 });
 
-it('lets an expired claim be renewed and used until another caller takes it over', () => {
+it('an expired claim can be renewed and used until another caller takes it over', () => {
   const { time, claims, take } = fixture();
   const first = take('a');
   time.now += CLAIM_MS;
@@ -50,7 +50,7 @@ it('lets an expired claim be renewed and used until another caller takes it over
   expect(claims.renew('a', first)).toBe(false);
 });
 
-it('keeps no claim valid for longer than a new one after the clock was set back', () => {
+it('no claim is valid for longer than a new one after the clock was set back', () => {
   const { time, claims, take } = fixture();
   take('a');
   time.now -= 1_000_000;
@@ -59,7 +59,7 @@ it('keeps no claim valid for longer than a new one after the clock was set back'
   expect(claims.isValid('a')).toBe(false);
 });
 
-it('leaves a claim to its owner if the clock is set forward, as long as no time has passed', () => {
+it('a claim stays with its owner if the clock is set forward and no time has passed', () => {
   const db = new Database(':memory:');
   onTestFinished(() => {
     db.close();
@@ -74,7 +74,7 @@ it('leaves a claim to its owner if the clock is set forward, as long as no time 
   expect(claims.take('a', '')).not.toBeNull();
 });
 
-it('takes no memory for names that nobody claims', async () => {
+it('names without a claim use no memory', async () => {
   const { commit, claims, take } = fixture();
   const owners = Array.from({ length: 50 }, (_, n) => take(`n${n}`));
   expect(claims.size).toBe(50);
@@ -86,7 +86,7 @@ it('takes no memory for names that nobody claims', async () => {
   expect(claims.size).toBe(0);
 });
 
-it('begins and ends claims with the commit, and forgets both if the commit fails', async () => {
+it('claims begin and end with the commit, and neither takes effect if the commit fails', async () => {
   const { commit, claims, take } = fixture();
   const owner = take('ended');
   const failing = commit.write(() => {
@@ -104,7 +104,7 @@ it('begins and ends claims with the commit, and forgets both if the commit fails
   expect([claims.holds('begun', begun), claims.holds('ended', owner)]).toEqual([true, false]);
 });
 
-it('gives no claim after the store was closed', async () => {
+it('there is no claim after the store was closed', async () => {
   const { commit, claims, take } = fixture();
   const owner = take('a');
   await commit.close();

@@ -9,13 +9,13 @@ it.each([
   ['in the layer of a container of Podman', OVERLAY, '/run/.containerenv', {}, true],
   ['in the layer of a pod', OVERLAY, null, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, true],
   ['on a volume of a container', EXT4, '/.dockerenv', {}, false],
-  ['on a machine whose root is an overlay, as a live system has it', OVERLAY, null, {}, false],
-  ['where the file system does not say', null, '/.dockerenv', {}, false],
+  ['on a machine whose root is an overlay, as on a live system', OVERLAY, null, {}, false],
+  ['if the file system does not report it', null, '/.dockerenv', {}, false],
 ])('%s', (_where, type, marker, env, expected) => {
   const place = { typeOf: () => type, exists: (path: unknown) => path === marker, env };
   expect(isInContainerLayer('/var/lib/agentd', place)).toBe(expected);
 });
 
-it('asks the file system itself', () => {
+it('the check asks the file system itself', () => {
   expect(isInContainerLayer('/nowhere/at/all')).toBe(false);
 });

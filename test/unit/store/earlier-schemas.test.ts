@@ -8,7 +8,7 @@ import { keepTurn } from '../../contract/store-writes.ts';
 import { anArrival } from './an-arrival.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-it('brings sessions, turns, traces, counts of turns and known messages over from the fifth schema', async () => {
+it('a migration keeps sessions, turns, traces, counts of turns and known messages of the fifth schema', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const db = new Database(path);
   migrate(db, readMigrations().slice(0, 5));
@@ -64,7 +64,7 @@ it('brings sessions, turns, traces, counts of turns and known messages over from
   expect(await store.guard.check({ ...message, text: 'another' }, GUARD_LIMITS)).toMatchObject({ turns: 1 });
 });
 
-it('takes up the messages that were waiting, running and replied in the seventh schema, in their order', async () => {
+it('a migration keeps the messages that were waiting, running and replied in the seventh schema, in order', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const db = new Database(path);
   migrate(db, readMigrations().slice(0, 7));
@@ -95,7 +95,7 @@ it('takes up the messages that were waiting, running and replied in the seventh 
   expect(await ids('run')).toEqual(['behind']);
 });
 
-it('opens a database of the twelfth schema: hits of limits go on, those of the guard begin anew', async () => {
+it('a migration of the twelfth schema keeps the hits of limits, and drops those of the guard', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const db = new Database(path);
   migrate(db, readMigrations().slice(0, 12));

@@ -18,14 +18,17 @@ import {
 import { commitUnderClaim, saveSession, storeReply } from '../../contract/store-writes.ts';
 import { stateDirectory } from './state-directory.ts';
 
-// A history in which the n-th write fails, for n = 1, 2, 3, … until it passes: what was acknowledged is there,
-// nothing is half written, and the store goes on.
+// A history in which the n-th write fails, for n = 1, 2, 3, … until none fails: acknowledged data is there, nothing is
+// half written, and the store still works.
 
 interface Failure {
   code: string;
-  /** So many writes in a row. */
+  /** Number of writes in a row that fail. */
   times: number;
-  /** What SQLite does at it: `nothing`, it ends the transaction itself, or it writes and fails after that. */
+  /**
+   * The behavior of SQLite at the failure: `nothing`, it ends the transaction itself, or it writes and fails after
+   * that.
+   */
   first: 'nothing' | 'rollback' | 'write';
 }
 
@@ -41,7 +44,7 @@ type AnyStatement = Record<'run' | 'get' | 'all', (...values: unknown[]) => unkn
   readonly: boolean;
 };
 
-/** Has the writes of a connection fail when they are told to. Without its rollbacks: SQLite's do not fail. */
+/** Makes writes of a connection fail on request, except rollbacks, which never fail in SQLite. */
 function failing(db: Database.Database): Database.Database {
   const prepare = db.prepare.bind(db);
   db.prepare = ((sql: string) => {
@@ -67,7 +70,7 @@ const HOUR = 3_600_000;
 const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
 const limit = { max: 100, window_ms: HOUR };
 
-/** What was done, and what of it was acknowledged. */
+/** The operations, and which of them were acknowledged. */
 interface History {
   session_id: string;
   said: string[];
@@ -118,7 +121,7 @@ async function play(store: SqliteStore, now: number): Promise<History> {
 
   await done(saveSession(store, aSession(now, { expires_at: now - 1 })));
   const begun = (await done(saveSession(store, session))) === 'saved';
-  // Together with others, in one commit.
+  // These are in one commit with others.
   await Promise.all([...(begun ? [say('one')] : []), hit(), check(null), hit()]);
   if (begun) await say('two');
   await check('m0');
@@ -165,7 +168,7 @@ async function play(store: SqliteStore, now: number): Promise<History> {
   return history;
 }
 
-/** Null if the environment failed; any other failure is one of the test. */
+/** Null if the environment failed; any other failure fails the test. */
 async function done<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
@@ -209,7 +212,7 @@ async function expectWhole(store: SqliteStore, history: History): Promise<void> 
   expect(await store.maintenance.examine()).toEqual([]);
 }
 
-/** What there is to see: what is held in memory is compared with what the next process loads. */
+/** The visible state, so that the state in memory can be compared with the one that the next process loads. */
 async function seen(store: SqliteStore): Promise<unknown> {
   return {
     sessions: await store.sessions.list({ limit: 100 }),
@@ -276,15 +279,15 @@ async function playWithFailure(n: number, failure: Failure): Promise<boolean> {
   return failed;
 }
 
-it('loses nothing if the n-th write fails', { timeout: 120_000 }, async () => {
+it('the store loses nothing if the n-th write fails', { timeout: 120_000 }, async () => {
   let n = 1;
   while (await playWithFailure(n, FULL)) n++;
-  // Each statement of the history had its turn.
+  // Each statement of the history has failed once.
   expect(n).toBeGreaterThan(60);
 });
 
 it.each(OTHERS)(
-  'loses nothing if $times writes fail with $code, and SQLite does $first before',
+  'the store loses nothing if $times writes fail with $code, and SQLite first does $first',
   { timeout: 300_000 },
   async (failure) => {
     const stride = ALL ? 1 : OTHERS.length;

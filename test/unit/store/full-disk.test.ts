@@ -6,8 +6,8 @@ import { stateDirectory } from './state-directory.ts';
 
 const prlimit = spawnSync('prlimit', ['--version']).status === 0;
 
-// Node ignores SIGXFSZ itself, so a write beyond the limit fails as one on a full disk does.
-it.skipIf(!prlimit)('outlives a disk that is full, and writes again when there is room', async () => {
+// Node ignores SIGXFSZ itself, so a write beyond the limit fails like one on a full disk.
+it.skipIf(!prlimit)('the store survives a full disk, and writes again when there is space', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const child = startChild('fill-disk.ts', [path], ['prlimit', '--fsize=2000000:unlimited', '--']);
   expect(await nextLine(child)).toBe('unavailable: The store is out of reach at the moment.');

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setImmediate as ioPhase } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
@@ -8,10 +9,10 @@ import { stateDirectory } from './state-directory.ts';
 interface Fixture {
   db: Database.Database;
   commit: GroupCommit;
-  /** Every statement that was run. */
+  /** All executed statements. */
   statements: string[];
   insert(x: number): Promise<number>;
-  /** What another connection sees: what is committed. */
+  /** The committed data, which another connection sees. */
   stored(): number[];
 }
 
@@ -43,7 +44,7 @@ function fixture(): Fixture {
 
 const upTo = (n: number) => Array.from({ length: n }, (_, index) => index);
 
-it('commits everything that is written in one tick of the event loop together, and answers only then', async () => {
+it('the group commit commits everything that is written in one tick of the event loop together, and answers only then', async () => {
   const { insert, statements, stored } = fixture();
   const writes = upTo(100).map(insert);
   expect(stored()).toEqual([]);
@@ -53,7 +54,32 @@ it('commits everything that is written in one tick of the event loop together, a
   expect(statements.filter((sql) => sql === 'COMMIT')).toHaveLength(1);
 });
 
-it('fails a write that throws alone, undoes what it did, and keeps its neighbours', async () => {
+it('the group commit includes writes that arrive a moment later, for at most as long as the last commit took', async () => {
+  const { commit, insert, statements } = fixture();
+  const commits = () => statements.filter((sql) => sql === 'COMMIT').length;
+  let slow_ms = 200;
+  commit.keep({
+    save() {
+      for (const until = performance.now() + slow_ms; performance.now() < until; );
+    },
+  });
+  await insert(0);
+  slow_ms = 0;
+  const first = insert(1);
+  await ioPhase();
+  const second = insert(2);
+  await Promise.all([first, second]);
+  expect(commits()).toBe(2);
+
+  // That commit was fast, so the next one does not wait.
+  const third = insert(3);
+  await ioPhase();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await Promise.all([third, insert(4)]);
+  expect(commits()).toBe(4);
+});
+
+it('the group commit rejects and undoes only the write that throws, and keeps its neighbors', async () => {
   const { commit, insert, stored, db } = fixture();
   const other = db.prepare('INSERT INTO numbers VALUES (77, NULL)');
   const results = await Promise.allSettled([
@@ -71,7 +97,7 @@ it('fails a write that throws alone, undoes what it did, and keeps its neighbour
   expect(stored()).toEqual([1, 2]);
 });
 
-it('bounds a commit, and takes the rest in the next ones, in order', async () => {
+it('the group commit limits a commit, and writes the rest in the next ones, in order', async () => {
   const { commit, statements } = fixture();
   const order: number[] = [];
   await Promise.all(upTo(2500).map((n) => commit.write(() => order.push(n))));
@@ -79,7 +105,7 @@ it('bounds a commit, and takes the rest in the next ones, in order', async () =>
   expect(statements.filter((sql) => sql === 'COMMIT')).toHaveLength(3);
 });
 
-it('rejects all with StoreUnavailable while the database is full, keeps none, and works again with room', async () => {
+it('the group commit rejects all writes with StoreUnavailable while the database is full, stores none, and works again when there is room', async () => {
   const { db, insert, stored } = fixture();
   await insert(0);
   db.pragma(`max_page_count = ${(db.pragma('page_count', { simple: true }) as number) + 2}`);
@@ -96,7 +122,7 @@ it('rejects all with StoreUnavailable while the database is full, keeps none, an
   expect(stored()).toEqual([0, 1]);
 });
 
-it('rejects with StoreUnavailable while another writes, and works again afterwards', async () => {
+it('the group commit rejects with StoreUnavailable while another connection writes, and works again afterwards', async () => {
   const { db, insert, stored } = fixture();
   const other = new Database(db.name);
   other.exec('BEGIN IMMEDIATE');
@@ -112,7 +138,7 @@ it('rejects with StoreUnavailable while another writes, and works again afterwar
   expect(stored()).toEqual([1]);
 });
 
-it('rejects with StoreUnavailable on a database that may only be read', async () => {
+it('the group commit rejects with StoreUnavailable on a read-only database', async () => {
   const { db, insert } = fixture();
   db.pragma('query_only = ON');
   await expect(insert(1)).rejects.toMatchObject({ code: 'unavailable', cause: { code: 'SQLITE_READONLY' } });
@@ -120,7 +146,7 @@ it('rejects with StoreUnavailable on a database that may only be read', async ()
   expect(await insert(1)).toBe(1);
 });
 
-it('commits what waits when it is closed, and refuses what comes later', async () => {
+it('the group commit commits waiting writes when it is closed, and refuses later ones', async () => {
   const { commit, insert, stored } = fixture();
   const writes = upTo(3).map(insert);
   commit.close();
@@ -129,7 +155,7 @@ it('commits what waits when it is closed, and refuses what comes later', async (
   await expect(insert(4)).rejects.toBeInstanceOf(StoreUnavailable);
 });
 
-it('loads what is held in memory before it is used, again where another has written or it was undone', async () => {
+it('the group commit loads the state in memory before it is used, and again if another connection has written or if it was undone', async () => {
   const { db, commit, insert } = fixture();
   const numbers = db.prepare('SELECT x FROM numbers ORDER BY x').pluck();
   const held = {
@@ -161,7 +187,7 @@ it('loads what is held in memory before it is used, again where another has writ
   expect(held.loads).toBe(3);
 });
 
-it('fails all, and loads anew, where what is held in memory cannot be saved', async () => {
+it('the group commit rejects all writes, and loads the state again, if the state in memory cannot be saved', async () => {
   const { db, commit, insert, stored } = fixture();
   let full = true;
   let loads = 0;
@@ -180,7 +206,7 @@ it('fails all, and loads anew, where what is held in memory cannot be saved', as
   expect(loads).toBe(2);
 });
 
-/** Numbers that are held in memory, and added there before they are written. */
+/** Numbers in memory, which are changed there before they are written. */
 function decided({ db, commit }: Fixture) {
   const held = {
     numbers: [] as unknown[],
@@ -204,7 +230,7 @@ function decided({ db, commit }: Fixture) {
   return { held, decide };
 }
 
-it('decides at once, and stores the decisions in one commit with what is written after them', async () => {
+it('the group commit decides at once, and stores the decisions in one commit with what is written after them', async () => {
   const all = fixture();
   const { insert, statements, stored, commit } = all;
   const { decide } = decided(all);
@@ -220,7 +246,7 @@ it('decides at once, and stores the decisions in one commit with what is written
   await expect(decide(5)).rejects.toBeInstanceOf(StoreUnavailable);
 });
 
-it('makes decisions again on what another process has written before they were stored', async () => {
+it('the group commit repeats decisions if another process has written before they were stored', async () => {
   const all = fixture();
   const { decide, held } = decided(all);
   expect(await decide(1)).toBe(1);
@@ -233,7 +259,7 @@ it('makes decisions again on what another process has written before they were s
   expect(all.stored()).toEqual([1, 2, 7]);
 });
 
-it('keeps decisions if a neighbor fails, and if the commit fails stores them with the next one', async () => {
+it('the group commit keeps decisions if a neighbor fails, and stores them with the next commit if one fails', async () => {
   const all = fixture();
   const { decide } = decided(all);
   await all.insert(1);
@@ -251,7 +277,7 @@ it('keeps decisions if a neighbor fails, and if the commit fails stores them wit
   expect(all.stored()).toEqual([1, 2, 3, 6]);
 });
 
-it('waits for the lock of another process before it decides, and decides each once', async () => {
+it('the group commit waits for the lock of another process before it decides, and makes each decision once', async () => {
   const all = fixture();
   const { decide, held } = decided(all);
   let busy = 0;
@@ -262,7 +288,7 @@ it('waits for the lock of another process before it decides, and decides each on
   };
   expect(await decide(1)).toBe(1);
   await all.commit.flush();
-  // Another process has written, so what is held is read again.
+  // Another process has written, so the state in memory is read again.
   const other = new Database(all.db.name);
   other.exec('INSERT INTO numbers VALUES (7, NULL)');
   other.close();
@@ -272,7 +298,7 @@ it('waits for the lock of another process before it decides, and decides each on
   expect(all.stored()).toEqual([1, 7, 8, 9]);
 });
 
-it('keeps decisions if the commit finds the disk full and is tried again with room', async () => {
+it('the group commit keeps decisions if the disk is full at the commit, which is retried when there is room', async () => {
   const all = fixture();
   let isFull = true;
   const db = new Proxy(all.db, {

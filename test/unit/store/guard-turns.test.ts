@@ -6,7 +6,7 @@ import { aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-// Counts that the next commit writes, where statements of the same commit read or change their table.
+// Counts that the next commit writes, while statements of the same commit read or change their table.
 
 function fixture() {
   const path = join(stateDirectory(), 'agentd.db');
@@ -20,24 +20,30 @@ function fixture() {
   return { path, store, turnsOf };
 }
 
-it.each(['ended', 'replaced'] as const)('counts from 1 in a session that was %s', async (how) => {
-  const { store, turnsOf } = fixture();
-  const session = aSession(Date.now());
-  const { session_id } = session;
-  expect(await turnsOf(session_id)).toBe(1);
-  await saveSession(store, session);
-  expect(await turnsOf(session_id)).toBe(2);
-  if (how === 'ended') await store.sessions.end(session_id);
-  else await saveSession(store, session, 'replaced');
-  expect(await turnsOf(session_id)).toBe(1);
-});
+it.each(['ended', 'replaced'] as const)(
+  'the count of turns starts at 1 in a session that was %s',
+  async (how) => {
+    const { store, turnsOf } = fixture();
+    const session = aSession(Date.now());
+    const { session_id } = session;
+    expect(await turnsOf(session_id)).toBe(1);
+    await saveSession(store, session);
+    expect(await turnsOf(session_id)).toBe(2);
+    if (how === 'ended') await store.sessions.end(session_id);
+    else await saveSession(store, session, 'replaced');
+    expect(await turnsOf(session_id)).toBe(1);
+  },
+);
 
-it('counts from 1 after an administrator has reset the session, or all', async () => {
+it('the count of turns starts at 1 after an administrator has reset the session, or all', async () => {
   const { path, store, turnsOf } = fixture();
   const administrator = openAt(path, 'administrator');
   expect([await turnsOf('s'), await turnsOf('s')]).toEqual([1, 2]);
+  // What is decided is stored with the next commit.
+  await store.check();
   expect(await administrator.guard.resetSession('s')).toBe(true);
   expect([await turnsOf('s'), await turnsOf('s')]).toEqual([1, 2]);
+  await store.check();
   await administrator.guard.resetAll();
   expect(await turnsOf('s')).toBe(1);
   await store.guard.giveBackTurn('s');

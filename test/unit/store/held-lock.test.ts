@@ -23,7 +23,7 @@ function fixture() {
   return { path, store, hold, save };
 }
 
-/** The longest pause of the event loop while this work goes on, ms. */
+/** The longest pause of the event loop during this work, ms. */
 async function longestPause(work: () => Promise<unknown>): Promise<number> {
   const delay = monitorEventLoopDelay({ resolution: 5 });
   delay.enable();
@@ -32,7 +32,7 @@ async function longestPause(work: () => Promise<unknown>): Promise<number> {
   return delay.max / 1e6;
 }
 
-it('waits for the lock of another process without holding the event loop, and then writes', async () => {
+it('the store waits for the lock of another process without blocking the event loop, and then writes', async () => {
   const { store, hold, save } = fixture();
   const pause = await longestPause(async () => {
     const held = hold(1500);
@@ -47,7 +47,7 @@ it('waits for the lock of another process without holding the event loop, and th
   expect(users.sort()).toEqual(['ada', 'bob']);
 });
 
-it('refuses a write that has waited for 2 s, says so in its condition, and writes the next one', async () => {
+it('the store refuses a write that has waited for 2 s, reports it in its condition, and writes the next one', async () => {
   const { store, hold, save } = fixture();
   expect(store.condition()).toEqual({ writable: true, detail: null });
   const held = hold(3000);
@@ -68,7 +68,7 @@ it('refuses a write that has waited for 2 s, says so in its condition, and write
   await held;
 });
 
-it('writes what waits when it is closed under the lock', async () => {
+it('the store writes waiting data if it is closed while another process has the lock', async () => {
   const { path, store, hold, save } = fixture();
   const held = hold(300);
   const saved = save('ada');

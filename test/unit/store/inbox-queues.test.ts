@@ -12,7 +12,7 @@ const PLATFORMS = ['chat', 'mail'] as const;
 const KINDS = ['run', 'send'] as const;
 const WHICH = ['fresh', 'interrupted'] as const;
 
-/** First messages of queues that nobody works on, as the table alone tells them. */
+/** The first messages of unclaimed queues, computed only from the table. */
 const HEADS = `SELECT id, platform, next_attempt_at AS due_at, iif(state = 'replied', 'send', 'run') AS kind,
     interrupted
   FROM inbox WHERE seq IN (SELECT min(seq) FROM inbox WHERE ended_at IS NULL GROUP BY queue)
@@ -27,7 +27,7 @@ interface Head {
   interrupted: number;
 }
 
-it('is what the table says, whatever was written by the daemon, beside it, or in a run before', async () => {
+it('the state of the queues equals that of the table, whatever was written by the daemon, by others, or in an earlier run', async () => {
   const which = fc.nat(100);
   const queue = fc.constantFrom('a', 'b', 'c');
   const step = fc.oneof(

@@ -4,13 +4,13 @@ import { expect, it } from 'vitest';
 import { nextLine, startChild } from './child.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-it('has every acknowledged write after kill -9, and a sound database', async () => {
+it('the store has every acknowledged write after kill -9, and is intact', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const writer = startChild('write-for-ever.ts', [path]);
   const acknowledged: string[] = [];
   while (acknowledged.length < 3000) acknowledged.push(await nextLine(writer));
   await writer.kill();
-  // What it had printed before it died was acknowledged as well.
+  // Everything that it printed before it died was acknowledged.
   for (let line = await writer.lines.next(); !line.done; line = await writer.lines.next()) {
     acknowledged.push(line.value);
   }

@@ -5,7 +5,7 @@ import { SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
 import { GroupCommit } from '../../../src/daemon/store/sqlite/writer.ts';
 import { connectTo, stateDirectory } from './state-directory.ts';
 
-// What a limit says is the store contract's matter (test/contract); here, how it holds many hits.
+// The contract of the store (test/contract) tests what a limit decides. These tests are about many hits.
 
 function fixture() {
   const path = join(stateDirectory(), 'x.db');
@@ -14,7 +14,7 @@ function fixture() {
   db.exec('CREATE TABLE limit_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT');
   return { db, time, process };
 
-  /** As another process that works on the same file. */
+  /** Like another process that works on the same file. */
   function process() {
     const own = connectTo(path);
     const commit = new GroupCommit(own);
@@ -27,7 +27,7 @@ function fixture() {
   }
 }
 
-it('writes little for one more hit, however many stand in the window', async () => {
+it('the store writes little for one more hit, however many are in the window', async () => {
   const { db, time, process } = fixture();
   db.exec(`CREATE TABLE sizes (bytes INTEGER);
     CREATE TRIGGER counted AFTER INSERT ON limit_log BEGIN INSERT INTO sizes VALUES (length(new.entries)); END`);
@@ -45,7 +45,7 @@ it('writes little for one more hit, however many stand in the window', async () 
   expect(await process().limits.hit('k', limit)).toMatchObject({ remaining: 1_000_000 - 12_001 });
 });
 
-it('counts exactly over many commits, processes and sweeps, whatever the limit is by then', async () => {
+it('the store counts exactly across many commits, processes and sweeps, whatever the current limit is', async () => {
   const step = fc.oneof(
     {
       weight: 8,
@@ -87,7 +87,7 @@ it('counts exactly over many commits, processes and sweeps, whatever the limit i
   );
 });
 
-it('counts on where the clock was set back a little, and anew where it was by more than the window', async () => {
+it('the store continues to count if the clock was set back a little, and starts again if it was set back by more than the window', async () => {
   const { time, process } = fixture();
   const { limits } = process();
   const hit = () => limits.hit('k', { max: 10, window_ms: 1000 });

@@ -4,7 +4,7 @@ import { StoreLocked } from '../../../src/daemon/store/failures.ts';
 import { nextLine, startChild } from './child.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-it('refuses a second daemon in the same process until the first has closed', async () => {
+it('the lock refuses a second daemon in the same process until the first has closed the store', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const first = openAt(path);
   expect(() => openAt(path)).toThrow(StoreLocked);
@@ -12,7 +12,7 @@ it('refuses a second daemon in the same process until the first has closed', asy
   await openAt(path).check();
 });
 
-it('refuses a second daemon, admits administrators, and is free once the first was killed', async () => {
+it('the lock refuses a second daemon, admits administrators, and is free after the first was killed', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const holder = startChild('hold-store.ts', [path]);
   expect(await nextLine(holder)).toBe('held');

@@ -8,7 +8,7 @@ import { ada, anInboxMessage, aSession, aStream, aTrace, GUARD_LIMITS } from '..
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { beginFullTurn } from '../../contract/turns-contract.ts';
 
-// The contract of the ports is in test/contract; here, what only the reference store promises.
+// The contract of the ports is in test/contract; these tests are for what only the reference store guarantees.
 
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -19,7 +19,7 @@ function fixture() {
   return { time, state, open };
 }
 
-it('keeps nothing of what has expired', async () => {
+it('the reference store keeps nothing that has expired', async () => {
   const { time, state, open } = fixture();
   const store = open();
   const session = aSession(time.now);
@@ -54,7 +54,7 @@ it('keeps nothing of what has expired', async () => {
   expect(sizes.filter(([, size]) => size !== 0)).toEqual([]);
 });
 
-it('lets a store that was closed write nothing and hear nothing, as a process that died', async () => {
+it('the reference store writes nothing and gets no notifications after it is closed, like a process that died', async () => {
   const { time, state, open } = fixture();
   const [dead, alive] = [open(), open()];
   const { claim, changes, read } = await beginFullTurn(alive, time.now);

@@ -15,7 +15,7 @@ function emptyDatabase(): Database.Database {
   return new Database(join(stateDirectory(), 'x.db'));
 }
 
-it('applies each step once, in order', () => {
+it('a migration applies each step once, in order', () => {
   const db = emptyDatabase();
   migrate(db, ['CREATE TABLE a (x)', 'CREATE TABLE b (x)']);
   expect(version(db)).toBe(2);
@@ -25,7 +25,7 @@ it('applies each step once, in order', () => {
   db.close();
 });
 
-it('leaves a database as it was where one step fails', () => {
+it('a migration does not change a database if one step fails', () => {
   const db = emptyDatabase();
   migrate(db, ['CREATE TABLE a (x)']);
   expect(() => migrate(db, ['CREATE TABLE a (x)', 'CREATE TABLE b (x)', 'CREATE TABLE a (x)'])).toThrow(
@@ -36,11 +36,11 @@ it('leaves a database as it was where one step fails', () => {
   db.close();
 });
 
-it('finds its own steps, numbered without a gap', () => {
+it('the migration finds its own steps, numbered without a gap', () => {
   expect(readMigrations().length).toBeGreaterThan(0);
 });
 
-it('refuses a database of a later version, and does not touch it', async () => {
+it('a database of a later version is refused, and not changed', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const known = readMigrations().length;
   await openAt(path).close();
@@ -59,7 +59,7 @@ it('refuses a database of a later version, and does not touch it', async () => {
   await openAt(path).check();
 });
 
-it('lets an administrator bring an older database up to date, but never under a running daemon', async () => {
+it('an administrator can migrate an older database, but never while a daemon runs', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   new Database(path).close();
   const administrator = openAt(path, 'administrator');

@@ -17,7 +17,7 @@ import {
 } from '../../support/person-world.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 
-// agentd-person(1) with Redis: after an erasure neither a key nor a file of the server holds a byte of the person.
+// agentd-person(1) with Redis: after an erasure neither a key nor a file of the server contains a byte of the person.
 
 const HOUR = 60 * 60 * 1000;
 const ada = aResident('Ada');
@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)('an erasure on a real server', () => {
     await redis.stop();
   });
 
-  /** Everything that is on the disk of the server. */
+  /** Everything on the disk of the server. */
   function files(): Map<string, Buffer> {
     const names = readdirSync(redis.directory, { recursive: true, withFileTypes: true }).filter((one) =>
       one.isFile(),
@@ -49,14 +49,14 @@ describe.skipIf(!hasRedis)('an erasure on a real server', () => {
     return new Map(names.map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name))]));
   }
   const inFiles = (name: string) => findCanaries([{ name, value: name }], files());
-  /** Keys and values that hold it. */
+  /** Keys and values that contain it. */
   async function inKeys(name: string): Promise<string[]> {
     const keys = await redis.client.keys('*');
     const dumps = await Promise.all(keys.map((key) => redis.client.dumpBuffer(key)));
     return keys.filter((key, place) => key.includes(name) || dumps[place]?.includes(name));
   }
 
-  it('leaves no byte of the person in a key, in the log or in the snapshot, and the data of others as it was', async () => {
+  it('leaves no byte of the person in a key, in the log or in the snapshot, and does not change the data of others', async () => {
     for (const one of [ada, bob]) {
       await fillAsPerson(store, Date.now(), one);
       await fillAsUser(store, Date.now(), one);
@@ -84,7 +84,7 @@ describe.skipIf(!hasRedis)('an erasure on a real server', () => {
     expect(await inKeys(bob.canary)).not.toEqual([]);
   });
 
-  it('stores nothing of a message that is under way: neither turn nor trace nor the answer of its key', async () => {
+  it('stores nothing of a message in progress: neither turn nor trace nor the answer of its key', async () => {
     const cleo = aResident('Cleo');
     const session = aSession(Date.now(), {
       session_id: `s-${cleo.canary}`,
@@ -111,18 +111,18 @@ describe.skipIf(!hasRedis)('an erasure on a real server', () => {
     expect(await inKeys(cleo.canary)).toEqual([]);
   });
 
-  it('takes the names of expired records out of the indexes', async () => {
+  it('removes the names of expired records from the indexes', async () => {
     const dora = aResident('Dora');
     const action = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
     const late = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
     for (const one of [action, late]) await store.actions.start(null, one);
-    // As if it had expired: its index still names it.
+    // As if the record had expired: its index still names it.
     await redis.client.del(`agentd:{action:${action.action_id}}:record`);
     await administrator.persons?.erase({ person: dora.person, link_keys: [] });
     expect(await inKeys(dora.canary)).toEqual([]);
   });
 
-  it('says so if the server does not write its files again', async () => {
+  it('reports if the server does not write its files again', async () => {
     await redis.client.call('ACL', 'SETUSER', 'default', '-bgrewriteaof');
     await keepTurnOf('Eve');
     await expect(

@@ -15,7 +15,7 @@ import {
   THREAD,
 } from '../../support/person-world.ts';
 
-// agentd-person(1): after an erasure no file of the store holds a byte of it.
+// agentd-person(1): after an erasure no file of the store contains a byte of the data.
 
 const clock = { now: () => Date.UTC(2030, 0, 1) };
 const ada = aResident('Ada');
@@ -48,8 +48,8 @@ function found(name: string): string[] {
   return findCanaries(writings, files());
 }
 
-describe('an erasure beside a running daemon', () => {
-  it('leaves no byte of the person in any file of the store, and the data of others as it was', async () => {
+describe('an erasure while a daemon runs', () => {
+  it('leaves no byte of the person in any file of the store, and does not change the data of others', async () => {
     for (let round = 0; round < 2; round++) {
       for (const one of round === 0 ? [ada, bob] : []) {
         await fillAsPerson(daemon, clock.now(), one);
@@ -75,7 +75,7 @@ describe('an erasure beside a running daemon', () => {
     expect(existsSync(path)).toBe(true);
     expect(await administrator.maintenance.examine()).toEqual([]);
     await administrator.close();
-    // The daemon writes what it holds in memory: nothing of the person comes back.
+    // The daemon writes its state from memory, and no data of the person returns.
     await daemon.limits.hit(`http:person:${bob.person}`, { max: 5, window_ms: 1000 });
     await daemon.check();
     expect(found(ada.canary)).toEqual([]);
@@ -95,7 +95,7 @@ describe('an erasure beside a running daemon', () => {
     ).toEqual([bob.user_id]);
   });
 
-  it('leaves no word in the index of memories, and no copy of a row that moved from page to page', async () => {
+  it('leaves no word in the index of memories, and no copy of a row that was moved between pages', async () => {
     const ownerOf = (one: typeof ada) => ({ key: one.person, alias: null });
     const sizes = Array.from({ length: 150 }, (_, place) => 40 + ((place * 733) % 3000));
     for (const [place, size] of sizes.entries()) {
@@ -120,7 +120,7 @@ describe('an erasure beside a running daemon', () => {
     expect(await daemon.memories?.list(ownerOf(bob))).toHaveLength(150);
   });
 
-  it('lets a run that is under way add nothing to the session', async () => {
+  it('lets a run in progress add nothing to the session', async () => {
     await fillAsPerson(daemon, clock.now(), ada);
     const tag = `f-${ada.canary}`;
     const claim = await daemon.sessions.claim(tag);

@@ -11,7 +11,7 @@ import { openAt, stateDirectory } from './state-directory.ts';
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-it('makes the directory with mode 0700 and every file in it with 0600', async () => {
+it('the store creates the directory with mode 0700 and every file in it with 0600', async () => {
   const directory = join(stateDirectory(), 'a', 'state');
   const store = openAt(join(directory, 'agentd.db'));
   await store.check();
@@ -21,7 +21,7 @@ it('makes the directory with mode 0700 and every file in it with 0600', async ()
   }
 });
 
-it('refuses an administrator where no store is, and creates nothing', () => {
+it('an administrator is refused if there is no store, and nothing is created', () => {
   const directory = join(stateDirectory(), 'state');
   const path = join(directory, 'agentd.db');
   expect(() => openAt(path, 'administrator')).toThrow(StoreMissing);
@@ -31,7 +31,7 @@ it('refuses an administrator where no store is, and creates nothing', () => {
   expect(existsSync(directory)).toBe(false);
 });
 
-it('lets an administrator read and write while no daemon runs', async () => {
+it('an administrator can read and write while no daemon runs', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const session = aSession(Date.now());
   const daemon = openAt(path);
@@ -42,14 +42,14 @@ it('lets an administrator read and write while no daemon runs', async () => {
   expect(await administrator.sessions.end(session.session_id)).toBe(true);
 });
 
-it('is out of reach where the file is no database', () => {
+it('the store is unavailable if the file is not a database', () => {
   const path = join(stateDirectory(), 'agentd.db');
   writeFileSync(path, 'something else entirely, but long enough to have a header'.repeat(20));
   expect(() => openAt(path)).toThrow(StoreUnavailable);
   expect(() => openAt(path, 'administrator')).toThrow(StoreUnavailable);
 });
 
-it('is out of reach where the directory cannot be made', () => {
+it('the store is unavailable if the directory cannot be created', () => {
   const directory = stateDirectory();
   writeFileSync(join(directory, 'file'), '');
   expect(() => openAt(join(directory, 'file', 'state', 'agentd.db'))).toThrow(StoreUnavailable);
@@ -57,7 +57,7 @@ it('is out of reach where the directory cannot be made', () => {
   expect(() => openAt(join(directory, 'agentd.db'))).toThrow(StoreUnavailable);
 });
 
-it('syncs every commit, on a new database and on one that was there', async () => {
+it('the store syncs every commit, with a new database and with an existing one', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   await openAt(path).close();
   const db = openDatabase(path);
@@ -68,7 +68,7 @@ it('syncs every commit, on a new database and on one that was there', async () =
   db.close();
 });
 
-it('leaves nothing of the token of an ended session in its files after a sweep', async () => {
+it('no part of the token of an ended session is in the files after a sweep', async () => {
   const directory = stateDirectory();
   const path = join(directory, 'agentd.db');
   const token = 'a-token-that-must-not-linger';
@@ -93,7 +93,7 @@ it('leaves nothing of the token of an ended session in its files after a sweep',
   expect(bytes()).not.toContain(token);
 });
 
-it('sweeps on while another connection reads or writes', async () => {
+it('the sweep continues while another connection reads or writes', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const store = openAt(path);
   await store.check();

@@ -32,7 +32,7 @@ describe.skipIf(!hasRedis)('the keys of a real server', () => {
       .map(({ outcome, detail }) => [outcome, detail]);
   };
 
-  it('are counted by kind; everything that agentd stores ends, or is an index', async () => {
+  it('are counted by kind; everything that agentd stores expires, or is an index', async () => {
     const census = await store.census();
     expect(census?.isWhole).toBe(true);
     const endless = [...(census?.kinds ?? [])].filter(([, kind]) => kind.endless > 0);
@@ -56,7 +56,7 @@ describe.skipIf(!hasRedis)('the keys of a real server', () => {
     expect(await keysOf()).toEqual([['ok', expect.stringMatching(/^keys by kind: .*\b1 link\b/)]]);
   });
 
-  it('that never end are found, without their names', async () => {
+  it('that never expire are found, without their names', async () => {
     const [turns = ''] = await redis.client.keys('agentd:{session:*}:turns');
     await redis.client.persist(turns);
     const [, warning] = await keysOf();

@@ -17,20 +17,20 @@ import { ada, aSession } from '../../contract/fixtures.ts';
 import { type SeededRandom, seededRandom } from '../../support/random.ts';
 import { stateDirectory } from './state-directory.ts';
 
-// What the guard and the limits hold in memory is always what a process would load that begins now: after
-// every command, whatever was done before, by whom, and wherever the clock was set.
+// The state of the guard and the limits in memory always equals the state that a new process would load: after every
+// command, whatever was done before, by any process, and wherever the clock was set.
 
 const RUNS = Number(process.env.RESIDENT_RUNS ?? 50);
 const COMMANDS = 100;
 
-/** So little that the oldest rows are written anew within a run. */
+/** So small that the oldest rows are rewritten within a run. */
 const SURPLUS = 3;
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 const DAY = 24 * HOUR;
 
-/** Collects what is held in memory. */
+/** Collects the state in memory. */
 class WatchedCommit extends GroupCommit {
   readonly logs: StateLog<unknown, unknown>[] = [];
   readonly #residents: Resident[] = [];
@@ -70,7 +70,7 @@ function processOn(db: Database.Database, clock: { now(): number }): Process {
   return { commit, guard, turns, sessions, limits: new SqliteLimits(db, commit, clock, SURPLUS) };
 }
 
-/** All of it, also what has expired: the clock may be set back. */
+/** The whole state, including expired entries, since the clock may be set back. */
 function contentOf({ commit: { logs }, turns }: Process): unknown[] {
   const counts = ['s1', 's2'].map((session) => turns.find(session, Number.NEGATIVE_INFINITY).row);
   const packings = [GUARD_USER_PACKING.pack, LIMIT_PACKING.pack];
@@ -118,7 +118,7 @@ function aMessage(random: SeededRandom, now: number): GuardedMessage {
   };
 }
 
-/** One command of a history. A wait is never longer than its longest, seen from the present clock. */
+/** One command of a history. A wait never exceeds its maximum, measured with the current clock. */
 async function step(
   random: SeededRandom,
   { guard, limits, sessions, commit }: Process,
@@ -178,7 +178,7 @@ async function step(
   }
 }
 
-it('is what a process would load that begins now, after every command', {
+it('the state in memory equals the state that a new process would load, after every command', {
   timeout: 60_000 + RUNS * 1000,
 }, async () => {
   const path = join(stateDirectory(), 'x.db');

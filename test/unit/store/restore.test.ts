@@ -45,28 +45,25 @@ async function sessionsOf(store: SqliteStore): Promise<string[]> {
   return ids.sort();
 }
 
-/** The daemon's user, where root may run commands. */
+/** The daemon's user, if root may run commands. */
 const USER = 10001;
 
 describe('a backup', () => {
-  it.skipIf(process.getuid?.() !== 0)(
-    'that root puts back belongs to the user of the directory',
-    async () => {
-      const store = open();
-      await store.maintenance.backup(backup);
-      await store.close();
-      chownSync(folder, USER, USER);
-      rmSync(join(folder, 'agentd.lock'));
-      chownSync(backup, 0, 0);
-      restoreSqliteStore(path, backup);
-      expect(['agentd.db', 'agentd.lock'].map((name) => statSync(join(folder, name)).uid)).toEqual([
-        USER,
-        USER,
-      ]);
-    },
-  );
+  it.skipIf(process.getuid?.() !== 0)('that root restores belongs to the user of the directory', async () => {
+    const store = open();
+    await store.maintenance.backup(backup);
+    await store.close();
+    chownSync(folder, USER, USER);
+    rmSync(join(folder, 'agentd.lock'));
+    chownSync(backup, 0, 0);
+    restoreSqliteStore(path, backup);
+    expect(['agentd.db', 'agentd.lock'].map((name) => statSync(join(folder, name)).uid)).toEqual([
+      USER,
+      USER,
+    ]);
+  });
 
-  it('brings back no question: its action may have been carried out since', async () => {
+  it('restores no question, because its action may have been carried out since', async () => {
     let store = open();
     const session = aSession(clock.now());
     await saveSession(store, session);
@@ -86,7 +83,7 @@ describe('a backup', () => {
     await store.close();
   });
 
-  it('holds all that was committed, can be read by its owner alone, and comes back', async () => {
+  it('contains everything that was committed, is readable only by its owner, and can be restored', async () => {
     const store = open();
     await begin(store, 'before');
     await store.maintenance.backup(backup);
@@ -97,12 +94,12 @@ describe('a backup', () => {
     expect(restoreSqliteStore(path, backup)).toBe(`${path}.before-restore`);
     expect(await sessionsOf(open())).toEqual(['before']);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    // What it replaced is still a whole store.
+    // The replaced store is still complete.
     restoreSqliteStore(path, `${path}.before-restore`);
     expect(await sessionsOf(open())).toEqual(['after', 'before']);
   });
 
-  it('is not written over a file that exists', async () => {
+  it('does not overwrite an existing file', async () => {
     const store = open();
     writeFileSync(backup, 'precious');
     await expect(store.maintenance.backup(backup)).rejects.toThrow(BackupFailed);
@@ -113,7 +110,7 @@ describe('a backup', () => {
 });
 
 describe('a restore', () => {
-  it('works where no store was', async () => {
+  it('works without an existing store', async () => {
     const store = open();
     await begin(store, 'one');
     await store.maintenance.backup(backup);
@@ -132,17 +129,17 @@ describe('a restore', () => {
   });
 
   it.each([
-    ['a file that is not there', () => undefined, /no such file/],
-    ['a file of something else', () => writeFileSync(backup, 'x'.repeat(5000)), /not a database/],
-    ['an empty file', () => writeFileSync(backup, ''), /no store of agentd/],
+    ['a missing file', () => undefined, /no such file/],
+    ['a file of another kind', () => writeFileSync(backup, 'x'.repeat(5000)), /not a database/],
+    ['an empty file', () => writeFileSync(backup, ''), /not a store of agentd/],
     [
-      'another database',
+      'a different database',
       () => {
         const db = new Database(backup);
         db.exec('CREATE TABLE t (x); PRAGMA user_version = 3');
         db.close();
       },
-      /no store of agentd/,
+      /not a store of agentd/,
     ],
     [
       'a store of a later version',
@@ -174,12 +171,12 @@ describe('a restore', () => {
     expect(await sessionsOf(open())).toEqual(['one']);
   });
 
-  it('replaces a damaged store, and no log of the old one gets into the new one', async () => {
+  it('replaces a damaged store, and does not mix the log of the old one into the new one', async () => {
     const store = open();
     await begin(store, 'good');
     await store.maintenance.backup(backup);
     await begin(store, 'lost');
-    // As a process that was killed leaves it: with a log.
+    // The state after a process was killed: with a log.
     for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, join(folder, `killed.db${end}`));
     await store.close();
     const killed = join(folder, 'killed.db');

@@ -10,7 +10,7 @@ function fixture() {
   return { store: openAt(path), path, arrival: anArrival({ message_id: 'm1' }) };
 }
 
-it('writes the verdict, the row of the inbox and what neighbors write in one commit', async () => {
+it('screen writes the verdict, the row of the inbox and what neighbors write in one commit', async () => {
   const { store, path, arrival } = fixture();
   const before = commitsIn(path);
   const [{ outcomes }] = await Promise.all([store.inbox.screen([arrival], GUARD_LIMITS), store.check()]);
@@ -18,7 +18,7 @@ it('writes the verdict, the row of the inbox and what neighbors write in one com
   expect(commitsIn(path)).toBe(before + 1);
 });
 
-it('stores neither the verdict nor the row if one of them cannot be written', async () => {
+it('screen stores neither the verdict nor the row if one of them cannot be written', async () => {
   const { store, arrival } = fixture();
   const { message } = arrival;
   const unwritable = { ...message, reply_to: { number: 1n } as never };

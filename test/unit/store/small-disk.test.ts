@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { StoreFull } from '../../../src/daemon/store/failures.ts';
@@ -31,7 +30,7 @@ function fixture(mib: number) {
     const { bavail, bsize } = statfsSync(directory);
     return bavail * bsize;
   };
-  /** Other programs take all space that is left. @returns how they give it back. */
+  /** Makes other programs use all remaining space. @returns a function that frees it */
   const takeAll = () => {
     const ballast = join(directory, 'ballast');
     expect(() => writeFileSync(ballast, Buffer.alloc(mib * MIB, 'x'))).toThrow('ENOSPC');
@@ -44,7 +43,7 @@ function fixture(mib: number) {
 /** @returns the session of the turn. */
 async function keepOneTurn(store: SqliteStore, now: number): Promise<string> {
   const session = aSession(now, { expires_at: now + TTL_MS });
-  // Not compressible, as little as a text is repeated on a real disk.
+  // Not compressible, like the varied texts on a real disk.
   const record = aTurn({ text: randomUUID().repeat(1000) });
   const changes = { session, turn: { record, ttl_ms: TTL_MS }, trace: aTrace(session) };
   await commitUnderClaim(store, session.session_id, changes);
@@ -71,7 +70,7 @@ async function sweepAll(store: SqliteStore): Promise<void> {
 const reserveOf = (directory: string) => join(directory, 'agentd.reserve');
 
 it.skipIf(!canMount)(
-  'heals by itself when a full disk has expired rows on it',
+  'the store recovers by itself if there are expired rows on a full disk',
   { timeout: 120_000 },
   async () => {
     const { directory, time, store, free } = fixture(64);
@@ -89,7 +88,7 @@ it.skipIf(!canMount)(
       expect(store.condition()).toEqual({ writable: false, detail: 'The volume of STATE_DIR is full.' });
       for (const session of kept) expect(await store.sessions.turns(session)).toHaveLength(1);
 
-      // Nothing has expired: there is nothing to win, and nothing is lost.
+      // Nothing has expired, so there is no space to gain, and nothing is lost.
       await sweepAll(store).catch((error: unknown) => expect(error).toBeInstanceOf(StoreUnavailable));
       expect(await store.sessions.turns(kept[0] ?? '')).toHaveLength(1);
 
@@ -106,7 +105,7 @@ it.skipIf(!canMount)(
 );
 
 it.skipIf(!canMount).each([0, 200])(
-  'heals when others filled the disk to the last byte, without another byte from them; %i turns before',
+  'the store recovers although others filled the disk to the last byte and free nothing; after %i turns',
   async (turns) => {
     const { time, store, takeAll } = fixture(64);
     await sweepAll(store);
@@ -122,28 +121,31 @@ it.skipIf(!canMount).each([0, 200])(
   },
 );
 
-it.skipIf(!canMount)('stores answers while so little space is left that messages are refused', async () => {
-  const { directory, time, store, free } = fixture(64);
-  await sweepAll(store);
-  const low_water = 0.05 * 64 * MIB;
-  expect(() => store.expectRoom()).not.toThrow();
-  writeFileSync(join(directory, 'ballast'), Buffer.alloc(free() - low_water + 4096, 'x'));
-  await wait(20);
-  expect(() => store.expectRoom()).toThrow(StoreFull);
-  expect(store.condition()).toEqual({
-    writable: false,
-    detail: 'The volume of STATE_DIR has 3 MiB left; new messages are refused below 4 MiB.',
-  });
-  expect(await store.sessions.turns(await keepOneTurn(store, time.now))).toHaveLength(1);
+it.skipIf(!canMount)(
+  'the store stores answers while so little space is left that messages are refused',
+  async () => {
+    const { directory, time, store, free } = fixture(64);
+    await sweepAll(store);
+    const low_water = 0.05 * 64 * MIB;
+    expect(() => store.expectRoom()).not.toThrow();
+    writeFileSync(join(directory, 'ballast'), Buffer.alloc(free() - low_water + 4096, 'x'));
+    await expect
+      .poll(() => store.condition())
+      .toEqual({
+        writable: false,
+        detail: 'The volume of STATE_DIR has 3 MiB left; new messages are refused below 4 MiB.',
+      });
+    expect(() => store.expectRoom()).toThrow(StoreFull);
+    expect(await store.sessions.turns(await keepOneTurn(store, time.now))).toHaveLength(1);
 
-  rmSync(join(directory, 'ballast'));
-  await wait(20);
-  expect(store.condition()).toEqual({ writable: true, detail: null });
-});
+    rmSync(join(directory, 'ballast'));
+    await expect.poll(() => store.condition()).toEqual({ writable: true, detail: null });
+  },
+);
 
 // The log of 350 turns is as large as a log gets, and needs almost as much space in the database.
 it.skipIf(!canMount).each([0, 200, 350])(
-  'stores answers after others filled the disk to the last byte; %i turns before',
+  'the store stores answers after others filled the disk to the last byte; after %i turns',
   async (turns) => {
     const { directory, time, store, free, takeAll } = fixture(64);
     await sweepAll(store);
@@ -152,7 +154,7 @@ it.skipIf(!canMount).each([0, 200, 350])(
 
     const kept: string[] = [];
     for (let turn = 0; turn < 100; turn++) kept.push(await keepOneTurn(store, time.now));
-    // Nothing has expired, which is no failure.
+    // Nothing has expired, which is not a failure.
     await sweepAll(store);
     for (const session of kept) expect(await store.sessions.turns(session)).toHaveLength(1);
 
@@ -166,21 +168,24 @@ it.skipIf(!canMount).each([0, 200, 350])(
   },
 );
 
-it.skipIf(!canMount)('starts on a disk that is full to the last byte, and stores answers there', async () => {
-  const { time, store, open, takeAll } = fixture(64);
-  await sweepAll(store);
-  const session = await keepOneTurn(store, time.now);
-  await store.close();
-  takeAll();
-  expect(() => open({})).toThrow(StoreUnavailable);
+it.skipIf(!canMount)(
+  'the store starts on a disk that is full to the last byte, and stores answers there',
+  async () => {
+    const { time, store, open, takeAll } = fixture(64);
+    await sweepAll(store);
+    const session = await keepOneTurn(store, time.now);
+    await store.close();
+    takeAll();
+    expect(() => open({})).toThrow(StoreUnavailable);
 
-  const again = open();
-  expect(await again.sessions.turns(session)).toHaveLength(1);
-  const later = await keepOneTurn(again, time.now);
-  expect(await again.sessions.turns(later)).toHaveLength(1);
-});
+    const again = open();
+    expect(await again.sessions.turns(session)).toHaveLength(1);
+    const later = await keepOneTurn(again, time.now);
+    expect(await again.sessions.turns(later)).toHaveLength(1);
+  },
+);
 
-it.skipIf(!canMount)('makes no reserve on a disk that is too small for it', async () => {
+it.skipIf(!canMount)('the store makes no reserve on a disk that is too small for it', async () => {
   const { directory, store } = fixture(12);
   await sweepAll(store);
   expect(existsSync(reserveOf(directory))).toBe(false);

@@ -31,7 +31,7 @@ function fixture() {
   db.exec('CREATE TABLE log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT');
   return { db, time, process, rows: () => db.prepare('SELECT count(*) FROM log').pluck().get() as number };
 
-  /** As another process that works on the same file. */
+  /** Like another process that works on the same file. */
   function process(): Process {
     const own = connectTo(path);
     const commit = new GroupCommit(own);
@@ -53,7 +53,7 @@ function fixture() {
   }
 }
 
-it('keeps all that one commit changes in one row', async () => {
+it('the log has all changes of one commit in one row', async () => {
   const { process, rows } = fixture();
   const { put, get } = process();
   await Promise.all([put('a', 1), put('b', 2), put('a', 3)]);
@@ -61,7 +61,7 @@ it('keeps all that one commit changes in one row', async () => {
   expect([await get('a'), await get('b'), await get('c')]).toEqual([3, 2, null]);
 });
 
-it('is what it was for the next process, and for one beside it at once', async () => {
+it('the log is the same for the next process, and at once for a parallel one', async () => {
   const { process } = fixture();
   const [first, second] = [process(), process()];
   await first.put('a', 1);
@@ -73,7 +73,7 @@ it('is what it was for the next process, and for one beside it at once', async (
   expect(await process().get('a')).toBeNull();
 });
 
-it('forgets what was undone', async () => {
+it('the log drops changes that were undone', async () => {
   const { process } = fixture();
   const { commit, log, put, get } = process();
   await put('a', 1);
@@ -88,7 +88,7 @@ it('forgets what was undone', async () => {
   expect([await get('a'), await get('b')]).toEqual([1, 5]);
 });
 
-it('says nothing of what has expired, never sooner than was said before, and deletes it', async () => {
+it('the log does not return expired entries, is never earlier than the announced time, and deletes them', async () => {
   const { process, time, rows } = fixture();
   const { commit, log, put, get } = process();
   await put('a', 1, time.now + 100);
@@ -104,7 +104,7 @@ it('says nothing of what has expired, never sooner than was said before, and del
   expect(rows()).toBe(0);
 });
 
-it('reports no more than it was asked to delete, although it deletes a whole row', async () => {
+it('the log reports no more deletions than requested, although it deletes a whole row', async () => {
   const { process, time, rows } = fixture();
   const { commit, log, put } = process();
   await Promise.all(['a', 'b', 'c'].map((key) => put(key, 1, time.now + 10)));
@@ -113,7 +113,7 @@ it('reports no more than it was asked to delete, although it deletes a whole row
   expect(rows()).toBe(0);
 });
 
-it('deletes what has expired, also if the oldest row has a key that is used again and again', async () => {
+it('the log deletes expired entries, even if the oldest row has a key that is used again and again', async () => {
   const { process, time, rows } = fixture();
   const { commit, log, put, add, get } = process();
   await put('steady', 1);
@@ -128,7 +128,7 @@ it('deletes what has expired, also if the oldest row has a key that is used agai
   expect(await process().get('steady')).toBe(101);
 });
 
-it('writes what was added, and is whole for the next process, also where both came in one commit', async () => {
+it('the log writes additions, and is complete for the next process, even if both were in one commit', async () => {
   const { process, db } = fixture();
   const { put, add, get } = process();
   await put('large', 1);
@@ -144,7 +144,7 @@ it('writes what was added, and is whole for the next process, also where both ca
   ]);
 });
 
-it('forgets what was added and undone', async () => {
+it('the log drops additions that were undone', async () => {
   const { process } = fixture();
   const { commit, put, add, get } = process();
   await put('a', 1);
@@ -158,7 +158,7 @@ it('forgets what was added and undone', async () => {
   expect([await get('a'), await process().get('a')]).toEqual([111, 111]);
 });
 
-it('stays short however often a key changes, and a key that does not change stays', async () => {
+it('the log stays short however often a key changes, and keeps a key that does not change', async () => {
   const { process, db, rows } = fixture();
   const { put, get } = process();
   await put('still', 7);
@@ -172,7 +172,7 @@ it('stays short however often a key changes, and a key that does not change stay
   expect([await get('still'), await next.get('still'), await next.get('k99')]).toEqual([7, 7, 39]);
 });
 
-it('holds what a map would hold, whatever is done with it and whoever does it', async () => {
+it('the log always contains the same as a map, whatever operations any process makes', async () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd');
   const step = fc.oneof(
     fc.record({ put: key, sum: fc.nat(9), for_ms: fc.integer({ min: 1, max: 50 }) }),

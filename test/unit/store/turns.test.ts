@@ -35,7 +35,7 @@ async function fixture() {
   return { path, store, claim, changes };
 }
 
-it('writes everything that a turn changes in one commit', async () => {
+it('commitTurn writes everything that a turn changes in one commit', async () => {
   const { path, store, claim, changes } = await fixture();
   const before = commitsIn(path);
   expect(await store.commitTurn(claim, changes)).toBe('committed');
@@ -49,7 +49,7 @@ it('writes everything that a turn changes in one commit', async () => {
   });
 });
 
-it('stores nothing if one part cannot be written, and everything when it is tried again', async () => {
+it('commitTurn stores nothing if one part cannot be written, and everything when it is retried', async () => {
   const { store, claim, changes } = await fixture();
   const events = { ...changes.events, events: ending(7) };
   await expect(store.commitTurn(claim, { ...changes, events })).rejects.toThrow('does not follow');
@@ -63,7 +63,7 @@ it('stores nothing if one part cannot be written, and everything when it is trie
   expect(await store.commitTurn(claim, changes)).toBe('committed');
 });
 
-it('tells subscribers of the events once they can be read, and not if they were refused', async () => {
+it('commitTurn notifies subscribers when the events can be read, and not if the commit is refused', async () => {
   const { store, claim, changes } = await fixture();
   const { stream_id } = changes.events.claim;
   const told: unknown[] = [];
@@ -76,7 +76,7 @@ it('tells subscribers of the events once they can be read, and not if they were 
 });
 
 it.each(['session', 'reply', 'answer', 'events'] as const)(
-  'stores nothing if the claim of the %s ended in the same tick',
+  'commitTurn stores nothing if the claim of the %s ended in the same tick',
   async (part) => {
     const { store, claim, changes } = await fixture();
     const ends = {

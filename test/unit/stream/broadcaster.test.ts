@@ -15,11 +15,11 @@ function memory(hintsMayBeLost = false) {
     state,
     listeners,
     hintsMayBeLost,
-    /** Another daemon adds an event, and the hint is lost. */
+    /** Adds an event like another daemon whose hint is lost. */
     addUnheard(event: StreamEvent['event']) {
       events.push({ id: events.length + 1, event, data: '{}' });
     },
-    /** @param told the store has what was added at hand. */
+    /** @param told whether the store passes the added events on */
     add(names: readonly StreamEvent['event'][], told = false) {
       const added = names.map((event, index) => ({ id: events.length + 1 + index, event, data: '{}' }));
       events.push(...added);
@@ -27,7 +27,7 @@ function memory(hintsMayBeLost = false) {
     },
     async read(_stream_id: string, after: number): Promise<StreamEvent[]> {
       state.reads++;
-      if (state.broken) throw new Error('the store is out of reach');
+      if (state.broken) throw new Error('the store is unreachable');
       return events.slice(after);
     },
     subscribe(_stream_id: string, listener: StreamListener) {
@@ -37,14 +37,14 @@ function memory(hintsMayBeLost = false) {
   };
 }
 
-/** A reader that has room until the test says otherwise. */
+/** A reader that has room until the test changes it. */
 class Listener implements StreamReader {
   readonly #leaving = new AbortController();
   readonly signal = this.#leaving.signal;
-  /** What it was told, one list each time. */
+  /** The events that it got, one list each time. */
   readonly told: (readonly StreamEvent[])[] = [];
   full = false;
-  /** How the wait for room ends. */
+  /** Ends the wait for room. */
   waiting = Promise.withResolvers<void>();
 
   take(events: readonly StreamEvent[]): boolean {
@@ -77,8 +77,8 @@ function following(hintsMayBeLost = false) {
   return { store, lines, clock, broadcaster, follow };
 }
 
-describe('a stream that is followed', () => {
-  it('gives all there is at once, then what comes, and ends after the last event', async () => {
+describe('a stream with readers', () => {
+  it('sends all existing events at once, then new ones, and ends after the last event', async () => {
     const { store, broadcaster, follow } = following();
     store.add(['stream_start', 'text_chunk']);
     const { reader, end } = follow();
@@ -92,7 +92,7 @@ describe('a stream that is followed', () => {
     expect([broadcaster.size, store.listeners.size]).toEqual([0, 0]);
   });
 
-  it('begins after the event that a reader has', async () => {
+  it('starts after the last event that a reader has', async () => {
     const { store, follow } = following();
     store.add(['stream_start', 'text_chunk', 'error']);
     const { reader, end } = follow(2);
@@ -127,7 +127,7 @@ describe('a stream that is followed', () => {
     expect(broadcaster.size).toBe(0);
   });
 
-  it('reads nothing that the store hands over, but what it would have missed', async () => {
+  it('does not read events that the store passes on, except missing ones', async () => {
     const { store, follow } = following();
     const { reader } = follow();
     await turn();
@@ -136,13 +136,13 @@ describe('a stream that is followed', () => {
     expect(reader.ids).toEqual([[1], [2]]);
     expect(store.state.reads).toBe(1);
     store.add(['text_chunk']);
-    // Told while the one before is being read: each comes once, in order.
+    // Passed on while the previous one is being read: each arrives once, in order.
     store.add(['text_chunk'], true);
     await turn();
     expect(reader.ids.flat()).toEqual([1, 2, 3, 4]);
   });
 
-  it('hands nothing more to a reader without room, and goes on where it was', async () => {
+  it('sends nothing more to a reader without room, and then continues from there', async () => {
     const { store, follow } = following();
     const [{ reader: slow }, { reader: quick }] = [follow(), follow()];
     slow.full = true;
@@ -155,7 +155,7 @@ describe('a stream that is followed', () => {
     expect(slow.ids).toEqual([[1], [2, 3]]);
   });
 
-  it('hands a long story over in bounded lots', async () => {
+  it('sends many events in limited batches', async () => {
     const { store, follow } = following();
     const [{ reader: first }, { reader: slow }] = [follow(), follow()];
     slow.full = true;
@@ -169,7 +169,7 @@ describe('a stream that is followed', () => {
     expect(slow.ids.flat()).toEqual(first.ids.flat());
   });
 
-  it('fails the reader that is given up, and no other', async () => {
+  it('fails only the reader that is given up', async () => {
     const { store, broadcaster, follow } = following();
     const [{ reader: slow, end }, { reader: quick }] = [follow(), follow()];
     slow.full = true;
@@ -183,7 +183,7 @@ describe('a stream that is followed', () => {
     expect(broadcaster.size).toBe(0);
   });
 
-  it('fails a reader that throws, and no other', async () => {
+  it('fails only a reader that throws', async () => {
     const { store, follow } = following();
     const [{ reader: broken, end }, { reader: whole }] = [follow(), follow()];
     broken.take = () => {
@@ -195,7 +195,7 @@ describe('a stream that is followed', () => {
     expect(whole.ids).toEqual([[1]]);
   });
 
-  it('lets go of a reader that goes away, also without room, and is freed with its last one', async () => {
+  it('drops a reader that disconnects, even one without room, and is freed with its last one', async () => {
     const { store, broadcaster, follow } = following();
     const [{ reader: one, end }, { reader: full, end: fullEnd }] = [follow(), follow()];
     full.full = true;
@@ -212,7 +212,7 @@ describe('a stream that is followed', () => {
     expect(full.ids).toEqual([[1]]);
   });
 
-  it('takes nothing for a reader that has gone', async () => {
+  it('uses no memory for a reader that has disconnected', async () => {
     const { broadcaster, store } = following();
     const reader = new Listener();
     reader.leave();
@@ -228,7 +228,7 @@ describe('a stream that is followed', () => {
     expect(broadcaster.size).toBe(0);
   });
 
-  it('is read once a second if hints may be lost, as long as somebody follows it', async () => {
+  it('is read once a second if hints may be lost, as long as it has readers', async () => {
     const { store, clock, follow } = following(true);
     const { reader, end } = follow();
     await turn();

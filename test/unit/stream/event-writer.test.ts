@@ -10,13 +10,13 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const END = completed({ stream_id: 's', session_id: 't', response: 'all' }, null);
 const CLAIM = { owner: 'me', stream_id: 's' };
 
-/** A store whose appends end when the test says so. */
+/** A store whose appends end when the test allows it. */
 function manualStore(gather_ms: number) {
   const appends: { events: readonly StreamEvent[]; done: () => void; fail: (error: Error) => void }[] = [];
   const store = {
     appends,
     gather_ms,
-    /** What `find` says. */
+    /** The result of `find`. */
     last_event: 0,
     find: async () => ({ last_event: store.last_event }) as StreamRecord,
     append(claim: typeof CLAIM, events: readonly StreamEvent[]): Promise<boolean> {
@@ -63,7 +63,7 @@ describe('an event writer', () => {
     ]);
   });
 
-  it('merges the pieces that come while a commit is under way into the next one', async () => {
+  it('merges the pieces that arrive during a commit into the next one', async () => {
     const { store, text } = writing();
     text('a');
     await tick();
@@ -76,7 +76,7 @@ describe('an event writer', () => {
     expect(shown(store.appends[1]?.events)).toEqual(['2 text_chunk {"text":"bc"}']);
   });
 
-  it('hands over the events that are not stored yet with the last ones, and writes no more', async () => {
+  it('returns the events that are not stored yet together with the last ones, and writes nothing more', async () => {
     const { store, writer, text } = writing();
     text('a');
     await tick();
@@ -91,7 +91,7 @@ describe('an event writer', () => {
     expect(store.appends).toHaveLength(1);
   });
 
-  it('hands the same events over again, with another end, if their commit failed', async () => {
+  it('returns the same events again, with a different end, if their commit failed', async () => {
     const { writer, text } = writing();
     text('a');
     await writer.close(END);
@@ -101,7 +101,7 @@ describe('an event writer', () => {
     expect(shown(events)).toEqual(['1 text_chunk {"text":"a"}', '2 error {"code":"unavailable","message":']);
   });
 
-  it('tries events that could not be stored again with the next, under the same numbers, and logs it', async () => {
+  it('retries events that could not be stored together with the next, under the same numbers, and logs the failure', async () => {
     const { store, lines, writer, text } = writing();
     text('a');
     await tick();
@@ -115,7 +115,7 @@ describe('an event writer', () => {
     expect(shown((await writer.close(END)).events)).toEqual(['1 text_chunk {"text":"ab"}', ...LAST(2)]);
   });
 
-  it('goes on after events whose append failed though they are stored', async () => {
+  it('continues after events whose append failed although they are stored', async () => {
     const { store, writer, text } = writing();
     text('a');
     await tick();
@@ -130,14 +130,14 @@ describe('an event writer', () => {
     expect(shown((await writer.close(END)).events)).toEqual(LAST(3));
   });
 
-  describe('on a store whose appends are costly', () => {
+  describe('an event writer on a store with expensive appends', () => {
     /** Lets the last append end. */
     const done = async (store: ReturnType<typeof manualStore>) => {
       store.appends.at(-1)?.done();
       await tick();
     };
 
-    it('stores the first text at once, and then what was said within a time', async () => {
+    it('stores the first text at once, and then the text of each interval', async () => {
       const { store, clock, text } = writing(100);
       text('a');
       await tick();
@@ -159,7 +159,7 @@ describe('an event writer', () => {
       expect(shown(store.appends[2]?.events)).toEqual(['3 text_chunk {"text":"d"}']);
     });
 
-    it('stores the text that came while a slow append was under way after it, if its time has passed', async () => {
+    it('stores the text that arrived during a slow append right after it, if the interval has passed', async () => {
       const { store, clock, text } = writing(100);
       text('a');
       await tick();
@@ -171,7 +171,7 @@ describe('an event writer', () => {
       expect(shown(store.appends[1]?.events)).toEqual(['2 text_chunk {"text":"b"}']);
     });
 
-    it('lets no other event wait, nor the text before it', async () => {
+    it('does not delay other events, nor the text before them', async () => {
       const { store, text, call } = writing(100);
       text('a');
       await tick();
@@ -185,7 +185,7 @@ describe('an event writer', () => {
       ]);
     });
 
-    it('hands over text that waits with the last events', async () => {
+    it('returns waiting text together with the last events', async () => {
       const { store, clock, writer, text } = writing(100);
       text('a');
       await tick();

@@ -22,7 +22,7 @@ const WAITING = {
 const TOKENS = { ambient: [], explicit: undefined, required: false };
 const REQUEST = { method: 'GET', id: 'r', headers: {}, address: 'a', signal: AbortSignal.any([]) };
 
-/** Services whose stream is found like this, one time after the other, and claimed by somebody else meanwhile. */
+/** Services that find the stream in these states, one after the other, while somebody else claims it. */
 function servicesWith(found: unknown[]) {
   const sequencer = new RequestSequencer();
   const readers = new Readers();
@@ -46,14 +46,14 @@ function open(services: StreamServices): Promise<unknown> {
   });
 }
 
-it('of a stream whose time passes at that very moment, opening ends: nothing would ever come', async () => {
+it('opening a stream that expires at that very moment fails, because no event would ever arrive', async () => {
   const { services, sequencer, readers } = servicesWith([WAITING, null]);
   await expect(open(services)).rejects.toMatchObject({ code: 'stream_not_found' });
   await new Promise(setImmediate);
   expect([sequencer.size, readers.size]).toEqual([0, 0]);
 });
 
-it('refuses a reader if another one, at the same moment, made the stream their own by a token', async () => {
+it('a reader is refused if another one has become the owner of the stream by a token at the same moment', async () => {
   const { services, sequencer, readers } = servicesWith([
     WAITING,
     { ...WAITING, state: 'running', reader: 'them' },
@@ -63,14 +63,14 @@ it('refuses a reader if another one, at the same moment, made the stream their o
   expect([sequencer.size, readers.size]).toEqual([0, 0]);
 });
 
-it('lets nobody stop a stream that a reader, at the same moment, made their own by a token', async () => {
+it('nobody else can stop a stream if a reader has become its owner by a token at the same moment', async () => {
   const { services, asked } = servicesWith([WAITING, { ...WAITING, state: 'running', reader: 'them' }]);
   const stopping = stopStream(services, 's', { ...REQUEST, method: 'DELETE' } as ChannelRequest, TOKENS);
   await expect(stopping).rejects.toMatchObject({ code: 'forbidden' });
   expect(asked).toEqual([]);
 });
 
-it('goes on if a stream that replayed an answer cannot be released: that is logged, and not thrown', async () => {
+it('opening continues if a stream that replayed an answer cannot be released, which is logged and not thrown', async () => {
   const { services } = servicesWith([{ ...WAITING, idempotency_key: 'k' }]);
   const { log, lines } = collectLog();
   const running = new Set<Promise<void>>();

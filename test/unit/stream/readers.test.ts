@@ -24,7 +24,7 @@ const enter = (count: number, given: (index: number) => Partial<NewReader>) =>
 const TOO_MANY = expect.objectContaining({ code: 'too_many_readers', status: 429, retryAfter: 10 });
 
 describe('the readers of a process', () => {
-  test('are at most 64 of one stream, from whatever addresses', () => {
+  test('are at most 64 of one stream, from any addresses', () => {
     const [first] = enter(READERS_PER_STREAM, (index) => ({ address: `a${index}` }));
     expect(() => readers.enter(reader({ address: 'b' }))).toThrow(TOO_MANY);
     readers.enter(reader({ stream_id: 'another' }));
@@ -33,7 +33,7 @@ describe('the readers of a process', () => {
     expect(() => readers.enter(reader({ address: 'b' }))).toThrow(TOO_MANY);
   });
 
-  test('are as many of one address as the setting says, over all streams', () => {
+  test('are limited per address by the setting, over all streams', () => {
     const [first] = enter(3, (index) => ({ stream_id: `s${index}`, maxPerClient: 3 }));
     expect(() => readers.enter(reader({ stream_id: 'new', maxPerClient: 3 }))).toThrow(TOO_MANY);
     readers.enter(reader({ stream_id: 'new', maxPerClient: 3, address: 'b' }));
@@ -41,13 +41,13 @@ describe('the readers of a process', () => {
     readers.enter(reader({ stream_id: 'new', maxPerClient: 3 }));
   });
 
-  test('are not counted with a valid token, for the stream nor for the address', () => {
+  test('are not counted with a valid token, neither for the stream nor for the address', () => {
     enter(READERS_PER_STREAM, () => ({ maxPerClient: READERS_PER_STREAM }));
     enter(100, () => ({ signedIn: true, maxPerClient: READERS_PER_STREAM }));
     expect(() => readers.enter(reader())).toThrow(TOO_MANY);
   });
 
-  test('leave nothing behind, and leave once', () => {
+  test('leave no data behind, and are removed once', () => {
     const leaves = enter(10, (index) => ({ stream_id: `s${index % 2}`, address: `a${index % 3}` }));
     for (const leave of leaves) {
       leave();
@@ -56,7 +56,7 @@ describe('the readers of a process', () => {
     expect(readers.size).toBe(0);
   });
 
-  test('are not counted when they were refused', () => {
+  test('are not counted if they were refused', () => {
     enter(3, () => ({ maxPerClient: 3 }));
     for (let i = 0; i < 5; i++) expect(() => readers.enter(reader({ maxPerClient: 3 }))).toThrow(TOO_MANY);
     enter(READERS_PER_STREAM - 3, (index) => ({ address: `b${index}` }));
@@ -68,7 +68,7 @@ describe('a request that reads', () => {
   const request = (method: string, signal: AbortSignal) =>
     ({ method, address: 'a', signal }) as unknown as ChannelRequest;
 
-  test('has left when its client goes away, whether or not the stream was followed', () => {
+  test('counts as gone when its client disconnects, whether or not the stream was read', () => {
     const client = new AbortController();
     enterReader(readers, request('GET', client.signal), options);
     expect(readers.size).toBe(2);
@@ -76,7 +76,7 @@ describe('a request that reads', () => {
     expect(readers.size).toBe(0);
   });
 
-  test('is not one that asks for the head alone', () => {
+  test('is not one that requests only the head', () => {
     enterReader(readers, request('HEAD', new AbortController().signal), options);
     expect(readers.size).toBe(0);
   });

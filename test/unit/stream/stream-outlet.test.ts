@@ -3,6 +3,7 @@ import { AgentdError } from '../../../src/daemon/errors.ts';
 import type { CompleteReply } from '../../../src/daemon/message/outlet.ts';
 import type { StreamClaim } from '../../../src/daemon/store/claims.ts';
 import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
+import { numbered, started } from '../../../src/daemon/stream/events.ts';
 import { StopRequest } from '../../../src/daemon/stream/stop-request.ts';
 import { StreamOutlet } from '../../../src/daemon/stream/stream-outlet.ts';
 import { aStream } from '../../contract/fixtures.ts';
@@ -39,13 +40,44 @@ const reply = (members: Partial<CompleteReply> = {}): CompleteReply => ({
   replayed: false,
   ...members,
 });
-/** As the turn's commit stores them. */
+/** Stores the events like the turn's commit. */
 async function commit(changes: Awaited<ReturnType<StreamOutlet['changes']>>): Promise<void> {
   if (changes.events) await world.store.streams.append(changes.events.claim, changes.events.events);
 }
 
 describe('the outlet of a stream', () => {
-  it('stores text and tool progress while the run goes on, and leaves the last events to the commit', async () => {
+  it('continues after the first event that was stored with the claim, and does not store it again', async () => {
+    const { streams } = world.store;
+    const first = numbered(started({ stream_id: 'begun', session_id: 's' }), 1);
+    await streams.create(aStream({ stream_id: 'begun' }));
+    const held = (await streams.claim('begun', { owner: null, reader: null }, [first])) as StreamClaim;
+    const begun = new StreamOutlet({
+      writer: new EventWriter({
+        streams,
+        claim: held,
+        begun: 1,
+        clock: world.clock,
+        log: world.services.log,
+      }),
+      stream_id: 'begun',
+      session_id: 's',
+      hasStarted: true,
+      stopping: world.stopping.signal,
+    });
+    begun.started('s');
+    begun.text('Hi.');
+    await tick();
+    await commit(await begun.changes({ answered: true, reply: reply() }));
+    const stored = await world.peer.streams.read('begun', 0);
+    expect(stored.map(({ id, event }) => `${id} ${event}`)).toEqual([
+      '1 stream_start',
+      '2 text_chunk',
+      '3 complete',
+      '4 stream_complete',
+    ]);
+  });
+
+  it('stores text and tool progress during the run, and the last events with the commit', async () => {
     outlet.started('s');
     outlet.text('Hi');
     outlet.tool({ tool_name: 'look', status: 'started' });
@@ -58,14 +90,14 @@ describe('the outlet of a stream', () => {
     expect((await events()).slice(3)).toEqual(['4 text_chunk .', '5 complete Hi.', '6 stream_complete Hi.']);
   });
 
-  it('ends a turn that failed in error, without an inner detail', async () => {
+  it('ends the stream of a failed turn with an error, without internal details', async () => {
     outlet.started('s');
     await commit(await outlet.changes({ answered: false, error: new TypeError('secret') }));
     expect(await events()).toEqual(['1 stream_start', '2 error internal_error']);
     expect(JSON.stringify(await world.peer.streams.read('stream', 0))).not.toContain('secret');
   });
 
-  it('tells the code of a failure, and that a stopping daemon interrupted the run', async () => {
+  it('reports the code of a failure, and that a stopping daemon interrupted the run', async () => {
     const failed = await outlet.changes({
       answered: false,
       error: new AgentdError('agent_timeout', 'Slow.'),
@@ -78,7 +110,7 @@ describe('the outlet of a stream', () => {
     expect(JSON.parse(interrupted.events?.events[0]?.data ?? '')).toMatchObject({ code: 'interrupted' });
   });
 
-  it('gives an earlier answer again as a whole', async () => {
+  it('sends an earlier answer again in one piece', async () => {
     outlet.started('s');
     await commit(await outlet.changes({ answered: true, reply: reply({ replayed: true }) }));
     expect(await events()).toEqual([
@@ -131,7 +163,7 @@ describe('a stream that is stopped', () => {
 });
 
 describe('a request to stop', () => {
-  it('is noticed by the hint of the store', async () => {
+  it('is noticed through the hint of the store', async () => {
     const stop = new StopRequest(world.services, 'stream');
     expect(stop.signal.aborted).toBe(false);
     await world.store.streams.requestStop('stream');
@@ -152,7 +184,7 @@ describe('a request to stop', () => {
     stop.close();
   });
 
-  it('is looked for no more once that is closed, and a failed look is tried again', async () => {
+  it('is no longer looked for after the outlet is closed, and a failed lookup is retried', async () => {
     const { find } = world.store.streams;
     world.services.store.streams.find = () => Promise.reject(new Error('disk'));
     const stop = new StopRequest(world.services, 'stream');

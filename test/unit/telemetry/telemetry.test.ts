@@ -85,7 +85,7 @@ const recordOf = (outcome: string): TraceRecord => ({
 
 function send({ observer }: Pick<Telemetry, 'observer'>, message: Partial<BegunMessage> = {}) {
   const span = observer.messageBegan({ ...MESSAGE, ...message });
-  if (span === null) throw new Error('nobody collects spans');
+  if (span === null) throw new Error('nothing collects spans');
   span.end(recordOf('answered'));
   return span.traceparent;
 }
@@ -93,24 +93,24 @@ function send({ observer }: Pick<Telemetry, 'observer'>, message: Partial<BegunM
 describe('the parent of a request', () => {
   const valid = `00-${TRACE}-${SPAN}-01`;
   test.each([
-    ['is taken up', valid, valid],
-    ['keeps no flag but that of sampling', `00-${TRACE}-${SPAN}-ff`, valid],
-    ['may have a version that is not known yet', `cc-${TRACE}-${SPAN}-01-what-is-new`, valid],
-    ['has a trace id', `00-${'0'.repeat(32)}-${SPAN}-01`, null],
-    ['has a span id', `00-${TRACE}-${'0'.repeat(16)}-01`, null],
-    ['is in lower case', valid.toUpperCase(), null],
-    ['has no version ff', `ff-${TRACE}-${SPAN}-01`, null],
-    ['has nothing more in version 00', `${valid}-more`, null],
-    ['is one', `${valid}, ${valid}`, null],
-    ['is not cut off', valid.slice(0, -1), null],
-    ['is not endless', `cc-${TRACE}-${SPAN}-01-${'x'.repeat(10_000)}`, null],
-    ['may be absent', undefined, null],
+    ['is used', valid, valid],
+    ['keeps only the sampling flag', `00-${TRACE}-${SPAN}-ff`, valid],
+    ['can have a version that is not known yet', `cc-${TRACE}-${SPAN}-01-what-is-new`, valid],
+    ['must have a trace id', `00-${'0'.repeat(32)}-${SPAN}-01`, null],
+    ['must have a span id', `00-${TRACE}-${'0'.repeat(16)}-01`, null],
+    ['must be in lower case', valid.toUpperCase(), null],
+    ['must not have the version ff', `ff-${TRACE}-${SPAN}-01`, null],
+    ['must have nothing more in version 00', `${valid}-more`, null],
+    ['must be a single one', `${valid}, ${valid}`, null],
+    ['must not be truncated', valid.slice(0, -1), null],
+    ['must not be endless', `cc-${TRACE}-${SPAN}-01-${'x'.repeat(10_000)}`, null],
+    ['can be absent', undefined, null],
   ])('%s', async (_words, header, parent) => {
     const { observer } = await telemetryOf();
     expect(observer.parentOf(header)).toBe(parent);
   });
 
-  it('is not taken up or passed on without tracecontext in OTEL_PROPAGATORS', async () => {
+  it('is not used or passed on without tracecontext in OTEL_PROPAGATORS', async () => {
     const telemetry = await telemetryOf({ propagates: false });
     expect(telemetry.observer.parentOf(valid)).toBeNull();
     expect(send(telemetry)).toBeNull();
@@ -120,7 +120,7 @@ describe('the parent of a request', () => {
 describe('sampling', () => {
   const sampled = `00-${TRACE}-${SPAN}-01`;
   const unsampled = `00-${TRACE}-${SPAN}-00`;
-  /** Of a ratio of 0.5: the first half of all trace ids is sampled. */
+  /** With a ratio of 0.5, the first half of all trace ids is sampled. */
   const low = `00-${'0'.repeat(31)}1-${SPAN}-01`;
   const flagOf = (traceparent: string | null) => traceparent?.slice(-2);
 
@@ -147,7 +147,7 @@ describe('sampling', () => {
     },
   );
 
-  it('of a message holds for everything within it', async () => {
+  it('of a message applies to everything within it', async () => {
     const telemetry = await telemetryOf({ sampler: 'traceidratio', sampler_ratio: 0.5 });
     for (let index = 0; index < 100; index++) {
       const span = telemetry.observer.messageBegan({ ...MESSAGE, parent: low });
@@ -157,7 +157,7 @@ describe('sampling', () => {
     }
   });
 
-  it('that leaves a message out exports nothing of it', async () => {
+  it('that excludes a message exports nothing of it', async () => {
     const telemetry = await telemetryOf({ sampler: 'always_off' });
     const span = telemetry.observer.messageBegan(MESSAGE);
     const child = span?.child('tool');
@@ -174,7 +174,7 @@ describe('exports', () => {
     ['http/protobuf', 'gzip'],
     ['http/protobuf', 'none'],
     ['http/json', 'gzip'],
-  ] as const)('leave as %s with compression %s', async (protocol, compression) => {
+  ] as const)('are sent as %s with compression %s', async (protocol, compression) => {
     const headers = { 'x-api-key': new Secret('key') };
     const telemetry = await telemetryOf({ protocol, compression, headers });
     const traceparent = send(telemetry);
@@ -189,7 +189,7 @@ describe('exports', () => {
     });
   });
 
-  it('leave over TLS to a collector whose certificate the named file vouches for', async () => {
+  it('are sent over TLS to a collector whose certificate is verified with the named file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'agentd-otlp-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
@@ -233,13 +233,13 @@ describe('exports', () => {
     ]);
   });
 
-  it('to a host that nobody knows hold up neither messages nor the start', async () => {
+  it('to an unknown host delay neither messages nor the start', async () => {
     const telemetry = await telemetryOf({ url: 'http://collector.invalid:4318/v1/traces', timeout_ms: 50 });
     for (let index = 0; index < 10; index++) send(telemetry);
     await expect.poll(() => telemetry.logged.lines.length).toBe(1);
   });
 
-  it('that wait are bounded', async () => {
+  it('that wait are limited', async () => {
     const batches = {
       maxQueueSize: 10,
       maxExportBatchSize: 10,
@@ -252,7 +252,7 @@ describe('exports', () => {
     expect(collector.spans.length).toBeLessThanOrEqual(20);
   });
 
-  it('are given up when the time of a stop has passed', async () => {
+  it('are aborted when the time for stopping has passed', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1');
     await new Promise((resolve) => silent.once('listening', resolve));
     const { port } = silent.address() as { port: number };
@@ -265,7 +265,7 @@ describe('exports', () => {
 });
 
 describe('a span', () => {
-  /** What is exported of a message in which this happens. */
+  /** The exported spans of a message in which this happens. */
   async function spansOf(
     work: (trace: Trace) => void,
     options: Partial<TelemetryOptions> = {},
@@ -279,7 +279,7 @@ describe('a span', () => {
     return collector.spans;
   }
 
-  it('has known details of its line only, and each of them bounded', async () => {
+  it('has only known details of its line, each with a limited length', async () => {
     const spans = await spansOf((trace) => {
       const step = trace.enter('run-agent');
       const tool = trace.begin('tool');
@@ -322,12 +322,12 @@ describe('a span', () => {
     ['session_forbidden', 0],
     ['loop_guard_blocked', 0],
     ['replayed', 0],
-  ])('of a message that ends in %s has the status %i', async (outcome, status) => {
+  ])('of a message that ends with %s has the status %i', async (outcome, status) => {
     const spans = await spansOf(() => {}, {}, outcome);
     expect(spans).toMatchObject([{ status, attributes: { 'agentd.outcome': outcome } }]);
   });
 
-  it('is made of what happens at the same time as well, each below its own', async () => {
+  it('is created even for simultaneous work, each under its own parent', async () => {
     const spans = await spansOf((trace) => {
       const step = trace.enter('run-agent');
       const [first, second] = [trace.begin('tool'), trace.begin('tool')];
@@ -352,7 +352,7 @@ describe('a span', () => {
     expect(spans).toHaveLength(Trace.MAX_LINES + 1);
   });
 
-  it('of a model has its texts only if they are asked for, and then bounded', async () => {
+  it('of a model has its texts only if they are requested, and then with a limited length', async () => {
     const call = (trace: Trace) => {
       const part = trace.begin('model', { provider: 'openai', max_output_tokens: 7 });
       part.content?.({
@@ -379,7 +379,7 @@ describe('a span', () => {
     expect(collector.bytes.toString('latin1')).not.toContain(TOKEN.slice(-20));
   });
 
-  it('of what was noted before has the time of then', async () => {
+  it('for an earlier event has the time of that event', async () => {
     const telemetry = await telemetryOf();
     const line: TraceLine = { at: 2000, step: 'identify', verdict: 'ok', took_ms: 500 };
     const span = telemetry.observer.messageBegan({ ...MESSAGE, began_at: 1500 });

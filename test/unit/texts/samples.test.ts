@@ -8,7 +8,7 @@ import { loadPlugins } from '../../../src/daemon/plugin/load.ts';
 import { textRecords } from '../../../src/daemon/texts/text-records.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 
-// agentd-settings(5), "Texts": the samples that are shipped.
+// agentd-settings(5), "Texts": the samples in the package.
 
 const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
 const own = plugins.flatMap(({ plugin }) => plugin.texts ?? []);
@@ -32,7 +32,7 @@ it.each(['de', 'es'])(
 );
 
 it.each(['de', 'es'])(
-  'texts.%s.yaml marks failures and confirmations as the defaults do, and repeats commands',
+  'texts.%s.yaml marks failures and confirmations like the defaults, and repeats commands',
   (tag) => {
     const texts = sample(tag).replaced.get(tag) ?? {};
     for (const [name, record] of Object.entries(records)) {
@@ -45,7 +45,7 @@ it.each(['de', 'es'])(
   },
 );
 
-it('a text of a channel is said in the language of its reader, else of DEFAULT_LOCALE, else in English', () => {
+it('a text of a channel is in the language of its reader, else of DEFAULT_LOCALE, else in English', () => {
   const { replaced } = sample('de');
   const [text] = own.filter(({ name }) => name === 'msgbot_signed_out');
   if (!text) throw new Error('there is no such text');
@@ -57,7 +57,7 @@ it('a text of a channel is said in the language of its reader, else of DEFAULT_L
   expect(said('en', 'fr')).toBe(text.default);
 });
 
-it('the widget gets its words in every language, those of DEFAULT_LOCALE first', () => {
+it('the widget gets its texts in every language, those of DEFAULT_LOCALE first', () => {
   const replaced = new Map([...sample('de').replaced, ...sample('es').replaced]);
   const texts = new Texts(replaced, 'es');
   const served = widgetTranslations(texts.translations(WIDGET_TEXTS.map(({ name }) => name)));
@@ -68,6 +68,6 @@ it('the widget gets its words in every language, those of DEFAULT_LOCALE first',
     failures: { body_too_large: 'Ihre Nachricht ist zu lang. Bitte kürzen Sie sie.' },
     tools: { get_user: 'Konto nachsehen' },
   });
-  // Every one of them is translated, or the same by chance.
+  // Each of them is translated, or happens to be the same.
   expect(Object.keys(served.de ?? {})).toEqual(Object.keys(ENGLISH));
 });

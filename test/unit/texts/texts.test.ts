@@ -14,18 +14,18 @@ describe('texts', () => {
     expect(texts.words('decline')).toEqual(['no', 'cancel', 'stop']);
   });
 
-  it('are those of the person’s language, and English for names that it does not have', () => {
+  it('are in the person’s language, and in English for names that the language does not have', () => {
     const texts = new Texts(new Map([['de', GERMAN]])).in('de');
     expect(texts.say('confirm_gone')).toBe('Das wartet nicht mehr.');
     expect(texts.words('confirm')).toEqual(['ja', 'gerne']);
     expect(texts.words('decline')).toEqual(['no', 'cancel', 'stop']);
   });
 
-  it.each(['de-AT', 'de_AT', 'DE', 'de-Latn-AT'])('finds the language of %s', (locale) => {
+  it.each(['de-AT', 'de_AT', 'DE', 'de-Latn-AT'])('have a language for %s', (locale) => {
     expect(new Texts(new Map([['de', GERMAN]])).in(locale).words('confirm')[0]).toBe('ja');
   });
 
-  it('prefers the texts of the whole tag', () => {
+  it('are preferably those of the whole tag', () => {
     const replaced = new Map([
       ['pt', { confirm: ['sim'], confirm_gone: 'pt' }],
       ['pt-br', { confirm_gone: 'pt-br' }],
@@ -34,7 +34,7 @@ describe('texts', () => {
     expect([texts.say('confirm_gone'), ...texts.words('confirm')]).toEqual(['pt-br', 'sim']);
   });
 
-  it('takes the first language that there are texts for, else DEFAULT_LOCALE', () => {
+  it('are in the first language that has texts, else in DEFAULT_LOCALE', () => {
     const replaced = new Map([['de', GERMAN]]);
     const first = (...locales: (string | undefined)[]) =>
       new Texts(replaced, 'de').in(...locales).words('confirm')[0];
@@ -45,13 +45,13 @@ describe('texts', () => {
     expect(first()).toBe('ja');
   });
 
-  it('can replace the English ones', () => {
+  it('can be replaced in English, too', () => {
     const texts = new Texts(new Map([['en', { confirm: ['do it'] }]])).in('en-US');
     expect(texts.words('confirm')).toEqual(['do it']);
     expect(texts.isWord('confirm', 'yes')).toBe(false);
   });
 
-  it('are filled in all at once', () => {
+  it('have all placeholders filled in at once', () => {
     expect(fillIn('{a} {b} {c}', { a: '{b}', b: 'x' })).toBe('{b} x {c}');
     expect(new Texts().in().say('confirm_not_done', { action: 'Cancel $& {action}' })).toBe(
       'Not done: Cancel $& {action}',
@@ -76,16 +76,19 @@ describe('words', () => {
     },
   );
 
-  it('have a form that all spellings share', () => {
+  it('have a form that is common to all spellings', () => {
     expect(wordOf('STRASSE!')).toBe(wordOf('straße'));
   });
 
-  it.each(['!', ' ', '\n', '.', '_', '"'])('are told from the longest message of %j at once', (sign) => {
-    const text = `a${sign.repeat(15_998)}a`;
-    expect(cpuTime(() => texts.isWord('confirm', text))).toBeLessThan(200);
-  });
+  it.each(['!', ' ', '\n', '.', '_', '"'])(
+    'are distinguished quickly from the longest message of %j',
+    (sign) => {
+      const text = `a${sign.repeat(15_998)}a`;
+      expect(cpuTime(() => texts.isWord('confirm', text))).toBeLessThan(200);
+    },
+  );
 
-  it('are known in every language', () => {
+  it('exist in every language', () => {
     expect(texts.isWord('confirm', 'Ja!')).toBe(true);
     expect(texts.isWord('confirm', 'yes')).toBe(true);
     expect(texts.isWord('decline', 'ja')).toBe(false);

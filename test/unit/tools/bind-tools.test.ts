@@ -26,14 +26,14 @@ function bind(
   return bindOne(toolOf({ parameters: schema, send }), { signal });
 }
 
-test('a call is told to the reader and to the trace', async () => {
+test('a call is reported to the reader and to the trace', async () => {
   const { bound, statuses, lines } = bind(async () => answered({ n: 1 }));
   expect(await bound.call({})).toEqual({ ok: true, result: { n: 1 } });
   expect(statuses).toEqual(['started', 'completed']);
   expect(lines()).toEqual([['ok', undefined]]);
 });
 
-test('a failure in words is handed on, and told as failed', async () => {
+test('a failure message is passed on, and reported as failed', async () => {
   const { bound, statuses, lines } = bind(async () => ({
     outcome: 'failed',
     reached: false,
@@ -45,11 +45,14 @@ test('a failure in words is handed on, and told as failed', async () => {
   expect(lines()).toEqual([['failed', 'tool_failed']]);
 });
 
-test('a tool that throws becomes an answer in words, and a warning', async () => {
+test('a tool that throws causes an explanation, and a warning', async () => {
   const { bound, lines, logged } = bind(() => {
     throw new Error('inner detail');
   });
-  expect(await bound.call({})).toEqual({ ok: false, message: 'The tool failed for an inner reason.' });
+  expect(await bound.call({})).toEqual({
+    ok: false,
+    message: 'The tool failed because of an internal error.',
+  });
   expect(lines()).toEqual([['failed', 'tool_broken']]);
   expect(logged.lines).toMatchObject([{ level: 'warn', msg: 'tool failed unexpectedly', tool: 'look' }]);
 });
@@ -82,7 +85,7 @@ describe('arguments', () => {
     });
   });
 
-  test.each([undefined, null, {}, { email: null }])('%j leaves the optional ones out', async (args) => {
+  test.each([undefined, null, {}, { email: null }])('%j can omit the optional ones', async (args) => {
     const { bound } = bind(async (given) => answered(given));
     expect(await bound.call(args)).toEqual({ ok: true, result: {} });
   });
@@ -107,14 +110,14 @@ test.each([
     Object.fromEntries(Array.from({ length: 10_000 }, (_, id) => [`field ${id}`, 'x'.repeat(100)])),
   ],
   ['a deep and wide one', JSON.parse(`${'[[[[['.repeat(200)}"x"${']]]]]'.repeat(200)}`)],
-])('%s is cut to a bounded size', async (_, result) => {
+])('%s is cut to a limited size', async (_, result) => {
   const { bound } = bind(async () => answered(result));
   const answer = await bound.call({});
   expect(answer.ok).toBe(true);
   expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_RESULT_BYTES + 100);
 });
 
-test('calls of one run are bounded', async () => {
+test('calls of one run are limited', async () => {
   let calls = 0;
   const { bound, lines } = bind(async () => answered(++calls));
   for (let call = 0; call < MAX_CALLS; call++) await bound.call({ count: call });
@@ -126,7 +129,7 @@ test('calls of one run are bounded', async () => {
   expect(lines().at(-1)).toEqual(['failed', 'too_many_calls']);
 });
 
-test('an aborted run rejects, also where the tool goes on', async () => {
+test('an aborted run rejects, even if the tool continues', async () => {
   const controller = new AbortController();
   const { bound, statuses, lines } = bind(() => new Promise(() => {}), controller.signal);
   const work = bound.call({});
@@ -137,7 +140,7 @@ test('an aborted run rejects, also where the tool goes on', async () => {
   await expect(bound.call({})).rejects.toThrow('deadline');
 });
 
-test('a tool reads the context of its own message, wherever it is called from', async () => {
+test('a tool reads the context of its own message, from wherever it is called', async () => {
   const call: Tool['send'] = async () => answered(requestContext()?.session_id);
   const inContext = (session_id: string) =>
     withRequestContext(contextOf(null, { session_id }), () => bind(call).bound);

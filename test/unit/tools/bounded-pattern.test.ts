@@ -16,7 +16,7 @@ describe('patterns of a schema', () => {
   });
 
   it.each(['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '^(?:a?){40}a{40}$', '^(a*)*b$', '(.*a){20}'])(
-    '%s cannot hold up the daemon',
+    '%s cannot block the daemon',
     (pattern) => {
       const began = performance.now();
       checked({ pattern }, `${'a'.repeat(35)}!`);
@@ -24,7 +24,7 @@ describe('patterns of a schema', () => {
     },
   );
 
-  it.each(['a+$', '[^b]+$', '^c|a+$', '.*c'])('%s, which may begin anywhere, cannot either', (pattern) => {
+  it.each(['a+$', '[^b]+$', '^c|a+$', '.*c'])('%s, which can begin anywhere, cannot, either', (pattern) => {
     expect(checked({ pattern }, `${'a'.repeat(100_000)}b`)).toEqual({
       ok: false,
       message: 'An argument takes too long to check.',
@@ -38,7 +38,7 @@ describe('patterns of a schema', () => {
     });
   });
 
-  it('that name properties are bounded, too', () => {
+  it('that name properties are limited, too', () => {
     const schema = { type: 'object', patternProperties: { '^(a+)+$': {} }, additionalProperties: false };
     expect(checkArguments(schema, { [`${'a'.repeat(40)}!`]: 1 })).toMatchObject({ ok: false });
   });

@@ -12,7 +12,8 @@ import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { aToolRun, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
-// The order of the steps of a call: what the journal and the desk are asked, before and after the call is sent.
+// The order of the steps of a call: the calls of the journal and of the confirmation desk, before and after the call is
+// sent.
 
 const write: JournaledWrite = { action_id: 'action-1', key: 'key-1' };
 const fresh: KnownWrite = { state: 'new', write, further: false };
@@ -87,7 +88,7 @@ function scene({
 
 const names = (events: unknown[]) => events.map((event) => (event as unknown[])[0]);
 
-test('a write is known to be new, recorded, sent under its key, and its outcome recorded', async () => {
+test('a write is checked to be new, recorded, sent under its key, and its outcome recorded', async () => {
   const { call, events } = scene();
   expect(await call()).toEqual({ ok: true, result: { n: 1 } });
   expect(events).toEqual([
@@ -98,13 +99,13 @@ test('a write is known to be new, recorded, sent under its key, and its outcome 
   ]);
 });
 
-test('a read is neither recorded nor given a key', async () => {
+test('a read is neither recorded nor gets a key', async () => {
   const { call, events } = scene({ tool: { effect: 'read' } });
   await call();
   expect(events).toEqual([['send', { id: 'A' }, null]]);
 });
 
-test('what is wrong with a call is found before the journal is asked', async () => {
+test('an invalid call is found before the journal is read', async () => {
   for (const tool of [{ credentials: 'user' }, { bind: { customer: 'sub' } }] as const) {
     const { call, events } = scene({ tool });
     expect(await call()).toMatchObject({ ok: false });
@@ -116,7 +117,7 @@ test('what is wrong with a call is found before the journal is asked', async () 
 });
 
 test.each(['always', 'never'] as const)(
-  'a call that could not be sent is refused before its person is asked or it is recorded (confirm: %s)',
+  'a call that could not be sent is refused before the person is asked or the call is recorded (confirm: %s)',
   async (confirm) => {
     const unusable = ({ id }: { id?: unknown }) => (id === '' ? 'The argument `id` cannot be empty.' : null);
     const { call, events } = scene({ tool: { confirm, unusable } });
@@ -147,7 +148,7 @@ describe('what the journal records of an outcome', () => {
     ],
     ['sign-in needed', { outcome: 'sign_in_needed' }, 'failed', 401],
     [
-      'a tool that says it failed',
+      'a tool that reports a failure',
       { outcome: 'answered', status: null, result: 'x', is_error: true },
       'failed',
       null,
@@ -157,12 +158,12 @@ describe('what the journal records of an outcome', () => {
     const { call, events } = scene({ sent });
     const answer = await call();
     expect(events.at(-1)).toEqual(['finish', 'action-1', state, status, answer.ok]);
-    // What may have happened must not sound like a failure.
+    // A call that may have been carried out must not be described as failed.
     const isInDoubt = !answer.ok && answer.message.includes('It is not known whether this was done.');
     expect(isInDoubt).toBe(state === 'unknown');
   });
 
-  test('a run that ends while a call is under way leaves it unknown', async () => {
+  test('a run that ends during a call leaves its outcome unknown', async () => {
     const controller = new AbortController();
     const { call, events } = scene({
       tool: { send: () => new Promise(() => controller.abort(new Error('deadline'))) },
@@ -174,7 +175,7 @@ describe('what the journal records of an outcome', () => {
 });
 
 describe('a repeated run', () => {
-  test('gets the outcome that is known, and no second call is made', async () => {
+  test('gets a known outcome, and makes no second call', async () => {
     const answer = { ok: true, result: 'cancelled before' } as const;
     const { call, events, lines } = scene({ known: { state: 'ended', answer } });
     expect(await call()).toEqual(answer);
@@ -188,7 +189,7 @@ describe('a repeated run', () => {
     expect(names(events)).toEqual(['known']);
   });
 
-  test('repeats it under the same key if the tool says that it may, without asking again', async () => {
+  test('repeats it under the same key if the tool allows it, without asking again', async () => {
     const tool = { idempotent: true, confirm: 'always' } as const;
     const { call, events } = scene({ known: { state: 'unknown', write }, tool });
     expect(await call()).toMatchObject({ ok: true });
@@ -214,14 +215,14 @@ describe('confirmation', () => {
     expect(lines()).toEqual([['ok', 'waits_for_confirmation']]);
   });
 
-  test('a refusal of the desk is told to the model', async () => {
+  test('a refusal of the confirmation desk is reported to the model', async () => {
     const asked: Asked = { outcome: 'refused', reason: 'one_is_pending', message: 'One at a time.' };
     const { call, lines } = scene({ tool: { confirm: 'always' }, asked });
     expect(await call()).toEqual({ ok: false, message: 'One at a time.' });
     expect(lines()).toEqual([['failed', 'one_is_pending']]);
   });
 
-  test('where nobody can be asked, the call is not made', async () => {
+  test('the call is not made if nobody can be asked', async () => {
     const { call, events } = scene({ tool: { confirm: 'always' }, run: { confirmation: null } });
     expect(await call()).toMatchObject({ ok: false });
     expect(names(events)).not.toContain('send');
@@ -260,7 +261,7 @@ describe('a confirmed call', () => {
     return executeConfirmed([tool], confirmed, aToolRun({ trace, log: logged.log, journal, confirmation }));
   };
 
-  test('is made as it was kept, once, under the id of its action, and its outcome recorded', async () => {
+  test('is made as it was stored, once, under the id of its action, and its outcome recorded', async () => {
     const made = scene({ tool: { confirm: 'always' } });
     expect(await execute(made)).toEqual({ ok: true, result: { n: 1 } });
     expect(made.events).toEqual([
@@ -269,14 +270,14 @@ describe('a confirmed call', () => {
     ]);
   });
 
-  test('uses the credentials that the person has then: without any nothing is done, and so recorded', async () => {
+  test('uses the credentials that the person has when confirming: without any, nothing is done, and this is recorded', async () => {
     const made = scene({ tool: { confirm: 'always', credentials: 'user' } });
     const context = contextOf(sessionOf('s', 'u', null));
     expect(await withRequestContext(context, () => execute(made))).toMatchObject({ ok: false });
     expect(made.events).toEqual([['finish', 'action-9', 'failed', null, false]]);
   });
 
-  test('of a tool that is not there any more is not made', async () => {
+  test('of a tool that no longer exists is not made', async () => {
     const made = scene({ tool: { name: 'other' } });
     expect(await execute(made)).toEqual({ ok: false, message: expect.stringContaining('no such tool') });
     expect(made.events).toEqual([['finish', 'action-9', 'failed', null, false]]);

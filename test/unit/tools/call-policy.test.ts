@@ -8,7 +8,7 @@ import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-aut
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { accessTo, type BoundTool, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
-// Who a call acts for, with which credential, and what of its answer is shown.
+// Who a call acts for, with which credential, and which part of its answer is shown.
 
 const secret = 'a secret of the tests that is long enough';
 const claims = {
@@ -47,7 +47,7 @@ function bind(tool: Tool, context: RequestContext, rest: RunOptions = {}): Bound
   );
 }
 
-/** Calls the tool, and says what its source was given; null if it was not called. */
+/** Calls the tool, and returns the input of its source; null if it was not called. */
 async function sentBy(
   rest: Partial<Tool>,
   context: RequestContext,
@@ -89,7 +89,7 @@ describe('bound parameters', () => {
     expect(args).toEqual({ body: { note: 'x', owner: 'user-1' } });
   });
 
-  test('a body that is no object is refused', async () => {
+  test('a body that is not an object is refused', async () => {
     expect(await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), { body: [1] })).toMatchObject({
       answer: { ok: false, message: 'The argument `body` must be of type object.' },
       args: null,
@@ -97,7 +97,7 @@ describe('bound parameters', () => {
   });
 
   test.each(['empty', 'blank', 'roles', 'address', 'active', 'nothing', 'absent', 'toString', '__proto__'])(
-    'a claim that is no text or number, or is empty (%s), means that sign-in is needed, and no call',
+    'a claim that is not a text or number, or is empty (%s), requires sign-in, and prevents the call',
     async (claim) => {
       const { answer, args } = await sentBy({ bind: { customer: claim } }, signedIn());
       expect([answer, args]).toEqual([SIGN_IN, null]);
@@ -135,13 +135,13 @@ describe('bound parameters', () => {
   });
 
   test.each([{ body: { owner: 'user-2' } }, { body: { more: [{ owner: 1 }] } }])(
-    'so is a bound field in the body: %j',
+    'a bound field in the body is refused: %j',
     async (given) => {
       expect((await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), given)).args).toBeNull();
     },
   );
 
-  test('a person of another session or channel user binds nothing', async () => {
+  test('a person of another session or channel user fills in nothing', async () => {
     const crossed = contextOf(sessionOf('s', 'u', alice), { user_id: 'mallory' });
     expect((await sentBy({ bind: { customer: 'sub' } }, crossed)).args).toBeNull();
   });
@@ -247,7 +247,7 @@ describe('after a 401 to the token of a person', () => {
   const usersOf = () => api.seen('/orders').map(({ bearer }) => bearer === token);
   beforeEach(() => api.misbehave('/orders', { status: 401 }, 1));
 
-  test('a read that binds nothing is made once more, with default credentials', async () => {
+  test('a read without bound parameters is repeated once, with default credentials', async () => {
     const { bound, logged } = bind(requesting({}), signedIn());
     await bound.call({});
     expect(usersOf()).toEqual([true, false]);
@@ -260,20 +260,20 @@ describe('after a 401 to the token of a person', () => {
     ['a write', { effect: 'write' }],
     ['a read that binds a parameter', { bind: { customer: 'sub' } }],
     ['a read with the policy user', { credentials: 'user' }],
-  ])('%s is not made again: sign-in is needed', async (_, rest) => {
+  ])('%s is not repeated: sign-in is needed', async (_, rest) => {
     expect(await bind(requesting(rest), signedIn()).bound.call({})).toEqual(SIGN_IN);
     expect(usersOf()).toEqual([true]);
   });
 });
 
-describe('what is shown of an answer', () => {
+describe('the shown part of an answer', () => {
   const answering = (result: unknown, rest: Partial<Tool> = {}, status: number | null = 200) =>
     toolOf({
       source: sourceOf({ base_url: `${api.url}/x` }, api.url),
       credentials: 'user-or-default',
       ...rest,
       async send(_args, { client }) {
-        // Whoever answers, the client knows under whose credentials.
+        // The client itself knows whose credentials it used, whoever answers.
         if (rest.credentials !== 'none') await client.request({ method: 'GET', path: '/any' });
         return { outcome: 'answered', status, result };
       },
@@ -291,31 +291,31 @@ describe('what is shown of an answer', () => {
     ['a text', 'private words', ['id'], null],
     ['a text, all', 'public words', 'all', 'public words'],
     ['a name of the prototype', order, ['toString', '__proto__'], {}],
-  ])('without sign-in only the public fields of %s', async (_, result, fields, expected) => {
+  ])('without sign-in has only the public fields of %s', async (_, result, fields, expected) => {
     expect(await shown(answering(result, { public: fields }))).toEqual(expected);
     expect(await shown(answering(result, { public: fields }), signedIn())).toEqual(result);
   });
 
-  test('without public fields nothing, and that sign-in is needed', async () => {
+  test('without public fields is empty, and says that sign-in is needed', async () => {
     for (const result of [order, [order], 'text', null])
       expect(await shown(answering(result))).toMatchObject({ sign_in_needed: true });
   });
 
-  test('without public fields, that a write was done, and no word of sign-in if it would change nothing', async () => {
+  test('without public fields says that a write was done, and does not mention sign-in if that would change nothing', async () => {
     expect(await shown(answering(order, { effect: 'write', confirm: 'never' }))).toEqual({
       done: true,
-      message: 'It was done. Nothing of the answer may be shown.',
+      message: 'It was done. The answer may not be shown.',
     });
     expect(await shown(answering(order, { credentials: 'default' }), signedIn())).toEqual({
-      message: 'Nothing of the answer may be shown.',
+      message: 'The answer may not be shown.',
     });
   });
 
-  test('a source with the policy none shows everything', async () => {
+  test('is the whole answer for a source with the policy none', async () => {
     expect(await shown(answering(order, { credentials: 'none' }))).toEqual(order);
   });
 
-  test('a 4xx is told with the first 1,000 characters of its body, and without sign-in only with its status', async () => {
+  test('for a 4xx has the first 1,000 characters of its body, and without sign-in only its status', async () => {
     const body = { error: `no such order ${'x'.repeat(2_000)}`, token };
     const told = await shown(answering(body, {}, 422), signedIn());
     expect(told).toMatch(
@@ -330,13 +330,13 @@ describe('what is shown of an answer', () => {
       );
   });
 
-  test('tokens in the body of a 4xx are masked', async () => {
+  test('for a 4xx has tokens in the body masked', async () => {
     expect(await shown(answering(`echo ${token}`, {}, 400), signedIn())).toBe(
       'The call was refused with the status 400. The answer was: echo [token]',
     );
   });
 
-  test('a 5xx and a 401 are told without their body', async () => {
+  test('for a 5xx and a 401 does not include the body', async () => {
     expect(await shown(answering('stack trace', {}, 503), signedIn())).toBe(
       'The other system cannot answer at the moment (status 503).',
     );
@@ -345,7 +345,7 @@ describe('what is shown of an answer', () => {
     );
   });
 
-  test('what a tool says of its own failure is told, and not without sign-in', async () => {
+  test('includes the message of a tool about its own failure, except without sign-in', async () => {
     const failing = (rest: Partial<Tool>) =>
       toolOf({
         ...answering(null, rest),
@@ -359,7 +359,7 @@ describe('what is shown of an answer', () => {
     expect(await shown(failing({ public: 'all' }))).toBe('The tool reported an error: order of Bob');
   });
 
-  test('opaque tokens and fixed headers that an API echoes are masked, also in parts of JSON texts', async () => {
+  test('has opaque tokens and fixed headers masked that an API echoes, even in parts of JSON texts', async () => {
     const key = 'key/with+slashes==';
     const source = sourceOf({ base_url: api.url, headers: { 'X-Api-Key': key } }, api.url);
     const echo = toolOf({
@@ -371,14 +371,14 @@ describe('what is shown of an answer', () => {
         return { outcome: 'answered', status: 200, result: { raw: response.body, own: `said ${key}` } };
       },
     });
-    // As PHP writes JSON.
+    // JSON as PHP writes it.
     api.misbehave('/echo', { status: 200, body: `{"you":"${key.replaceAll('/', '\\/')}"}` });
     expect(await shown(echo)).toEqual({ raw: { you: '[token]' }, own: 'said [token]' });
     expect(api.seen('/echo')[0]?.headers['x-api-key']).toBe(key);
   });
 });
 
-describe('a token that was exchanged', () => {
+describe('an exchanged token', () => {
   let server: FakeAuthorizationServer;
   beforeEach(async () => {
     server = await FakeAuthorizationServer.start();
@@ -413,7 +413,7 @@ describe('a token that was exchanged', () => {
     },
   );
 
-  test.each([false, true])('is exchanged anew after a 401, once', async (fetching) => {
+  test.each([false, true])('is exchanged again after a 401, once', async (fetching) => {
     api.misbehave('/orders', { status: 401 }, 1);
     await bind(exchanging(fetching), signedIn()).bound.call({});
     expect(api.seen('/orders').map(({ bearer }) => bearer)).toEqual([
@@ -428,12 +428,12 @@ describe('a token that was exchanged', () => {
     expect(api.seen('/orders')).toHaveLength(2);
   });
 
-  test('that cannot be had is a failure in words and in the trace', async () => {
+  test('that cannot be obtained is a failure with a message and a trace line', async () => {
     server.instead = { status: 500, body: '' };
     const context = signedIn();
     expect(await bind(exchanging(), context).bound.call({})).toEqual({
       ok: false,
-      message: 'The other system cannot be signed in to at the moment.',
+      message: 'Signing in to the other system is not possible at the moment.',
     });
     expect(api.requests).toEqual([]);
     expect(context.trace.lines).toContainEqual(
@@ -441,7 +441,7 @@ describe('a token that was exchanged', () => {
     );
   });
 
-  test('without a person nothing is exchanged', async () => {
+  test('is not requested without a person', async () => {
     expect(await bind(exchanging(), anonymous()).bound.call({})).toEqual(SIGN_IN);
     expect([server.exchanged, api.requests]).toEqual([[], []]);
   });

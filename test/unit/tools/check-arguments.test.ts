@@ -37,7 +37,7 @@ const messageOf = (args: unknown, schema = ORDER) => {
 };
 
 test.each([[{ id: 2 ** 53 }], [{ id: 1, list: [{ at: -(2 ** 60) }] }]])(
-  'an integer that is held only about is refused, since it would name something else: %j',
+  'an integer that a number represents only approximately is refused, since it would name something else: %j',
   (args) => {
     expect(messageOf(args, { type: 'object' })).toBe(
       'An argument has a number with too many digits: it cannot be sent exactly. Say so to the person.',
@@ -45,7 +45,7 @@ test.each([[{ id: 2 ** 53 }], [{ id: 1, list: [{ at: -(2 ** 60) }] }]])(
   },
 );
 
-test('what the schema allows is handed on as it is', () => {
+test('arguments that the schema allows are passed on unchanged', () => {
   const args = {
     id: 'A-1',
     when: '2026-02-28',
@@ -55,7 +55,7 @@ test('what the schema allows is handed on as it is', () => {
   expect(checkArguments(ORDER, args)).toEqual({ ok: true, args });
 });
 
-describe('what it does not allow is told so that a model can correct it', () => {
+describe('an error of arguments is described so that a model can correct it', () => {
   test.each([
     [{}, 'The argument `id` is missing.'],
     [{ id: 'a' }, 'The argument `id` must match pattern "^[A-Z]-[0-9]+$".'],
@@ -103,19 +103,19 @@ describe('a null', () => {
     });
   });
 
-  test('in the place of a required argument is told as missing', () => {
+  test('instead of a required argument is reported as missing', () => {
     expect(messageOf({ id: null })).toBe('The argument `id` is missing.');
   });
 });
 
-test('the arguments are a copy: what was checked cannot change later', () => {
+test('the arguments are a copy: checked values cannot change later', () => {
   const given = { id: 'A-1', body: { lines: [{ sku: 'x' }] } };
   const checked = checkArguments(ORDER, given);
   given.body.lines.push({ sku: 'y' });
   expect(checked).toEqual({ ok: true, args: { id: 'A-1', body: { lines: [{ sku: 'x' }] } } });
 });
 
-test('names of the prototype are no arguments', () => {
+test('names of the prototype are not arguments', () => {
   for (const name of ['constructor', 'toString', '__proto__'])
     expect(messageOf(JSON.parse(`{"id":"A-1","${name}":{}}`))).toBe(`There is no argument \`${name}\`.`);
 });
@@ -124,7 +124,7 @@ test.each([
   'http://json-schema.org/draft-07/schema#',
   'https://json-schema.org/draft/2020-12/schema',
   undefined,
-])('the dialect %s is known, and an unknown keyword is no error', ($schema) => {
+])('the dialect %s is known, and an unknown keyword is not an error', ($schema) => {
   const schema: JsonSchema = {
     ...($schema === undefined ? {} : { $schema }),
     type: 'object',
@@ -136,7 +136,7 @@ test.each([
 
 describe('a schema is closed at the top level', () => {
   test.each<[string, JsonSchema]>([
-    ['with properties alone', { type: 'object', properties: { a: {} } }],
+    ['with only properties', { type: 'object', properties: { a: {} } }],
     ['that says it is open', { type: 'object', properties: { a: {} }, additionalProperties: true }],
     ['that is composed', { type: 'object', allOf: [{ properties: { a: {} } }] }],
     [
@@ -154,7 +154,7 @@ describe('a schema is closed at the top level', () => {
   });
 });
 
-describe('a schema that is checked and not compiled', () => {
+describe('a schema that is checked without compiling it', () => {
   const open = { type: 'object', properties: {} };
   test.each([
     [{ ...open, properties: 7 }],

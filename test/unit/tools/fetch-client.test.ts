@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** What is counted of a request that this signal ends. */
+/** The count for a request that this signal ends. */
 async function counted(signal: AbortSignal): Promise<unknown[]> {
   const ends: unknown[] = [];
   const source = sourceOf({ base_url: api.url });
@@ -36,6 +36,6 @@ test('a request that took too long counts as timeout', async () => {
   limit.lift();
 });
 
-test('a request that was given up does not count', async () => {
+test('an aborted request does not count', async () => {
   expect(await counted(AbortSignal.abort(new Error('the daemon is stopping')))).toEqual([]);
 });

@@ -38,7 +38,7 @@ const signedIn = () => contextOf(sessionOf('s', 'u', alice));
 const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const looked = () => api.seen('/users').map(({ query, sub }) => [query.userEmail, sub]);
 
-test('without API_BASE_URL there is no tool', () => {
+test('get_user does not exist without API_BASE_URL', () => {
   const { list } = builtInTools({ ...NO_MEMORY, API_BASE_URL: undefined, API_PUBLIC_USER_FIELDS: [] });
   expect(list().map(({ name }) => name)).toEqual(['my_actions']);
 });
@@ -69,18 +69,18 @@ describe('with the token of a user', () => {
     ['data', { data: [ALICE] }],
     ['items', { items: [ALICE] }],
     ['users', { users: [BOB, ALICE] }],
-  ])('the answer may be %s', async (_, body) => {
+  ])('the answer can be %s', async (_, body) => {
     api.misbehave('/users', { status: 200, body });
     expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user: ALICE } });
   });
 
-  test('a user with items of its own is no collection', async () => {
+  test('a user with its own items is not a collection', async () => {
     const user = { email: ALICE.email, items: [{ id: 1 }] };
     api.misbehave('/users', { status: 200, body: user });
     expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user } });
   });
 
-  test('several users, none of that very address, are all shown', async () => {
+  test('several users, none with exactly that address, are all shown', async () => {
     api.misbehave('/users', { status: 200, body: [ALICE, BOB] });
     expect(await ask({ email: 'example.com@x' }, signedIn())).toEqual({
       ok: true,
@@ -93,12 +93,12 @@ describe('with the token of a user', () => {
     [{ status: 403 }, 'The business system does not allow this look-up.'],
     [{ status: 200, body: 'no json' }, 'The business API answered with something that is not JSON.'],
     ['huge', 'The business API answered with more data than can be used.'],
-  ] as const)('a failing API (%o) is told in words', async (how, message) => {
+  ] as const)('a failing API (%o) is explained', async (how, message) => {
     api.misbehave('/users', how);
     expect(await ask({}, signedIn())).toEqual({ ok: false, message });
   });
 
-  test("where the API refuses the user's token, the user is treated as a stranger", async () => {
+  test("if the API refuses the user's token, the user is treated as a stranger", async () => {
     api.revoke(token);
     expect(await ask({}, signedIn())).toMatchObject({ ok: true, result: { sign_in_needed: true } });
     expect(looked()).toEqual([
@@ -113,7 +113,8 @@ describe('under default credentials', () => {
     ok: true,
     result: {
       sign_in_needed: true,
-      message: 'Personal data needs sign-in. Without it, not even whether such a person exists is shown.',
+      message:
+        'Personal data needs sign-in. Without it, the answer does not even show whether such a person exists.',
     },
   };
 
@@ -144,12 +145,12 @@ describe('under default credentials', () => {
     { status: 404 },
     { redirect: 'https://elsewhere.example/' },
     'huge',
-  ] as const)('nor does %o tell the two apart', async (how) => {
+  ] as const)('%o does not distinguish the two, either', async (how) => {
     api.misbehave('/users', how);
     expect(await ask({ email: ALICE.email }, anonymous(), ['name'])).toEqual(hidden);
   });
 
-  test('an outage is told as one', async () => {
+  test('an outage is reported as one', async () => {
     api.misbehave('/users', { status: 503 });
     expect(await ask({ email: ALICE.email }, anonymous())).toEqual({
       ok: false,
@@ -173,13 +174,13 @@ describe('under default credentials', () => {
     expect(await ask({ email: 'nobody@example.com' }, anonymous(), ['city'])).toEqual(hidden);
   });
 
-  test('names that every object has are no fields', async () => {
+  test('inherited members of objects are not fields', async () => {
     expect(await ask({ email: ALICE.email }, anonymous(), ['constructor', '__proto__'])).toEqual(hidden);
   });
 });
 
 test.each(['nobody', 'a@b@c', `${'a'.repeat(250)}@x.io`, 'a b@example.com', 'a\u0000@example.com'])(
-  'what is no e-mail address (%j) makes no call',
+  'a text that is not an e-mail address (%j) causes no call',
   async (email) => {
     expect(await ask({ email }, signedIn())).toEqual({
       ok: false,

@@ -181,7 +181,7 @@ describe('context', () => {
     );
   });
 
-  test('what was fetched under default credentials is reduced to public', async () => {
+  test('data that was fetched with default credentials is reduced to public fields', async () => {
     const get = `return api.get('/users', { query: { userEmail: '${ALICE.email}' } })`;
     expect(await call(calling(get), anonymous())).toEqual({ ok: true, result: {} });
     const some = calling(get, `effect: 'read', public: ['name', 'none']`);
@@ -206,7 +206,7 @@ describe('context', () => {
     });
   });
 
-  test('a refusal that is not caught is told to the agent', async () => {
+  test('a refusal that is not caught is reported to the agent', async () => {
     api.misbehave('/things', { status: 409, body: { error: 'shipped' } });
     const code = calling(`return api.get('/things')`);
     expect(await call(code, signedIn())).toEqual({
@@ -230,13 +230,16 @@ describe('context', () => {
     });
   });
 
-  test('another error is not told, but logged', async () => {
+  test('any other error is not reported, but logged', async () => {
     const { bound, logged } = await bind(calling(`throw new Error('the password is hunter2')`), signedIn());
-    expect(await bound.call({})).toEqual({ ok: false, message: 'The tool failed for an inner reason.' });
+    expect(await bound.call({})).toEqual({
+      ok: false,
+      message: 'The tool failed because of an internal error.',
+    });
     expect(logged.lines).toMatchObject([{ level: 'warn', msg: 'tool failed unexpectedly', tool: 'look' }]);
   });
 
-  test('idempotency_key is there for a write, and null for a read', async () => {
+  test('idempotency_key is set for a write, and null for a read', async () => {
     const write = calling('return idempotency_key', `effect: 'write', confirm: 'never'`);
     expect(await call(write, signedIn())).toMatchObject({
       ok: true,
@@ -245,7 +248,7 @@ describe('context', () => {
     expect(await call(calling('return idempotency_key'), signedIn())).toEqual({ ok: true, result: null });
   });
 
-  test('a result that is undefined is null', async () => {
+  test('an undefined result becomes null', async () => {
     expect(await call(calling(''), signedIn())).toEqual({ ok: true, result: null });
   });
 });

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-/** What the client answers to one request; null if the tool was not called. */
+/** The answer of the client to one request; null if the tool was not called. */
 async function call(
   context: RequestContext,
   credentials: CredentialPolicy,
@@ -97,7 +97,7 @@ describe('user-or-default', () => {
     ]);
   });
 
-  test("falls back once where the API refuses the user's token, with a warning", async () => {
+  test("falls back once if the API refuses the user's token, with a warning", async () => {
     api.revoke(token);
     const context = signedIn();
     expect(await call(context, 'user-or-default')).toMatchObject({ credentials: 'default', status: 200 });
@@ -125,14 +125,14 @@ describe('user', () => {
     });
   });
 
-  test("does not fall back where the API refuses the user's token", async () => {
+  test("does not fall back if the API refuses the user's token", async () => {
     api.revoke(token);
     expect(await call(signedIn(), 'user')).toEqual({ outcome: 'sign_in_needed' });
     expect(api.requests).toHaveLength(1);
   });
 });
 
-test('default uses the default token, also where there is a user', async () => {
+test('default uses the default token, even if there is a user', async () => {
   const context = signedIn();
   expect(await call(context, 'default')).toMatchObject({ credentials: 'default', status: 200 });
   expect(subs()).toEqual(['service']);
@@ -156,7 +156,7 @@ describe('the default token', () => {
     expect(api.seen('/authentication_token')).toHaveLength(2);
   });
 
-  test('is fetched once a call where the API refuses all of them, until it takes one', async () => {
+  test('is fetched once per call if the API refuses all of them, until it accepts one', async () => {
     api.misbehave('/users', { status: 401 }, 4);
     const access = accessTo(api.url, logged.log);
     for (const fetched of [2, 3]) {
@@ -167,21 +167,21 @@ describe('the default token', () => {
     expect(api.seen('/authentication_token')).toHaveLength(3);
   });
 
-  test('that could not be had is asked for again by the next call', async () => {
+  test('that could not be obtained is requested again by the next call', async () => {
     api.misbehave('/authentication_token', { status: 500 }, 1);
     const access = accessTo(api.url, logged.log);
     expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ outcome: 'failed' });
     expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
   });
 
-  test('that cannot be had is a failure in words, and in the trace', async () => {
+  test('that cannot be obtained is a failure with a message, and in the trace', async () => {
     api.misbehave('/authentication_token', { status: 500 });
     const context = anonymous();
     expect(await call(context, 'user-or-default')).toEqual({
       outcome: 'failed',
       reached: false,
       reason: 'default_token_failed',
-      message: 'The business API cannot be signed in to at the moment.',
+      message: 'Signing in to the business API is not possible at the moment.',
     });
     expect(trace(context).at(-1)).toMatchObject({
       verdict: 'failed',
@@ -222,7 +222,7 @@ test('no token is in the log or in a trace, whatever happens', async () => {
   expect(told).not.toContain('alice@example.com');
 });
 
-test("two hundred messages at once each act with their own person's token", async () => {
+test("two hundred simultaneous messages each act with their own person's token", async () => {
   const access = accessTo(api.url, logged.log);
   const people = Array.from({ length: 200 }, (_, index) => `person-${index}`);
   await Promise.all(

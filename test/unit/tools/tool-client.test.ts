@@ -7,7 +7,7 @@ import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
-// What a source can do with the client of a call, and what it cannot.
+// What a source can and cannot do with the client of a call.
 
 const secret = 'a secret of the tests that is long enough';
 const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const signedIn = () => contextOf(sessionOf('s', 'u', alice));
 
-/** What the work with the client of one call results in. */
+/** The result of using the client of one call. */
 async function withClient<T>(
   work: (client: ToolClient) => Promise<T>,
   rest: Partial<Tool> = {},
@@ -59,7 +59,7 @@ const request = (given: Partial<ToolRequest>, rest: Partial<Tool> = {}): Promise
   withClient((client) => client.request({ method: 'GET', path: '/orders', ...given }), rest);
 
 describe('request', () => {
-  test('goes below the base URL, with the query in order, the body as JSON and the fixed headers', async () => {
+  test('is sent below the base URL, with the query in order, the body as JSON and the fixed headers', async () => {
     api.misbehave('/orders', { status: 201, body: { id: 1 } });
     const query = [
       ['tag', 'a b'],
@@ -144,7 +144,7 @@ describe('request', () => {
     expect(elsewhere.requests).toEqual([]);
   });
 
-  test('the built-in look-up is led on within the origin alone', async () => {
+  test('the built-in lookup follows redirects only within the origin', async () => {
     const source = builtInSource(api.url);
     api.misbehave('/orders', { redirect: '/v2/users?userEmail=alice@example.com' });
     expect(await request({}, { source })).toMatchObject({ outcome: 'answered', status: 200 });
@@ -165,7 +165,7 @@ describe('request', () => {
     expect(await request({})).toMatchObject({ outcome: 'failed', reached: true, reason: 'too_large' });
   });
 
-  test('a connection that was not made is told from one that broke', async () => {
+  test('a connection that was not made is distinguished from one that broke', async () => {
     const source = sourceOf({ base_url: elsewhere.url, credentials: 'user' }, api.url);
     await elsewhere.close();
     elsewhere = await FakeApi.start({ secret });
@@ -179,7 +179,7 @@ describe('request', () => {
 });
 
 describe('fetch', () => {
-  test('adds the credential and the fixed headers, and takes others away', async () => {
+  test('adds the credential and the fixed headers, and removes others', async () => {
     await withClient(async (client) => {
       expect(client.credentials).toBe('user');
       await client.fetch(`${api.url}/orders`, {
@@ -201,7 +201,7 @@ describe('fetch', () => {
     expect(elsewhere.requests).toEqual([]);
   });
 
-  test('returns a redirect as it is', async () => {
+  test('returns a redirect unchanged', async () => {
     api.misbehave('/orders', { redirect: `${elsewhere.url}/users` });
     const { status } = await withClient((client) =>
       client.fetch(`${api.url}/orders`, { redirect: 'follow' }),
@@ -209,7 +209,7 @@ describe('fetch', () => {
     expect([status, elsewhere.requests]).toEqual([302, []]);
   });
 
-  test('is named by an identity that two calls share only if they carry the same credential', async () => {
+  test('has an identity that two calls share only if they have the same credential', async () => {
     const bob = { sub: 'user-2', email: 'bob@example.com', token: signToken({ sub: 'user-2' }, secret) };
     const identity = (context?: RequestContext, rest?: Partial<Tool>) =>
       withClient(async (client) => client.identity, rest, context);

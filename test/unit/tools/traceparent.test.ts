@@ -21,7 +21,7 @@ beforeAll(async () => {
 beforeEach(() => api.requests.splice(0));
 afterAll(() => Promise.all([api.close(), elsewhere.close()]));
 
-/** Spans that are told apart by their place in the tree. */
+/** Spans that are distinguished by their position in the tree. */
 function spanAt(place: string): Span {
   return {
     traceparent: place,
@@ -50,14 +50,14 @@ function clientOf(
 }
 const sent = (path: string) => api.seen(path).map(({ headers }) => headers.traceparent);
 
-test('a request and a fetch carry theirs, whatever the tool or the library sets', async () => {
+test('a request and a fetch carry their own spans, whatever the tool or the library sets', async () => {
   const client = clientOf(sourceOf({ base_url: api.url }), { use: 'none' });
   await client.request({ method: 'GET', path: '/a', headers: { Traceparent: 'of the tool' } });
   await client.fetch(`${api.url}/b`, { headers: { traceparent: 'of the library' } });
   expect([sent('/a'), sent('/b')]).toEqual([['message/tool/downstream'], ['message/tool/downstream']]);
 });
 
-test('a log-in with default credentials serves several messages, and carries none', async () => {
+test('a login with default credentials serves several messages, and carries none', async () => {
   const client = clientOf(builtInSource(api.url), { use: 'default', because: null });
   await client.request({ method: 'GET', path: '/users' });
   expect(sent('/authentication_token')).toEqual([undefined]);

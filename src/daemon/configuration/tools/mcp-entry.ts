@@ -11,7 +11,9 @@ const STDIO_KEYS = ['command', 'env', 'name', 'credentials', 'secrets', 'tools']
 const RIGHT_COMMAND = 'the program and its arguments, such as [node, server.js]';
 const RIGHT_ENV = `names and values, such as { LOG: debug }; a secret as \${SETTING}`;
 
-/** Reads an entry with the key `mcp`: a server that is reached by streamable HTTP. Undefined if it has a problem. */
+/**
+ * Reads an entry with the key `mcp`: a server that is reached through streamable HTTP. Undefined if it has a problem.
+ */
 export function readMcpEntry(node: ConfigNode, context: EntryContext): McpEntry | undefined {
   node.onlyKeys(MCP_KEYS);
   const url = readUrl(node.child('mcp'), { query: true });
@@ -65,7 +67,7 @@ function readCommand(node: ConfigNode): readonly [string, ...string[]] | undefin
   const words = items.map((item) => (item.value === '' ? '' : item.text(RIGHT_COMMAND)));
   const [program, ...rest] = words;
   if (Array.isArray(node.value) && (items.length === 0 || program === ''))
-    return node.refuse('names no program', RIGHT_COMMAND);
+    return node.refuse('does not name a program', RIGHT_COMMAND);
   if (program === undefined || rest.some((word) => word === undefined)) return undefined;
   return [program, ...(rest as string[])];
 }

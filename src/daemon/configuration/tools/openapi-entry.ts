@@ -55,7 +55,7 @@ function readBaseUrl(node: ConfigNode, { api_base_url }: EntryContext): string |
   if (api_base_url === null)
     return node.refuse(
       'is not set, and API_BASE_URL is not set either',
-      'the address of the API, in one of the two',
+      'the address of the API, in one of the two places',
     );
   return api_base_url;
 }

@@ -7,16 +7,16 @@ import { readModuleEntry } from './module-entry.ts';
 import { readOpenApiEntry } from './openapi-entry.ts';
 import type { SourceSecrets } from './source-secrets.ts';
 
-/** What the entries refer to. */
+/** The values that entries refer to. */
 export interface EntryContext {
-  /** `API_BASE_URL`. Null: not set. Undefined: wrong, which is reported. */
+  /** `API_BASE_URL`. Null if it is not set; undefined if it is wrong, which is reported. */
   readonly api_base_url: string | null | undefined;
   readonly secrets: SourceSecrets;
 }
 
 const RIGHT_LIST = 'a list of entries, each with the key openapi, mcp, command or module';
 
-/** By the key that an entry of that kind must have. */
+/** The readers, by the key that an entry of the kind must have. */
 const READERS: Readonly<
   Record<string, (node: ConfigNode, context: EntryContext) => SourceEntry | undefined>
 > = {
@@ -45,7 +45,9 @@ function readEntry(node: ConfigNode, context: EntryContext): SourceEntry | undef
   const read = READERS[kind];
   if (read !== undefined && kinds.length === 1) return read(node, context);
   const problem =
-    kinds.length === 0 ? 'has no key that says what it is' : `has the keys ${kinds.join(' and ')}`;
+    kinds.length === 0
+      ? 'has no key that says what kind of source it is'
+      : `has the keys ${kinds.join(' and ')}`;
   return node.refuse(problem, `an object with one of ${Object.keys(READERS).join(', ')}`);
 }
 

@@ -10,7 +10,7 @@ import { CREDENTIALS } from './tool-entries.ts';
 const RIGHT_NAME = 'a short name, the prefix of the names of its tools';
 const RIGHT_HEADERS = `names and values, such as { X-Api-Key: "\${SHOP_API_KEY}" }`;
 const RIGHT_EXCHANGE = '{ url, client_id, client_secret, audience } of the authorization server (RFC 8693)';
-/** No tool sets them, but an entry may. */
+/** Headers that an entry may set, but a tool may not. */
 const FIXED_ONLY = ['authorization', 'cookie'];
 const RIGHT_SECRETS = 'names of settings in capitals, such as [SHOP_API_KEY]';
 
@@ -18,7 +18,7 @@ export function readName(node: ConfigNode): string | undefined {
   return node.child('name').text(RIGHT_NAME);
 }
 
-/** What all entries of sources with an address have in common. */
+/** The keys that all entries of sources with an address have in common. */
 export interface SourcePolicy {
   headers: Readonly<Record<string, string>>;
   credentials?: CredentialPolicy;
@@ -27,7 +27,7 @@ export interface SourcePolicy {
 
 /**
  * Reads the keys `secrets`, `headers`, `exchange` and `credentials` of an entry.
- * @param tools its list of tools, whose credentials are checked against these
+ * @param tools the tools of the entry, whose credentials are checked as well
  */
 export function readSourcePolicy(
   node: ConfigNode,
@@ -54,7 +54,7 @@ export function readUrl(node: ConfigNode, { query }: { query: boolean }): string
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol))
     return node.refuse('is not an http or https address', right);
-  if (url.username !== '' || url.password !== '') return node.refuse('holds credentials', right);
+  if (url.username !== '' || url.password !== '') return node.refuse('contains credentials', right);
   if (text.includes('#')) return node.refuse('has a fragment (#)', right);
   if (!query && text.includes('?')) return node.refuse('has a query (?)', right);
   return text;
@@ -85,7 +85,7 @@ function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, st
     const lower = name.toLowerCase();
     if (!isAllowedHeader(name) && !FIXED_ONLY.includes(lower))
       value.refuse('is not a header that an entry may set', RIGHT_HEADERS);
-    else if (seen.has(lower)) value.refuse('is in the list twice', 'each header once, in one case');
+    else if (seen.has(lower)) value.refuse('occurs twice in the list', 'each header once, in one spelling');
     else if (text !== undefined && !isHeaderValue(text))
       value.refuse('has a value that no header can hold', 'one line of printable ASCII characters');
     seen.add(lower);
@@ -109,10 +109,7 @@ function readExchange(node: ConfigNode, secrets: EntrySecrets): ExchangeEntry | 
   if (url !== undefined && !isSafe(url)) {
     exchange
       .child('url')
-      .refuse(
-        "is not https: the person's token would be readable on the way",
-        'an https or loopback address',
-      );
+      .refuse("is not https: the person's token could be read on the way", 'an https or loopback address');
   }
   const client_id = exchange.child('client_id').text('the id of agentd at the authorization server');
   const client_secret = fillSecrets(exchange.child('client_secret'), `a secret as \${SETTING}`, secrets);
@@ -134,23 +131,23 @@ export interface ToolList {
   entries: Readonly<Record<string, ToolEntry>>;
 }
 
-/** Where the requests of a source go. */
+/** The destination of the requests of a source. */
 export interface Destination {
-  /** Undefined: it is missing or wrong, which is reported. */
+  /** Undefined if it is missing or wrong, which is reported. */
   url: string | undefined;
-  /** `API_BASE_URL`. Null: not set. Undefined: wrong, which is reported. */
+  /** `API_BASE_URL`. Null if it is not set; undefined if it is wrong, which is reported. */
   api: string | null | undefined;
 }
 
-/** Whether the source has the origin of `API_BASE_URL`; null if this cannot be said. */
+/** Whether the source has the origin of `API_BASE_URL`; null if this is not known. */
 function isOwnOrigin({ url, api }: Destination): boolean | null {
   if (url === undefined || api === undefined) return null;
   return api !== null && URL.parse(api)?.origin === URL.parse(url)?.origin;
 }
 
 /**
- * Reads `credentials` of an entry, and checks it and those of its tools against each other: which credential may go to
- * this origin, and whether a fixed `Authorization` header is in its way (agentd-agent(7), "Credentials").
+ * Reads `credentials` of an entry, and checks whether they fit the credentials of its tools: whether they may be sent
+ * to this origin, and whether a fixed `Authorization` header conflicts with them (agentd-agent(7), "Credentials").
  */
 function readCredentials(
   node: ConfigNode,
@@ -161,7 +158,7 @@ function readCredentials(
   const child = node.child('credentials');
   const hasExchange = !node.child('exchange').isAbsent;
   const written = child.isAbsent ? undefined : child.choice(CREDENTIALS);
-  // An entry that says how to exchange a token, and nothing else, means it.
+  // If an entry has `exchange` but no `credentials`, `exchange` is meant.
   const credentials = child.isAbsent && hasExchange ? 'exchange' : written;
   const named = Object.entries(tools.entries).flatMap(([key, entry]) =>
     entry.credentials === undefined
@@ -201,7 +198,7 @@ function checkDestination(at: ConfigNode, policy: CredentialPolicy, destination:
   if (policy === 'user-or-default' || policy === 'default') {
     const reason = api === null ? 'API_BASE_URL is not set' : 'this source has another origin';
     at.refuseValue(
-      `sends the default credentials, which are for the origin of API_BASE_URL alone, and ${reason}`,
+      `sends the default credentials, which are only for the origin of API_BASE_URL, and ${reason}`,
       'none, user or exchange',
     );
   } else if (policy === 'user' && !isSafe(url)) {

@@ -5,12 +5,12 @@ import type { SettingProblem } from '../../settings/problem.ts';
 import { fileSettingOf } from '../../settings/secret-files.ts';
 import { isBlank, type Sources, type StructuredValue } from '../../settings/sources.ts';
 
-/** How a name in `secrets` looks. */
+/** The form of a name in `secrets`. */
 export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Records of the secrets that the entries under `tools` list, so that they are read, shown and masked as the settings
- * are. Names that are wrong, or that a setting has already, are left out: `readSourceEntries` reports them.
+ * Records of the secrets that the entries under `tools` list, so that they are read, shown and masked like settings.
+ * Names that are wrong, or that are names of settings, are left out: `readSourceEntries` reports them.
  * @param taken names of the settings of the daemon and of its channels.
  */
 export function secretsOfSources(
@@ -27,7 +27,7 @@ export function secretsOfSources(
     .map((name) => ({ name, kind: 'string', secret: true, sentence: 'A secret of a source of tools.' }));
 }
 
-/** The secrets of tool sources, by name. Null: there is no value; this is reported if one is needed. */
+/** The secrets of tool sources, by name. Null if there is no value, which is reported if the secret is needed. */
 export type SourceSecrets = ReadonlyMap<string, Secret | null>;
 
 /**
@@ -54,7 +54,7 @@ export function readSourceSecrets(
       const problem = 'is a secret of a tool source, which the configuration file cannot hold';
       problems.push({ setting: name, value: null, source: inFile.source, problem, right });
     } else if (found?.source === 'unset') {
-      const problem = 'is not set, and an entry under `tools` lists it as a secret';
+      const problem = 'is not set, but an entry under `tools` lists it as a secret';
       problems.push({ setting: name, value: null, source: null, problem, right });
     }
     secrets.set(name, inFile === undefined ? value : null);

@@ -6,7 +6,7 @@ export const AGENT_RECORDS = [
     name: 'AGENT_RUNTIME',
     kind: 'string',
     sentence:
-      '`builtin`, `llm`, or the path of a module; unset, `llm` if AGENT_MODEL is set, else `builtin`.',
+      '`builtin`, `llm`, or the path of a module. If unset: `llm` if AGENT_MODEL is set, otherwise `builtin`.',
   },
   {
     name: 'AGENT_MODEL',
@@ -16,7 +16,7 @@ export const AGENT_RECORDS = [
   {
     name: 'AGENT_BASE_URL',
     kind: 'url',
-    sentence: 'Address of an OpenAI-compatible server; ends in /v1 or the like.',
+    sentence: 'Address of an OpenAI-compatible server; it usually ends in /v1.',
   },
   { name: 'AGENT_API_KEY', kind: 'string', secret: true, sentence: 'Key for the model server.' },
   {
@@ -24,7 +24,7 @@ export const AGENT_RECORDS = [
     kind: 'number',
     min: 0,
     max: 2,
-    sentence: 'Temperature of the model; unset, the model server decides.',
+    sentence: 'Temperature of the model. If unset, the model server decides.',
     example: '0.2',
   },
   {
@@ -33,7 +33,7 @@ export const AGENT_RECORDS = [
     min: 1,
     max: 1_000_000,
     unit: 'tokens',
-    sentence: 'Longest answer of one model call; unset, the model server decides.',
+    sentence: 'Maximum length of the answer of one model call. If unset, the model server decides.',
     example: '1024',
   },
   {
@@ -44,24 +44,24 @@ export const AGENT_RECORDS = [
     default: 8000,
     unit: 'tokens',
     sentence:
-      'What the model is given of the conversation so far. Older parts of a conversation with one person are summed up between messages.',
+      'How much of the conversation so far the model is given. Older parts of a conversation with one person are summarized between messages.',
   },
   {
     name: 'AGENT_FALLBACK_MODEL',
     kind: 'string',
     sentence:
-      '`builtin`, or a model, named as in AGENT_MODEL, that answers while the first one is out of reach, overloaded or failing.',
+      'Answers while the model of AGENT_MODEL cannot be reached, is overloaded or fails: `builtin`, or another model, named as in AGENT_MODEL.',
   },
   {
     name: 'AGENT_FALLBACK_BASE_URL',
     kind: 'url',
-    sentence: 'Address of the server of the fallback model; unset, that of AGENT_BASE_URL.',
+    sentence: 'Address of the server of the fallback model. If unset, AGENT_BASE_URL.',
   },
   {
     name: 'AGENT_FALLBACK_API_KEY',
     kind: 'string',
     secret: true,
-    sentence: 'Key for the server of the fallback model; unset, AGENT_API_KEY.',
+    sentence: 'Key for the server of the fallback model. If unset, AGENT_API_KEY.',
   },
   {
     name: 'AGENT_DAILY_TOKENS',
@@ -84,7 +84,7 @@ export const AGENT_RECORDS = [
     min: 1,
     max: 50,
     default: 8,
-    sentence: 'Model calls within one run, at most.',
+    sentence: 'Maximum number of model calls in one run.',
   },
   {
     name: 'AGENT_TIMEOUT_SECONDS',
@@ -93,7 +93,7 @@ export const AGENT_RECORDS = [
     max: 600,
     default: 60,
     unit: 'seconds',
-    sentence: 'Time for one run of the agent; after it the request is answered 504.',
+    sentence: 'Time limit of one run of the agent. A request whose run takes longer is answered 504.',
   },
   {
     name: 'AGENT_CONCURRENCY',
@@ -101,7 +101,7 @@ export const AGENT_RECORDS = [
     min: 1,
     max: 10_000,
     default: 64,
-    sentence: 'Runs of the agent at once.',
+    sentence: 'Maximum number of agent runs at the same time.',
   },
   {
     name: 'AGENT_QUEUE_MAX',
@@ -109,7 +109,7 @@ export const AGENT_RECORDS = [
     min: 0,
     max: 100_000,
     default: 1000,
-    sentence: 'Messages that may wait for a run; beyond it the answer is 503.',
+    sentence: 'Maximum number of messages that wait for a run; further ones are answered 503.',
   },
   {
     name: 'AGENT_QUEUE_WAIT_SECONDS',
@@ -118,6 +118,6 @@ export const AGENT_RECORDS = [
     max: 600,
     default: 30,
     unit: 'seconds',
-    sentence: 'How long a message waits for a run; after it the answer is 503.',
+    sentence: 'How long a message waits for a run before it is answered 503.',
   },
 ] as const satisfies readonly SettingRecord[];

@@ -27,33 +27,33 @@ export const IDENTITY_RECORDS = [
     name: 'JWT_JWKS_URL',
     kind: 'url',
     sentence:
-      'Address of the key set for RS256, https unless it is a loopback address; needs JWT_ISSUER and JWT_AUDIENCE. Fetched when needed, cached, and fetched again for a key that it lacks, 5 times a minute at most.',
+      'Address of the key set for RS256, https unless it is a loopback address; needs JWT_ISSUER and JWT_AUDIENCE. The key set is fetched when it is needed, and cached. It is fetched again if a key is not in it, at most 5 times a minute.',
   },
   {
     name: 'JWT_VERIFY_SIGNATURE',
     kind: 'boolean',
     default: true,
     sentence:
-      'Check signatures; false is accepted only under NODE_ENV=development or test, or with `serve --dev`.',
+      'Checks signatures; false is accepted only under NODE_ENV=development or test, or with `serve --dev`.',
   },
   {
     name: 'JWT_VERIFY_EXP',
     kind: 'boolean',
     default: true,
     sentence:
-      'Check expiry; false is accepted only under NODE_ENV=development or test, or with `serve --dev`.',
+      'Checks expiry; false is accepted only under NODE_ENV=development or test, or with `serve --dev`.',
   },
   {
     name: 'JWT_ISSUER',
     kind: 'string',
     sentence:
-      'Expected `iss`; unset, or `*`, any issuer passes. JWT_JWKS_URL needs it, unless that is a loopback address.',
+      'Expected `iss`. If unset or `*`, any issuer passes. JWT_JWKS_URL needs this setting, unless its address is a loopback address.',
   },
   {
     name: 'JWT_AUDIENCE',
     kind: 'string',
     sentence:
-      'Expected `aud`; unset, or `*`, any audience passes. JWT_JWKS_URL needs it, unless that is a loopback address.',
+      'Expected `aud`. If unset or `*`, any audience passes. JWT_JWKS_URL needs this setting, unless its address is a loopback address.',
   },
   {
     name: 'JWT_CLOCK_SKEW_SECONDS',
@@ -62,24 +62,25 @@ export const IDENTITY_RECORDS = [
     max: 300,
     default: 0,
     unit: 'seconds',
-    sentence: 'Clock difference granted for `exp`, `nbf` and `iat`.',
+    sentence: 'Clock difference that is tolerated for `exp`, `nbf` and `iat`.',
   },
   {
     name: 'JWT_DEBUG',
     kind: 'boolean',
     default: false,
-    sentence: 'Logs the claims of each token and the decision; of the token only 8 characters and a hash.',
+    sentence:
+      'Logs the claims of each token and the decision, but only 8 characters and a hash of the token itself.',
   },
   {
     name: 'TOKEN_ENCRYPTION_KEY',
     kind: 'string',
     secret: true,
     sentence:
-      'Seals stored tokens: 32 bytes in base64; several, comma-separated, to change keys: the first seals, all open (`agentd keys`). Unset, the first start makes a key in STATE_DIR/encryption-key; `off` stores tokens unsealed, with a warning. A start with a key seals the tokens that are stored unsealed.',
+      'Key that seals stored tokens: 32 bytes in base64. To change the key, set several, comma-separated: the first one seals, and all of them open (`agentd keys`). If unset, the first start makes a key in STATE_DIR/encryption-key. `off` stores tokens unsealed, with a warning. When the daemon starts with a key, it seals the tokens that are stored unsealed.',
   },
 
   // The company's API
-  { name: 'API_BASE_URL', kind: 'url', sentence: 'Address of the downstream business API.' },
+  { name: 'API_BASE_URL', kind: 'url', sentence: 'Address of the business API.' },
   { name: 'API_EMAIL', kind: 'string', sentence: 'E-mail of the default credentials.' },
   { name: 'API_PASSWORD', kind: 'string', secret: true, sentence: 'Password of the default credentials.' },
   {
@@ -89,7 +90,7 @@ export const IDENTITY_RECORDS = [
     max: 120,
     default: 10,
     unit: 'seconds',
-    sentence: 'Time-out of one downstream call.',
+    sentence: 'Time-out of one call to the business API.',
   },
   {
     name: 'API_PUBLIC_USER_FIELDS',

@@ -9,7 +9,7 @@ export const LIMIT_RECORDS = [
     min: 1,
     max: 1_000_000_000,
     default: 100,
-    sentence: 'Requests within the window for a person with a valid token.',
+    sentence: 'Maximum number of requests in the window for a person with a valid token.',
   },
   {
     name: 'RATE_LIMIT_ANONYMOUS_MAX',
@@ -17,7 +17,7 @@ export const LIMIT_RECORDS = [
     min: 1,
     max: 1_000_000_000,
     default: 20,
-    sentence: 'Requests within the window for a client address without a valid token.',
+    sentence: 'Maximum number of requests without a valid token in the window for a client address.',
   },
   {
     name: 'RATE_LIMIT_WINDOW_SECONDS',
@@ -34,7 +34,7 @@ export const LIMIT_RECORDS = [
     name: 'LOOP_GUARD_ENABLED',
     kind: 'boolean',
     default: true,
-    sentence: 'Blocks bursts, repetition and sessions without end; false lets every message through.',
+    sentence: 'Blocks bursts, repetition and endless sessions; false lets every message through.',
   },
   {
     name: 'LOOP_GUARD_MAX_MESSAGES',
@@ -42,7 +42,7 @@ export const LIMIT_RECORDS = [
     min: 1,
     max: 1_000_000_000,
     default: 5,
-    sentence: 'Messages of one user that are let through within the burst window; one more is blocked.',
+    sentence: 'Maximum number of messages of one user in the burst window; the next one is blocked.',
   },
   {
     name: 'LOOP_GUARD_WINDOW_SECONDS',
@@ -60,7 +60,7 @@ export const LIMIT_RECORDS = [
     max: 86_400,
     default: 30,
     unit: 'seconds',
-    sentence: 'How long nothing of a user is let through after a burst or repetition.',
+    sentence: 'How long all messages of a user are blocked after a burst or repetition.',
   },
   {
     name: 'LOOP_GUARD_MAX_TURNS_PER_SESSION',
@@ -68,7 +68,8 @@ export const LIMIT_RECORDS = [
     min: 1,
     max: 1_000_000_000,
     default: 200,
-    sentence: 'Turns of one session; the next one is blocked until the session ends or is reset.',
+    sentence:
+      'Maximum number of turns in one session; the next one is blocked until the session ends or is reset.',
   },
   {
     name: 'LOOP_GUARD_REPEAT_THRESHOLD',
@@ -76,8 +77,7 @@ export const LIMIT_RECORDS = [
     min: 2,
     max: 1_000_000_000,
     default: 3,
-    sentence:
-      'So many equal texts of one user within the repetition window are too many: the last is blocked.',
+    sentence: 'If one user sends this many equal texts in the repetition window, the last one is blocked.',
   },
   {
     name: 'LOOP_GUARD_REPEAT_WINDOW_SECONDS',

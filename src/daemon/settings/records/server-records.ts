@@ -18,7 +18,8 @@ export const SERVER_RECORDS = [
     min: 0,
     max: 16,
     default: 0,
-    sentence: 'Number of proxies in front; so many entries of X-Forwarded-For are read from the right.',
+    sentence:
+      'Number of proxies in front; this many entries of X-Forwarded-For are trusted, counted from the right.',
   },
   {
     name: 'BODY_LIMIT_BYTES',
@@ -27,7 +28,8 @@ export const SERVER_RECORDS = [
     max: 16_777_216,
     default: 262_144,
     unit: 'bytes',
-    sentence: 'Largest request body. A signed webhook may have 4 MiB whatever this setting says.',
+    sentence:
+      'Maximum size of a request body. A signed webhook may have 4 MiB, whatever the value of this setting.',
   },
   {
     name: 'KEEP_ALIVE_SECONDS',
@@ -37,7 +39,7 @@ export const SERVER_RECORDS = [
     default: 65,
     unit: 'seconds',
     sentence:
-      'How long an idle connection stays open; longer than the proxy in front keeps it, so that the proxy closes first.',
+      'How long an idle connection stays open. Set it longer than the proxy in front keeps idle connections, so that the proxy closes them first.',
   },
   {
     name: 'SHUTDOWN_GRACE_SECONDS',
@@ -52,14 +54,15 @@ export const SERVER_RECORDS = [
     name: 'ADMIN_LISTEN',
     kind: 'string',
     sentence:
-      'Address of a second listener for the probes `/live` and `/ready` and for `/metrics`, on a port of its own; unset, there is none. Keep it private.',
+      'Address, with its own port, of a second listener for the probes `/live` and `/ready` and for `/metrics`. If unset, there is none. Keep it private.',
     example: '127.0.0.1:9464',
   },
   {
     name: 'ADMIN_TOKEN',
     kind: 'string',
     secret: true,
-    sentence: 'Bearer token that `/metrics` asks for; unset, it asks for none. The probes never do.',
+    sentence:
+      'Bearer token that `/metrics` requires. If unset, it requires none. The probes never require one.',
   },
   {
     name: 'SHUTDOWN_DELAY_SECONDS',
@@ -69,7 +72,7 @@ export const SERVER_RECORDS = [
     default: 5,
     unit: 'seconds',
     sentence:
-      'How long a stopping daemon still takes requests while `/ready` answers 503, as part of SHUTDOWN_GRACE_SECONDS; only with ADMIN_LISTEN.',
+      'How long a stopping daemon still accepts requests while `/ready` answers 503. This time is part of SHUTDOWN_GRACE_SECONDS. Only with ADMIN_LISTEN.',
   },
 
   // Its name, its files, its log
@@ -77,7 +80,8 @@ export const SERVER_RECORDS = [
     name: 'APP_NAME',
     kind: 'string',
     default: 'agentd',
-    sentence: 'Name of your service, which the agent speaks for; with the default it speaks of none.',
+    sentence:
+      'Name of your service, for which the agent speaks. If it is the default, the agent mentions no name.',
   },
   {
     name: 'DEFAULT_LOCALE',
@@ -85,7 +89,7 @@ export const SERVER_RECORDS = [
     default: 'en',
     pattern: /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*$/,
     sentence:
-      'Language of the texts that people see, if neither their token nor their platform says one that there are texts for.',
+      'Language of the texts that people see, if there are no texts in the language of their token or their platform.',
   },
   {
     name: 'STATE_DIR',
@@ -96,14 +100,14 @@ export const SERVER_RECORDS = [
   {
     name: 'LOG_FILE',
     kind: 'string',
-    sentence: 'File that the log is also written to, one JSON object a line; read by `agentd logs`.',
+    sentence: 'File that the log is also written to, one JSON object per line. `agentd logs` reads it.',
   },
   {
     name: 'LOG_LEVEL',
     kind: 'choice',
     choices: ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'],
     default: 'INFO',
-    sentence: 'Least severe level that is logged; upper or lower case, WARNING and CRITICAL are understood.',
+    sentence: 'Lowest level that is logged, in upper or lower case. WARNING and CRITICAL are accepted, too.',
   },
   {
     name: 'ENABLE_DEBUGPY',
@@ -116,7 +120,7 @@ export const SERVER_RECORDS = [
   {
     name: 'MESSAGING_PLATFORMS',
     kind: 'list',
-    sentence: 'Active channels, comma-separated; unset, channels are detected from their settings.',
+    sentence: 'Active channels, comma-separated. If unset, channels are detected from their settings.',
   },
   {
     name: 'WEBCHAT_ALLOWED_ORIGINS',

@@ -7,7 +7,7 @@ export const STORE_RECORDS = [
     kind: 'choice',
     choices: ['sqlite', 'redis'],
     sentence:
-      'Store of all shared state: sessions, links, guard, limits, streams, inbox. Unset: redis if REDIS_URL is set, else sqlite.',
+      'Store of all shared state: sessions, links, guard, limits, streams, inbox. If unset: redis if REDIS_URL is set, otherwise sqlite.',
     example: 'redis',
   },
   {
@@ -24,7 +24,7 @@ export const STORE_RECORDS = [
     choices: ['everysec', 'always'],
     default: 'everysec',
     sentence:
-      'always: what the daemon acknowledges was taken by a replica of Redis, or is on its disk; everysec: as the server persists by itself, so a crash may lose the last second.',
+      'always: before the daemon acknowledges a write, a replica of Redis has it, or it is on the disk of Redis. everysec: Redis writes to disk by itself, so that a crash may lose the last second.',
   },
   {
     name: 'SESSION_TTL_SECONDS',
@@ -33,7 +33,7 @@ export const STORE_RECORDS = [
     max: 31_536_000,
     default: 86_400,
     unit: 'seconds',
-    sentence: 'Life of a session after its last message.',
+    sentence: 'How long a session lasts after its last message.',
   },
   {
     name: 'TRACE_RETENTION_DAYS',
@@ -61,14 +61,14 @@ export const STORE_RECORDS = [
     default: 1_073_741_824,
     unit: 'bytes',
     sentence:
-      'Space for the sessions of anonymous web clients; past it, the longest idle sessions of the address that holds most are deleted first.',
+      'Space for the sessions of anonymous web clients. Beyond it, the sessions that have been idle longest are deleted, beginning with those of the client address that stores the most.',
   },
   {
     name: 'MEMORY_BACKEND',
     kind: 'choice',
     choices: ['sqlite', 'postgres', 'cloudsql', 'none'],
     sentence:
-      'Store of long-term memory: `sqlite`, in the embedded database; `postgres` (`cloudsql` is another name), in the database of DATABASE_URL; `none`. Unset, `sqlite`; if state is in Redis, `postgres` with DATABASE_URL, else `none`.',
+      'Store of long-term memory: `sqlite` (the embedded database), `postgres` or its other name `cloudsql` (the database of DATABASE_URL), or `none`. If unset: `sqlite`; or, if state is in Redis, `postgres` with DATABASE_URL and `none` without it.',
   },
   {
     name: 'DATABASE_URL',
@@ -84,7 +84,7 @@ export const STORE_RECORDS = [
     max: 100,
     default: 5,
     sentence:
-      "Runs of a platform's message that may fail for a reason that does not pass, or during which the daemon dies. After the last one the message fails.",
+      "Maximum number of runs of a platform's message that fail for a reason that is not temporary, or during which the daemon dies. After the last one the message fails.",
   },
   {
     name: 'INBOX_RUN_SECONDS',
@@ -94,7 +94,7 @@ export const STORE_RECORDS = [
     default: 900,
     unit: 'seconds',
     sentence:
-      "How long after its first run began a platform's message is run again while the model or the store is out of reach or overloaded.",
+      "How long a platform's message is run again, counted from the start of its first run, while the model or the store cannot be reached or is overloaded.",
   },
   {
     name: 'INBOX_SEND_SECONDS',
@@ -103,6 +103,7 @@ export const STORE_RECORDS = [
     max: 604_800,
     default: 86_400,
     unit: 'seconds',
-    sentence: 'How long after it was stored a reply is sent again that the platform has not taken.',
+    sentence:
+      'How long a reply that the platform has not accepted is sent again, counted from the time when it was stored.',
   },
 ] as const satisfies readonly SettingRecord[];

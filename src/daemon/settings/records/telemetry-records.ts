@@ -78,7 +78,7 @@ export const TELEMETRY_RECORDS = [
   {
     name: 'OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE',
     kind: 'string',
-    sentence: 'PEM file with the client certificate of the daemon, for a collector that asks for one.',
+    sentence: 'PEM file with the client certificate of the daemon, for a collector that requires one.',
   },
   {
     name: 'OTEL_EXPORTER_OTLP_CLIENT_KEY',
@@ -107,7 +107,7 @@ export const TELEMETRY_RECORDS = [
     name: 'OTEL_SERVICE_NAME',
     kind: 'string',
     sentence:
-      'Name of the service in traces. Default: `service.name` of OTEL_RESOURCE_ATTRIBUTES, else `agentd`.',
+      'Name of the service in traces. Default: `service.name` of OTEL_RESOURCE_ATTRIBUTES, or `agentd` if that is not set.',
     example: 'shop-agent',
   },
   {

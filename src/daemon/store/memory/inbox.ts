@@ -21,7 +21,7 @@ import { noteSeen, seenMessage } from './seen.ts';
 import type { StoredMessage } from './state.ts';
 import { keepTrace } from './traces.ts';
 
-/** The first message of a queue that nobody works on. */
+/** The first message of an unclaimed queue. */
 interface Head {
   stored: StoredMessage;
   due_at: number;
@@ -38,7 +38,7 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
   const isClaimed = ({ message }: StoredMessage) => claims.exists(message.id);
   const change = (found: StoredMessage, to: Partial<InboxMessage>) => changeMessage(context, found, to);
 
-  /** The first message of each queue that nobody works on, in the order in which they are claimed. */
+  /** The first message of each unclaimed queue, in the order in which they are claimed. */
   const heads = (kind: AttemptKind, platforms: readonly string[]): Head[] => {
     const queues = Map.groupBy(
       stored().filter(({ message }) => message.ended_at === null),
@@ -70,7 +70,7 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
       .slice(0, limit)
       .map(({ stored: found }): InboxClaim => {
         const owner = claims.take(found.message.id);
-        if (owner === null) throw new Error('a message that nobody works on is claimed');
+        if (owner === null) throw new Error('a message of an unclaimed queue is claimed');
         found.message = begun(found.message, clock.now());
         return { owner, message: found.message };
       });
@@ -202,7 +202,7 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
   };
 }
 
-/** Records what a message came to whose claim the caller has compared, and ends the claim. */
+/** Records the outcome of a message and ends its claim, which the caller has compared. */
 export function settleClaimed(
   context: MemoryContext,
   { message: { id } }: InboxClaim,
@@ -214,13 +214,13 @@ export function settleClaimed(
   context.claims.inbox.end(id);
 }
 
-/** The question of a reply was asked once the reply was sent. */
+/** A question counts as asked once its reply was sent. */
 function settleQuestion(context: MemoryContext, { message: { id, state } }: StoredMessage): void {
   if (state === 'done') noteAsked(context, id);
   if (state === 'failed') dropUnasked(context, id);
 }
 
-/** The reply of this message will not be sent: nobody can answer its question. */
+/** The reply of this message will not be sent, so nobody can answer its question. */
 function dropUnasked(context: MemoryContext, id: string): void {
   withdraw(context, ({ asked_at }, asked_by) => asked_at === null && asked_by === id);
 }
@@ -292,7 +292,10 @@ function begun(message: InboxMessage, now: number): InboxMessage {
   return { ...message, state: 'running', attempts: attempts + 1, first_run_at: first_run_at ?? now };
 }
 
-/** A failed message with all its budgets; a reply continues with the part that the platform did not take. */
+/**
+ * A failed message that starts again with full budgets. A reply continues with the first part that the platform has not
+ * confirmed.
+ */
 function begunAnew(message: InboxMessage, now: number): InboxMessage {
   const isReplied = message.reply !== null;
   return {

@@ -52,7 +52,7 @@ export function sessionSteps(context: MemoryContext): Steps<SessionStore> {
   };
 }
 
-/** By the id that it has, or the one that it had before sign-in; null if there is none or it has expired. */
+/** Finds a session by its current id, or by the id before sign-in; null if there is none or it has expired. */
 export function findSession({ state, clock }: MemoryContext, session_id: string): StoredSession | null {
   const isNamed = ({ session }: StoredSession) => namesOf(session).includes(session_id);
   const isAlive = ({ session }: StoredSession) => session.expires_at > clock.now();
@@ -79,9 +79,9 @@ export function expectFreeIds(context: MemoryContext, session: Session): void {
     throw new Error('the id of the new session is an id of another one');
 }
 
-/** @throws if the claim is one to another session. */
+/** @throws if the claim is for a different session. */
 export function expectTag(session: Session, session_tag: string): void {
-  if (tagOf(session) !== session_tag) throw new Error('the claim is one to another session');
+  if (tagOf(session) !== session_tag) throw new Error('the claim is for a different session');
 }
 
 function endSession(context: MemoryContext, { session }: StoredSession): void {

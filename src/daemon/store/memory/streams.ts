@@ -33,11 +33,11 @@ export function streamSteps(
     },
     find: (stream_id) => find(stream_id)?.record ?? null,
     findByKey: (key) => findByKey(key)?.record ?? null,
-    claim(stream_id, { owner: person, reader }) {
+    claim(stream_id, { owner: person, reader }, first = []) {
       const stored = find(stream_id);
       if (stored?.record.state !== 'waiting') return null;
       const owner = claims.take(stream_id);
-      if (owner === null) throw new Error('a stream that waits has been claimed');
+      if (owner === null) throw new Error('a waiting stream has been claimed');
       stored.record = {
         ...stored.record,
         state: 'running',
@@ -46,7 +46,9 @@ export function streamSteps(
         reader,
       };
       stored.expires_at = null;
-      return { stream_id, owner };
+      const claim = { stream_id, owner };
+      appendEvents(context, claim, first);
+      return claim;
     },
     renew: ({ stream_id, owner }) => claims.renew(stream_id, owner),
     append(claim, events) {
@@ -106,7 +108,7 @@ export function expectNext(
   events: readonly StreamEvent[],
 ): StoredStream {
   const stored = state.streams.get(stream_id);
-  if (stored?.record.state !== 'running') throw new Error('events are added to a stream that does not run');
+  if (stored?.record.state !== 'running') throw new Error('events are added to a stream that is not running');
   events.forEach(({ id }, index) => {
     if (id !== stored.record.last_event + 1 + index)
       throw new Error(`event ${id} does not follow the last one of its stream`);

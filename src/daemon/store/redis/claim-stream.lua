@@ -1,6 +1,7 @@
 -- include: streams
--- Begins the run of a waiting stream and deletes its token. KEYS[1]: the stream. ARGV: id, owner of the claim, person it
--- belongs to from now on, person who alone may read it (each empty if there is none). Returns 1, or 0.
+-- Begins the run of a waiting stream and deletes its token. KEYS[1]: the stream. ARGV: id, owner of the claim, the
+-- person that the stream belongs to from now on, the only person who may read it (each empty if there is none), the
+-- process that need not be notified, the first events. Returns 1, or 0.
 local id = ARGV[3]
 if stream_state(id) ~= 'waiting' then
   return 0
@@ -19,4 +20,9 @@ if name then
   call('PERSIST', key('stream-key', name, 'stream'))
 end
 claim_stream(id, ARGV[4])
+local events = {}
+for place = 8, #ARGV do
+  events[#events + 1] = ARGV[place]
+end
+append_events(id, events, false, ARGV[7])
 return 1

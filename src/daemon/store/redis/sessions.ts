@@ -6,7 +6,7 @@ import { shownTurns } from '../shown-turns.ts';
 import type { RedisConnection } from './connection.ts';
 import { type RedisHash, readHashes } from './read-hashes.ts';
 
-/** What scripts read and change of a session; the rest is JSON. */
+/** The fields of a session that scripts read and change; the rest is JSON. */
 const FIELDS = ['doc', 'session_id', 'turns', 'last_active_at', 'expires_at'] as const;
 
 export class RedisSessions implements SessionStore {
@@ -48,7 +48,7 @@ export class RedisSessions implements SessionStore {
 
   async history(session_id: string, reader: HistoryReader, limit: number): Promise<StoredTurn[]> {
     if (limit < 1) return [];
-    // Most turns are shown to most readers, so that twice as many hold enough of them.
+    // Most readers may see most turns, so twice the limit usually contains enough.
     const last = await this.#turns(session_id, 2 * limit);
     const shown = shownTurns(reader, last);
     if (shown.length >= limit || last.length < 2 * limit) return shown.slice(-limit);
@@ -100,7 +100,7 @@ export class RedisSessions implements SessionStore {
   }
 }
 
-/** A session as scripts take it. */
+/** A session, in the form for scripts. */
 export function storedSession(session: Session): Record<string, unknown> {
   const { session_id, former_id, turns, last_active_at, expires_at, ...rest } = session;
   const doc = JSON.stringify({ former_id, ...rest });
@@ -126,7 +126,7 @@ export function sessionOf(fields: readonly string[]): Session {
   };
 }
 
-/** Sessions that live, in bites, each with the JSON that is stored. */
+/** Live sessions, in batches, each with its stored JSON. */
 export async function* liveSessions(
   redis: RedisConnection,
 ): AsyncGenerator<{ session: Session; doc: string }[]> {
@@ -140,9 +140,9 @@ export async function* liveSessions(
       .filter(({ session }) => session.expires_at > now);
 }
 
-/** What a script returns if its caller is wrong. */
+/** The error for a result of a script that means a defect of its caller. */
 export function sessionDefect(outcome: unknown): Error {
-  if (outcome === 'mismatch') return new Error('the claim is one to another session');
+  if (outcome === 'mismatch') return new Error('the claim is for a different session');
   if (outcome === 'taken') return new Error('the id of the new session is an id of another one');
   return new Error(`a script returned ${JSON.stringify(outcome)}`);
 }

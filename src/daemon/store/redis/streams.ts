@@ -5,9 +5,12 @@ import type { NewStream, StreamClaimant, StreamListener, StreamRecord, StreamSto
 import type { RedisConnection } from './connection.ts';
 import type { StreamChanges } from './stream-changes.ts';
 
-/** Text of a run is appended at most ten times a second: a command for each word would cost more than all the rest. */
+/**
+ * Text of a run is appended at most ten times a second, because a command for each word would cost more than everything
+ * else.
+ */
 const GATHER_MS = 100;
-/** Streams that one step ends. */
+/** Maximum number of streams that one step ends. */
 const REAP_BITE = 100;
 
 export class RedisStreams implements StreamStore {
@@ -43,10 +46,17 @@ export class RedisStreams implements StreamStore {
     return found === null ? null : streamOf(found as string[]);
   }
 
-  async claim(stream_id: string, { owner: person, reader }: StreamClaimant): Promise<StreamClaim | null> {
+  async claim(
+    stream_id: string,
+    { owner: person, reader }: StreamClaimant,
+    first: readonly StreamEvent[] = [],
+  ): Promise<StreamClaim | null> {
     const owner = randomSuffix();
-    const claimed = await this.#run('claim-stream', stream_id, owner, person ?? '', reader ?? '');
-    return claimed === 1 ? { stream_id, owner } : null;
+    const args = [owner, person ?? '', reader ?? '', this.#changes.origin, ...storedEvents(first).list];
+    const claimed = await this.#run('claim-stream', stream_id, ...args);
+    if (claimed !== 1) return null;
+    if (first.length > 0) this.#changes.tell(stream_id, 'events', first);
+    return { stream_id, owner };
   }
 
   async renew({ stream_id, owner }: StreamClaim): Promise<boolean> {
@@ -102,7 +112,7 @@ export class RedisStreams implements StreamStore {
   }
 }
 
-/** Events as scripts take them. @throws if they do not follow each other. */
+/** Events in the form for scripts. @throws if their numbers are not consecutive. */
 export function storedEvents(events: readonly StreamEvent[]): {
   first: number;
   ending: string | null;
@@ -121,7 +131,7 @@ export function storedEvents(events: readonly StreamEvent[]): {
 }
 
 export function eventGap(): Error {
-  return new Error('an event does not follow the last one of its stream, or the stream does not run');
+  return new Error('an event does not follow the last one of its stream, or the stream is not running');
 }
 
 function streamOf(fields: readonly (string | null)[]): StreamRecord {

@@ -19,7 +19,7 @@ import { type GroupCommit, read } from './writer.ts';
 export const ACTION_COLUMNS = `action_id, session_tag, session_id, platform, user_id, alias_id, person, operator, turn_key, tool, args, summary,
   state, principal, attempt, status, answer, asked_at, expires_at, created_at, started_at, finished_at`;
 
-/** The session of an action, which goes by its tag, has not ended. */
+/** Whether the session of an action has not ended; actions name their session by its tag. */
 const IN_LIVE_SESSION = `EXISTS (SELECT 1 FROM sessions WHERE sessions.expires_at > @now
   AND (former_id = actions.session_tag OR (former_id IS NULL AND sessions.session_id = actions.session_tag)))`;
 
@@ -28,7 +28,7 @@ export interface ActionsParts {
   /** ACTIONS_RETENTION_DAYS, in ms. */
   retentionMs: number;
   pending: PendingActions;
-  /** Whose claims are compared. */
+  /** The parts of the store that compare their claims. */
   sessions: Pick<SqliteSessions, 'holds'>;
   idempotency: Pick<SqliteIdempotency, 'holds' | 'remember'>;
 }
@@ -143,7 +143,7 @@ export class SqliteActions implements ActionStore {
       if (claims?.key) this.#parts.idempotency.remember(claims.key);
       if (this.#insert.run({ ...action, now: this.#now() }).changes > 0) return { outcome: 'started' };
       const known = this.#get(action.action_id);
-      if (known === null) throw new Error('an action whose id is taken is not there');
+      if (known === null) throw new Error('the action with this id cannot be found');
       return { outcome: 'known', action: known };
     });
   }

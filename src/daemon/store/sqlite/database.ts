@@ -3,27 +3,27 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../errors.ts';
 import { giveToOwner } from '../../give-to-owner.ts';
-import { makePrivateDirectory } from '../../private-directory.ts';
+import { makePrivateDirectory } from '../../make-directory.ts';
 import { StoreMissing } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
 
-/** How long the connection of a command waits for another process's write, ms. It blocks the command alone. */
+/** How long the connection of a command waits for another process's write, ms. It blocks only the command. */
 const COMMAND_BUSY_MS = 5000;
 
-/** The same for the daemon. It blocks the event loop, so the daemon waits by trying again (writer.ts). */
+/** The same for the daemon. Waiting blocks the event loop, so the daemon retries instead (writer.ts). */
 const DAEMON_BUSY_MS = 20;
 
 /**
- * Pages in the log before they are moved into the database. Under load the same pages are written again and
- * again, so that moving them less often writes each of them less often; what is moved at once (16 MiB at
- * most) holds the event loop.
+ * How many pages the log may have before they are moved into the database. Under load, the same pages are written again
+ * and again, so moving them less often saves writes. But moving blocks the event loop, so the amount is limited (16 MiB
+ * at most).
  */
 const CHECKPOINT_PAGES = 4000;
 
-/** The log file is cut back to this size after a burst, bytes. */
+/** The log file is truncated to this size after a burst, bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** Makes the directory (0700) and an empty file (0600) if they are missing; what exists stays as it is. */
+/** Creates the directory (0700) and an empty file (0600) if they are missing. Existing ones are not changed. */
 export function createPrivateFile(path: string): void {
   try {
     makePrivateDirectory(dirname(path));
@@ -39,7 +39,7 @@ export function createPrivateFile(path: string): void {
   }
 }
 
-/** @throws StoreMissing if there is no file; StoreUnavailable if that cannot be found out. */
+/** @throws StoreMissing if there is no file; StoreUnavailable if this cannot be determined. */
 export function expectFile(path: string): void {
   try {
     statSync(path);
@@ -50,22 +50,22 @@ export function expectFile(path: string): void {
 }
 
 /**
- * A connection to an existing file, set up for durability: write-ahead log, every commit synced to disk.
- * Deleted content is overwritten, so that the tokens of ended sessions do not linger in free pages.
- * @throws StoreUnavailable if it cannot be opened, or is no database.
+ * Opens an existing file with durable settings: a write-ahead log, and every commit synced to disk. Deleted content is
+ * overwritten, so that the tokens of ended sessions do not stay in free pages.
+ * @throws StoreUnavailable if it cannot be opened or is not a database.
  */
 export function openDatabase(path: string): Database.Database {
   let db: Database.Database | undefined;
   try {
     db = new Database(path, { fileMustExist: true, timeout: COMMAND_BUSY_MS });
-    // Has an effect on an empty file only, before anything is written to it.
+    // Has an effect only on an empty file, before anything is written to it.
     db.pragma('auto_vacuum = INCREMENTAL');
     db.pragma('journal_mode = WAL');
     // The library's build opens an existing write-ahead database with NORMAL, which loses commits at power loss.
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
     db.pragma('secure_delete = ON');
-    // Not in temporary files, which would hold tokens in another place than the private one.
+    // Not in temporary files, which would contain tokens outside of the private directory.
     db.pragma('temp_store = MEMORY');
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
@@ -76,14 +76,14 @@ export function openDatabase(path: string): Database.Database {
   }
 }
 
-/** From now on a held lock blocks the event loop for 20 ms at most. */
+/** From now on, a lock of another process blocks the event loop for at most 20 ms. */
 export function keepEventLoopFree(db: Database.Database): void {
   db.pragma(`busy_timeout = ${DAEMON_BUSY_MS}`);
 }
 
 /**
- * Moves the content of the write-ahead log into the database and empties the log, so that deleted content is
- * gone from it too. Never waits: skipped while another connection reads.
+ * Moves the content of the write-ahead log into the database and empties the log, so that deleted content disappears
+ * from the log, too. Never waits: skipped while another connection reads.
  */
 export function emptyLog(db: Database.Database): void {
   const timeout = db.pragma('busy_timeout', { simple: true });

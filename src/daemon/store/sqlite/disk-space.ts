@@ -5,16 +5,16 @@ import type { Volume } from '../volume.ts';
 import { emptyLog } from './database.ts';
 import { isEnvironmentFailure, isOutOfSpace } from './unavailable.ts';
 
-/** Size of the log from which on it is emptied while there is no room for the reserve. */
+/** While there is no room for the reserve, the log is emptied when it reaches this size, bytes. */
 const LOG_BYTES = 1024 * 1024;
 
-/** Makes room for writes on a full disk: gives up the reserve and empties the log. */
+/** Makes room for writes on a full disk: releases the reserve and empties the log. */
 export class DiskSpace {
   readonly #db: Database.Database;
   readonly #volume: Volume;
   readonly #reserve: Reserve | null;
 
-  /** @param reserve null: this process keeps none. */
+  /** @param reserve null if this process keeps none. */
   constructor(db: Database.Database, volume: Volume, reserve: Reserve | null) {
     this.#db = db;
     this.#volume = volume;
@@ -22,21 +22,21 @@ export class DiskSpace {
   }
 
   /**
-   * Called after a write found no space. Gives up the first part of the reserve; the rest is left for deletions,
-   * unless moving the log into the database takes it.
+   * Called after a write found no space. Releases the first part of the reserve. The rest is left for deletions, unless
+   * it is needed to move the log into the database.
    * @returns whether the write can be tried again.
    */
   makeRoom(): boolean {
     const gaveUp = this.#reserve?.made === true && this.#reserve.giveUp();
-    if (gaveUp) this.#volume.askAgain();
-    // What a failed write added to the log file takes up space until the log is emptied.
+    this.#volume.askAgain();
+    // Data that a failed write added to the log file occupies space until the log is emptied.
     if (!this.#tryToEmptyLog() && gaveUp && this.#reserve?.giveUp()) this.#tryToEmptyLog();
     return gaveUp;
   }
 
   /**
-   * Called after each commit. While there is no room for the reserve, the log is kept short: a long one could
-   * not be moved into the database any more once the disk is full, and then nothing could be deleted either.
+   * Called after each commit. While there is no room for the reserve, the log is kept short: on a full disk, a long log
+   * could not be moved into the database, and then nothing could be deleted.
    */
   afterCommit(): void {
     if (!this.#reserve || this.#reserve.made || this.#volume.hasRoom(this.#reserve.bytes)) return;
@@ -44,7 +44,10 @@ export class DiskSpace {
     if (log !== undefined && log.size >= LOG_BYTES) this.#tryToEmptyLog();
   }
 
-  /** Empties the log; if there is no space for that, gives up the reserve first. @throws if both fail. */
+  /**
+   * Empties the log. If there is not enough space for that, releases the reserve and tries again. @throws if this
+   * fails, too.
+   */
   emptyLog(): void {
     try {
       emptyLog(this.#db);
@@ -54,7 +57,7 @@ export class DiskSpace {
     }
   }
 
-  /** The sweep empties the log as well, and reports why it could not. */
+  /** Failures are ignored here: the sweep also empties the log, and reports them. */
   #tryToEmptyLog(): boolean {
     try {
       emptyLog(this.#db);

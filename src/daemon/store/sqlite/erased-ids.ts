@@ -4,18 +4,20 @@ import type { Clock } from '../../clock.ts';
 import { ERASED_MS } from '../persons.ts';
 
 /**
- * Ids of sessions and turns that were erased, as hashes. A run that was under way in another process does not know of the
- * erasure: what it stores later is held against them.
+ * Ids of erased sessions and turns, as hashes. A run that was under way in another process does not know about the
+ * erasure, so everything that it stores later is checked against these ids.
  */
 export class ErasedIds {
   readonly #clock: Clock;
   readonly #note;
+  readonly #any;
   readonly #endsAt;
   readonly #over;
 
   constructor(db: Database.Database, clock: Clock) {
     this.#clock = clock;
     this.#note = db.prepare<[Buffer, number]>('INSERT OR REPLACE INTO erased (id, ends_at) VALUES (?, ?)');
+    this.#any = db.prepare('SELECT 1 FROM erased LIMIT 1');
     this.#endsAt = db
       .prepare<[Buffer, number], number>('SELECT ends_at FROM erased WHERE id = ? AND ends_at > ?')
       .pluck();
@@ -33,18 +35,20 @@ export class ErasedIds {
     return this.#at(id) !== null;
   }
 
-  /** Whether it was erased at this time or later, ms since the epoch. */
+  /** Whether the id was erased at this time or later, ms since the epoch. */
   hasSince(id: string, since: number): boolean {
     const at = this.#at(id);
     return at !== null && at >= since;
   }
 
   #at(id: string): number | null {
+    // Usually nothing was erased recently, and a hash costs more than this query.
+    if (this.#any.get() === undefined) return null;
     const ends_at = this.#endsAt.get(hashOf(id), this.#clock.now());
     return ends_at === undefined ? null : ends_at - ERASED_MS;
   }
 
-  /** Within a commit: deletes at most `bite` of those whose time has passed. @returns how many. */
+  /** Within a commit: deletes at most `bite` ids whose time has passed. @returns how many. */
   deleteExpired(bite: number): number {
     return this.#over.run(this.#clock.now(), bite).changes;
   }

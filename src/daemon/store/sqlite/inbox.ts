@@ -31,13 +31,13 @@ import { type GroupCommit, read } from './writer.ts';
 
 export interface InboxBounds {
   clock: Clock;
-  /** Open messages at most; `INBOX_MAX` but for tests. */
+  /** Maximum number of open messages; `INBOX_MAX` except in tests. */
   max: number;
-  /** Failed messages at most; `FAILED_MAX` but for tests. */
+  /** Maximum number of failed messages; `FAILED_MAX` except in tests. */
   failedMax: number;
 }
 
-/** Whose writes share a commit with the inbox's own. */
+/** Parts of the store that write in the same commits as the inbox. */
 export interface InboxNeighbours {
   known: KnownMessages;
   guard: SqliteGuard;
@@ -46,7 +46,7 @@ export interface InboxNeighbours {
   outages: SqliteOutages;
 }
 
-/** In the order in which a new message is inserted. */
+/** The values of a new row, in the order of its columns in the INSERT. */
 type NewRow = [
   id: string,
   platform: string,
@@ -64,21 +64,24 @@ type NewRow = [
   text_stored_at: number | null,
 ];
 
-/** Where a message stands. */
+/** The place of a message. */
 interface Place {
   queue: string;
   seq: number;
 }
 
-/** A failed message begins anew with all its budgets; a reply that it has goes on with the part that was not taken. */
+/**
+ * Restarts a failed message with full budgets. If it has a reply, sending continues with the first part that was not
+ * confirmed.
+ */
 const BEGIN_ANEW = `state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, passing = 0, first_run_at = NULL,
   sends = 0, text_stored_at = iif(reply IS NULL, NULL, @now), parts_sent = iif(reply IS NULL, 0, parts_sent),
   interrupted = 0, notice = NULL, failure = NULL, notice_failure = NULL, ended_at = NULL, next_attempt_at = @now,
   wait_ms = 0`;
 
 /**
- * The inbox: a row a message, and the queues that these make. One daemon works on the file, so a claim lasts
- * as long as its process: claims of another instance are those of a dead one.
+ * The inbox: one row for each message, and the queues of these messages. Only one daemon uses the file, so a claim
+ * lasts as long as its process: claims of other processes are those of dead ones.
  */
 export class SqliteInbox implements InboxStore {
   readonly #bounds: InboxBounds;
@@ -173,7 +176,7 @@ export class SqliteInbox implements InboxStore {
   screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened> {
     const { guard, traces } = this.#neighbours;
     return this.#commit.write(() => {
-      // One time for both, so that what is known of a message is known equally long.
+      // Both use the same time, so that everything about a message is remembered equally long.
       const now = this.#bounds.clock.now();
       const verdicts = arrivals.map(({ guarded }) => guard.decide(guarded, limits, now));
       const followed = arrivals.map((arrival, index) =>
@@ -207,7 +210,7 @@ export class SqliteInbox implements InboxStore {
       const now = this.#bounds.clock.now();
       return this.#queues.claim(wanted, platforms, limit).map(({ seq, owner }) => {
         const row = this.#begin.get(owner, now, seq);
-        if (!row) throw new Error(`message ${seq} of the inbox is claimed and not there`);
+        if (!row) throw new Error(`message ${seq} of the inbox is claimed but missing`);
         return { owner, message: messageOf(row) };
       });
     });
@@ -241,7 +244,7 @@ export class SqliteInbox implements InboxStore {
     });
   }
 
-  /** Within a commit: records what a claimed message came to, and ends the claim. */
+  /** Within a commit: records the outcome of a claimed message, and ends the claim. */
   settleClaimed({ message: { id, queue } }: InboxClaim, outcome: AttemptOutcome): void {
     const row = this.#find.get(id);
     if (!row) throw new Error('a message that is claimed is not in the inbox');
@@ -252,7 +255,7 @@ export class SqliteInbox implements InboxStore {
     this.#queues.followClaimed(queue);
   }
 
-  /** Within a commit: whether the claim is still its owner's. */
+  /** Within a commit: whether the claim still belongs to its owner. */
   holds({ message: { queue }, owner }: InboxClaim): boolean {
     return this.#queues.isHeld(queue, owner);
   }
@@ -339,7 +342,7 @@ export class SqliteInbox implements InboxStore {
     });
   }
 
-  /** Within a commit: deletes at most `bite` rows that are too old or too many. @returns how many. */
+  /** Within a commit: deletes at most `bite` rows that are too old or exceed the limit. @returns how many. */
   deleteExpired(bite: number): number {
     const now = this.#bounds.clock.now();
     const deleted = this.#retention.deleteExpired(bite, now);
@@ -371,7 +374,7 @@ export class SqliteInbox implements InboxStore {
   #keep(message: NewInboxMessage, now: number): void {
     const { id, platform, queue, message_id, reply } = message;
     const state = reply === null ? 'waiting' : 'replied';
-    // By place, since by name costs more than the rest of it.
+    // Positional parameters, because named ones would cost more than the rest of the statement.
     const { lastInsertRowid } = this.#insert.run(
       id,
       platform,
@@ -397,13 +400,13 @@ export class SqliteInbox implements InboxStore {
     if (message_id !== null) this.#neighbours.known.note(platform, message_id, { id }, now);
   }
 
-  /** The question of a reply was asked once the reply was sent. */
+  /** A question counts as asked once its reply was sent. */
   #settleQuestion(id: string, { state }: InboxChange): void {
     if (state === 'done') this.#neighbours.pending.noteAsked(id);
     if (state === 'failed') this.#neighbours.pending.dropUnasked(id);
   }
 
-  /** Has a message changed by an administrator. False if there is none. */
+  /** Changes a message for an administrator. False if there is none. */
   #change(change: () => Place | undefined): Promise<boolean> {
     return this.#commit.write(() => {
       const changed = change();

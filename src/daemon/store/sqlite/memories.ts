@@ -35,7 +35,7 @@ export class SqliteMemories implements MemoryStore {
   readonly #deleteOwner;
   readonly #taint;
 
-  /** @param max memories of one owner at most */
+  /** @param max the maximum number of memories of one owner */
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock, max: number) {
     this.description = `sqlite ${db.name}`;
     this.#commit = commit;
@@ -53,7 +53,7 @@ export class SqliteMemories implements MemoryStore {
     this.#all = db.prepare<[number], MemoryRow>(
       `SELECT ${COLUMNS} FROM memories WHERE owner_no = +? ORDER BY created_at DESC, memory_no DESC`,
     );
-    // Without the texts, of which only a few are wanted.
+    // Without the texts, because only a few of them are needed.
     this.#ranked = db.prepare<[number], Pick<MemoryRow, 'memory_no' | 'tainted' | 'created_at'>>(
       `SELECT memory_no, tainted, created_at FROM memories WHERE owner_no = +?
        ORDER BY created_at DESC, memory_no DESC`,
@@ -116,9 +116,8 @@ export class SqliteMemories implements MemoryStore {
     owner: MemoryOwner,
     { text, words, limit, untainted = false }: MemoryQuery,
   ): Promise<Memory[]> {
-    const wanted = wantedTerms(text, words);
     return this.#read(owner, (owner_no) => {
-      const found = wanted.map((term) => new Set(this.#find.all(matchOf(owner_no, term))));
+      const found = wantedTerms(text, words).map((term) => new Set(this.#find.all(matchOf(owner_no, term))));
       const all = this.#ranked
         .all(owner_no)
         .map((row) => ({ ...row, matches: found.map((rows) => rows.has(row.memory_no)) }));
@@ -165,10 +164,10 @@ export class SqliteMemories implements MemoryStore {
   /** The embedded store has its own check. */
   async check(): Promise<void> {}
 
-  /** It is closed with the store that it is a part of. */
+  /** The memories are closed together with their store. */
   async close(): Promise<void> {}
 
-  /** Writes only if the owner's alias tells something new. */
+  /** Writes only if the owner's alias has changed. */
   async #read(owner: MemoryOwner, work: (owner_no: number) => Memory[]): Promise<Memory[]> {
     const found = await read(() => this.#owner.get(owner.key));
     if (!found) return [];
@@ -188,12 +187,12 @@ export class SqliteMemories implements MemoryStore {
   }
 }
 
-/** No tag is the beginning of another one, so that a prefix search stays with its owner. */
+/** No tag is a prefix of another, so that a prefix search finds only words of its owner. */
 function tagged(owner_no: number, term: string): string {
   return `${owner_no}z${term}`;
 }
 
-/** Quoted, although a term holds letters and digits alone. */
+/** Quotes the term, although it contains only letters and digits. */
 function matchOf(owner_no: number, { term, prefix }: WantedTerm): string {
   return `"${tagged(owner_no, term).replaceAll('"', '""')}"${prefix ? ' *' : ''}`;
 }

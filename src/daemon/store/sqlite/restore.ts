@@ -2,7 +2,7 @@ import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, r
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { giveToOwner } from '../../give-to-owner.ts';
-import { makePrivateDirectory } from '../../private-directory.ts';
+import { makePrivateDirectory } from '../../make-directory.ts';
 import { RestoreRefused } from '../failures.ts';
 import { sync } from './backup.ts';
 import { emptyLog } from './database.ts';
@@ -10,10 +10,10 @@ import { takeLock } from './lock.ts';
 import { readMigrations } from './migrations.ts';
 
 /**
- * Replaces the database at `path` with a copy of `file`. The copy is verified as a whole before anything is changed, and
- * takes the place of the database in one step: after a crash there is the one or the other. The database that it
- * replaces stays beside it.
- * @returns where that one is; null if there was none.
+ * Replaces the database at `path` with a copy of `file`. The copy is fully verified before anything is changed, and
+ * replaces the database in one step: after a crash, there is either the old or the new one. The replaced database is
+ * kept next to it.
+ * @returns the path of the replaced database; null if there was none.
  * @throws StoreLocked, RestoreRefused
  */
 export function restoreSqliteStore(path: string, file: string): string | null {
@@ -31,7 +31,10 @@ export function restoreSqliteStore(path: string, file: string): string | null {
   }
 }
 
-/** What is verified is what is restored, also if somebody writes to the file meanwhile. */
+/**
+ * Copies the file first, so that the verified data is also the restored data, even if somebody writes to the file in
+ * the meantime.
+ */
 function copyPrivately(file: string, copy: string): void {
   try {
     rmSync(copy, { force: true });
@@ -53,7 +56,7 @@ function verify(copy: string, file: string): void {
     const hasSessions = db
       .prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sessions'")
       .get();
-    if (version === 0 || !hasSessions) throw new RestoreRefused(file, 'it is no store of agentd');
+    if (version === 0 || !hasSessions) throw new RestoreRefused(file, 'it is not a store of agentd');
     if (version > known)
       throw new RestoreRefused(
         file,
@@ -72,8 +75,8 @@ function verify(copy: string, file: string): void {
 }
 
 /**
- * The person may have answered since the backup, and the action been carried out: a second answer, or the same one again,
- * must not carry it out again.
+ * Withdraws pending actions: since the backup, the person may have answered, and the action may have been carried out.
+ * Another answer must not carry it out again.
  */
 function withdrawQuestions(copy: string, file: string): void {
   let db: Database.Database | undefined;
@@ -104,7 +107,8 @@ function replace(path: string, copy: string): string | null {
   for (const old of [kept, `${kept}-wal`]) rmSync(old, { force: true });
   moveLogIntoDatabase(path);
   linkSync(path, kept);
-  // What could not be moved belongs to the old database; beside the new one it would be read as a part of it.
+  // A log that could not be moved belongs to the old database. If it stayed next to the new one, it would be read as
+  // part of that.
   if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`);
   rmSync(`${path}-shm`, { force: true });
   renameSync(copy, path);
@@ -112,7 +116,7 @@ function replace(path: string, copy: string): string | null {
   return kept;
 }
 
-/** A database that is damaged cannot do it: its log is kept beside it as it is. */
+/** This fails if the database is damaged: then its log is kept next to it unchanged. */
 function moveLogIntoDatabase(path: string): void {
   let db: Database.Database | undefined;
   try {

@@ -5,22 +5,39 @@ import { MARK_LENGTH, SEALED } from '../../identity/seal.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/** Rows that are read at once: bounds how long one read holds the event loop. */
+/** Number of rows that are read at once. It limits how long a read blocks the event loop. */
 const BITE = 500;
+/** The same for rows that SQLite reads without returning them. */
+const SPAN = 1000;
 
 /** A row that may hold a token, with its place in its table. */
 type Row = (StoredToken | { token: null }) & { place: number | string };
 
-interface Bite {
-  /** The place of the last row of the bite before. */
+/** The position of a reader in a table. */
+interface Position {
+  /** The place up to which the table has been read. */
   after: Row['place'];
+  /** The prefix of tokens to leave out. */
+  unlike: string;
   now: number;
-  bite: number;
+}
+
+interface Tokens {
+  tokens: StoredToken[];
+  /** The place up to which they were read; undefined after the last one. */
+  after: Row['place'] | undefined;
+}
+
+/** A table that holds tokens, read step by step. */
+interface Table {
+  /** A place before the first row. */
+  start: Row['place'];
+  next(position: Position): Tokens;
 }
 
 const TOKEN_OF_SESSION = `metadata ->> '$.jwt_context.token'`;
 
-/** The tokens that are sealed alone. */
+/** The tokens that are sealed separately. */
 const TOKENS = `
   SELECT token FROM links WHERE expires_at > @now
   UNION ALL
@@ -28,7 +45,8 @@ const TOKENS = `
   UNION ALL
   SELECT ${TOKEN_OF_SESSION} FROM sessions WHERE expires_at > @now AND metadata <> '{}'`;
 
-const UNSEALED_ACTIONS = `AND substr(args, 1, 10) <> '${SEALED}'`;
+/** Whether a token is not sealed, in the same words as in the index. */
+const isUnsealed = (text: string) => `substr(${text}, 1, 10) <> '${SEALED}'`;
 
 /** The tokens of links, sessions and streams, as they are stored, and the texts of actions. */
 export class StoredTokens {
@@ -36,8 +54,9 @@ export class StoredTokens {
   readonly #clock: Clock;
   readonly #count;
   readonly #countSeals;
-  readonly #tables;
-  readonly #actions;
+  /** All tables that hold tokens, and the same tables limited to unsealed tokens. */
+  readonly #all: readonly Table[];
+  readonly #unsealed: readonly Table[];
   readonly #replace;
 
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
@@ -58,35 +77,70 @@ export class StoredTokens {
          count(*) AS count
        FROM stored WHERE token IS NOT NULL GROUP BY mark`,
     );
-    const table = (start: Row['place'], sql: string) => ({ start, rows: db.prepare<Bite, Row>(sql) });
-    this.#tables = [
-      table(
-        '',
-        `SELECT key AS place, 'link' AS kind, key, token FROM links
-         WHERE key > @after AND expires_at > @now ORDER BY key LIMIT @bite`,
-      ),
-      table(
-        0,
-        `SELECT id AS place, 'session' AS kind, coalesce(former_id, session_id) AS tag, bound_user_id AS user_id,
-           iif(bound_user_id IS NULL, NULL, ${TOKEN_OF_SESSION}) AS token FROM sessions
-         WHERE id > @after AND expires_at > @now ORDER BY id LIMIT @bite`,
-      ),
-      table(
-        0,
-        `SELECT id AS place, 'stream' AS kind, stream_id, token FROM streams
-         WHERE id > @after AND (expires_at IS NULL OR expires_at > @now) ORDER BY id LIMIT @bite`,
-      ),
-    ];
-    // The index of unsealed actions goes by the arguments, so these are replaced last.
+    const bites = (start: Row['place'], sql: string): Table => {
+      const rows = db.prepare<Position & { bite: number }, Row>(sql);
+      return {
+        start,
+        next(position) {
+          const found = rows.all({ ...position, bite: BITE });
+          const tokens = found.flatMap(tokenOf).filter(({ token }) => !token.startsWith(position.unlike));
+          return { tokens, after: found.at(-1)?.place };
+        },
+      };
+    };
+    // Most rows of these tables hold no token, or one to leave out, so SQLite filters them.
+    const spans = (table: 'sessions' | 'streams', columns: string, condition: string): Table => {
+      const first = db
+        .prepare<[Row['place']], number | null>(`SELECT min(id) FROM ${table} WHERE id > ?`)
+        .pluck();
+      const rows = db.prepare<Position & { upto: number }, Row>(
+        `SELECT id AS place, ${columns} FROM ${table} WHERE id > @after AND id <= @upto AND ${condition}`,
+      );
+      return {
+        start: 0,
+        next(position) {
+          const from = first.get(position.after) ?? null;
+          if (from === null) return { tokens: [], after: undefined };
+          const upto = from + SPAN;
+          return { tokens: rows.all({ ...position, upto }).flatMap(tokenOf), after: upto };
+        },
+      };
+    };
+    const links = bites(
+      '',
+      `SELECT key AS place, 'link' AS kind, key, token FROM links
+       WHERE key > @after AND expires_at > @now ORDER BY key LIMIT @bite`,
+    );
+    const ofSession = `'session' AS kind, coalesce(former_id, session_id) AS tag, bound_user_id AS user_id,
+      ${TOKEN_OF_SESSION} AS token`;
+    const isWanted = (token: string) => `substr(${token}, 1, length(@unlike)) <> @unlike`;
+    const sessions = spans(
+      'sessions',
+      ofSession,
+      `bound_user_id IS NOT NULL AND expires_at > @now AND ${isWanted(TOKEN_OF_SESSION)}`,
+    );
+    const unsealedSessions = bites(
+      0,
+      `SELECT id AS place, ${ofSession} FROM sessions INDEXED BY sessions_unsealed
+       WHERE bound_user_id IS NOT NULL AND ${isUnsealed(TOKEN_OF_SESSION)}
+         AND id > @after AND expires_at > @now ORDER BY id LIMIT @bite`,
+    );
+    const streams = spans(
+      'streams',
+      `'stream' AS kind, stream_id, token`,
+      `token IS NOT NULL AND (expires_at IS NULL OR expires_at > @now) AND ${isWanted('token')}`,
+    );
+    // The index of unsealed actions depends on the arguments, so they are replaced last.
     const actions = (which: string) =>
       (['answer', 'summary', 'args'] as const).map((field) =>
-        table(
+        bites(
           0,
           `SELECT id AS place, 'action' AS kind, action_id, '${field}' AS field, ${field} AS token FROM actions
            WHERE id > @after ${which} ORDER BY id LIMIT @bite`,
         ),
       );
-    this.#actions = { all: actions(''), unsealed: actions(UNSEALED_ACTIONS) };
+    this.#all = [links, sessions, streams, ...actions('')];
+    this.#unsealed = [links, unsealedSessions, streams, ...actions(`AND ${isUnsealed('args')}`)];
     const replaceText = (field: string) =>
       db.prepare(`UPDATE actions SET ${field} = @value WHERE action_id = @action_id AND ${field} = @token`);
     this.#replace = {
@@ -117,15 +171,14 @@ export class StoredTokens {
   }
 
   async *all(unlike: string): AsyncGenerator<StoredToken[]> {
-    const actions = unlike === SEALED ? this.#actions.unsealed : this.#actions.all;
-    for (const { start, rows } of [...this.#tables, ...actions]) {
-      let after: Row['place'] | undefined = start;
+    for (const table of unlike === SEALED ? this.#unsealed : this.#all) {
+      let after: Row['place'] | undefined = table.start;
       while (after !== undefined) {
-        const bite: Bite = { after, now: this.#clock.now(), bite: BITE };
-        const found: Row[] = await read(() => rows.all(bite));
-        yield found.flatMap(tokenOf).filter(({ token }) => !token.startsWith(unlike));
+        const position: Position = { after, unlike, now: this.#clock.now() };
+        const found: Tokens = await read(() => table.next(position));
+        yield found.tokens;
         await setImmediate();
-        after = found.at(-1)?.place;
+        after = found.after;
       }
     }
   }

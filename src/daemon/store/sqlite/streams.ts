@@ -14,15 +14,15 @@ import type {
 import { Claims } from './claims.ts';
 import { type GroupCommit, type Resident, read } from './writer.ts';
 
-/** A stream as its table holds it. */
+/** A stream as it is stored in its table. */
 interface StreamRow extends Omit<StreamRecord, 'start' | 'stop_requested'> {
   id: number;
   start: string;
 }
 
-/** A running stream, as far as adding events to it needs. */
+/** The part of a running stream that is needed to add events. */
 interface Running {
-  /** Of its row. */
+  /** The id of its row. */
   id: number;
   last_event: number;
 }
@@ -35,20 +35,20 @@ interface Run {
 const LAST_EVENT = `(SELECT coalesce(max(id), 0) FROM stream_events WHERE stream = streams.id) AS last_event`;
 const COLUMNS = `id, stream_id, state, idempotency_key, fingerprint, owner, reader, token, start, ttl_ms, ${LAST_EVENT}`;
 
-/** The names with which a stream ends; after a failure its message may be sent again under the same key. */
+/** The events that end a stream. After a failure, its message may be sent again under the same key. */
 const END = { stream_complete: 'completed', error: 'failed' } as const satisfies Partial<
   Record<StreamEvent['event'], string>
 >;
 
 /**
- * Streams and their events. Claims and subscriptions are in memory, since one daemon works on the file: a run that
- * nobody here has claimed has died with another process.
+ * Streams and their events. Claims and subscriptions are in memory, because only one daemon uses the file: a run
+ * without a claim in this process has died with another process.
  */
 export class SqliteStreams implements StreamStore, Resident {
   readonly hintsMayBeLost = false;
   readonly gather_ms = 0;
   readonly #claims: Claims<Run>;
-  /** Streams that run here, as the last commit left them. */
+  /** Streams that run in this process, as of the last commit. */
   readonly #running = new Map<string, Running>();
   readonly #subscribers = new EventEmitter().setMaxListeners(0);
   readonly #commit: GroupCommit;
@@ -134,7 +134,7 @@ export class SqliteStreams implements StreamStore, Resident {
       if (key !== null) {
         const holder = this.#findByKey.get({ key, now });
         if (holder) return this.#recordOf(holder);
-        // One whose time has passed may still be there.
+        // An expired stream with this key may still be stored.
         this.#dropKey.run(key);
       }
       this.#insert.run({ ...stream, start: JSON.stringify(stream.start), expires_at: now + stream.ttl_ms });
@@ -156,13 +156,21 @@ export class SqliteStreams implements StreamStore, Resident {
     });
   }
 
-  claim(stream_id: string, claimant: StreamClaimant): Promise<StreamClaim | null> {
-    return this.#commit.write(() => {
+  async claim(
+    stream_id: string,
+    claimant: StreamClaimant,
+    first: readonly StreamEvent[] = [],
+  ): Promise<StreamClaim | null> {
+    const claim = await this.#commit.write(() => {
       const id = this.#begin.get({ ...claimant, stream_id, now: this.#clock.now() });
       if (id === undefined) return null;
       this.#running.set(stream_id, { id, last_event: 0 });
-      return { stream_id, owner: this.#claims.begin(stream_id, { stop_requested: false }) };
+      const owner = this.#claims.begin(stream_id, { stop_requested: false });
+      this.add(stream_id, first);
+      return { stream_id, owner };
     });
+    if (claim && first.length > 0) this.notify(stream_id, first);
+    return claim;
   }
 
   async renew({ stream_id, owner }: StreamClaim): Promise<boolean> {
@@ -211,14 +219,14 @@ export class SqliteStreams implements StreamStore, Resident {
     return dead.length;
   }
 
-  /** Within a commit: whether the claim is still its owner's and the stream runs. */
+  /** Within a commit: whether the claim still belongs to its owner and the stream is running. */
   holds({ stream_id, owner }: StreamClaim): boolean {
     return this.#claims.holds(stream_id, owner) && this.#runningOf(stream_id) !== undefined;
   }
 
   /**
-   * Within a commit: adds events to a running stream. The last one may end it, and its claim.
-   * @throws if they do not follow its last event.
+   * Within a commit: adds events to a running stream. The last one may end the stream and its claim.
+   * @throws if they do not follow the last event of the stream.
    */
   add(stream_id: string, events: readonly StreamEvent[]): void {
     const last = events.at(-1);
@@ -236,12 +244,12 @@ export class SqliteStreams implements StreamStore, Resident {
     } else this.#running.set(stream_id, { id: running.id, last_event: last.id });
   }
 
-  /** Tells subscribers of events that were committed. */
+  /** Notifies subscribers about committed events. */
   notify(stream_id: string, events: readonly StreamEvent[]): void {
     this.#subscribers.emit(stream_id, 'events', events);
   }
 
-  /** Within a commit: deletes at most `bite` rows of streams that are over, events first. @returns how many. */
+  /** Within a commit: deletes at most `bite` rows of expired streams, events first. @returns how many. */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
     const events = this.#deleteExpiredEvents.run(now, bite).changes;
@@ -252,7 +260,7 @@ export class SqliteStreams implements StreamStore, Resident {
     this.#running.clear();
   }
 
-  /** Within a commit: a stream that runs. */
+  /** Within a commit: a running stream. */
   #runningOf(stream_id: string): Running | undefined {
     return this.#running.get(stream_id) ?? this.#findRunning.get(stream_id);
   }

@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../errors.ts';
 import type { DiskSpace } from './disk-space.ts';
 import { asStoreFailure, isBusy, isEnvironmentFailure, isOutOfSpace, isUnwritten } from './unavailable.ts';
 
-/** Writes in one transaction, at most: bounds how long one commit holds the event loop. */
+/** Maximum number of writes in a transaction. It limits how long a commit blocks the event loop. */
 const MAX_MEMBERS = 1000;
 
 /** How long a read or write waits while another process holds the lock of the database, ms. */
@@ -12,14 +12,16 @@ const LOCK_WAIT_MS = 2000;
 /** How often it tries again, ms. The event loop is free in between. */
 const LOCK_RETRY_MS = 25;
 
-/** What a part of the store holds in memory. Its changes are made by writes, and undone with them. */
+/**
+ * The part of the store's data that is held in memory. Writes change it, and if a write is undone, so are its changes.
+ */
 export interface Resident {
   /**
-   * Reads what it copies from the disk, and forgets what is not saved. Called before the next use if another process
-   * has written, or if a transaction was undone: so the copy is as current as a query.
+   * Reads its data from the disk, and forgets unsaved changes. Called before the next use if another process has
+   * written or a transaction was undone, so that the data is as current as a query.
    */
   load?(): void;
-  /** Within a transaction: writes what its members have changed. */
+  /** Within a transaction: writes the changes of its members. */
   save?(): void;
   /** The transaction is durable. */
   committed?(): void;
@@ -28,24 +30,25 @@ export interface Resident {
 }
 
 interface Member {
-  /** By `performance.now()`, which nobody can set. */
+  /** By `performance.now()`, because that clock cannot be set. */
   since: number;
   work: () => unknown;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 }
 
-/** The outcome of members that were tried together: the value of each, or the one that failed, and why. */
+/** The outcome of members that were tried together: the value of each, or the first one that failed and its error. */
 type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
 
 /**
- * The one writer of the database. Everything that is written within one tick of the event loop is committed
- * together, so that many callers share one sync of the disk; each caller's promise settles after the commit.
+ * The only writer of the database. Everything that is written within one tick of the event loop, or joins a moment
+ * later, is committed together, so that many callers share one sync of the disk; each caller's promise settles after
+ * the commit.
  *
  * A write that throws fails alone: its changes are undone, those of its neighbors are kept. A failure of the
- * environment (disk full, read-only) rejects all of them with `StoreUnavailable`: none is kept, and the next
- * ones are tried again from the start. On a full disk they are tried once more if room can be made for them. While another
- * process holds the lock, writes wait for it, for 2 s at most.
+ * environment (disk full, read-only) rejects all of them with `StoreUnavailable`: none is kept, and later writes start
+ * afresh. On a full disk, the writes are first tried once more if room can be made for them. While another process
+ * holds the lock, writes wait for it, at most 2 s.
  */
 export class GroupCommit {
   readonly #db: Database.Database;
@@ -54,23 +57,28 @@ export class GroupCommit {
   readonly #beginRead: Database.Statement;
   readonly #commit: Database.Statement;
   readonly #rollback: Database.Statement;
-  /** Changes with each commit of another connection. */
+  /** A number that changes with each commit of another connection. */
   readonly #version: Database.Statement<[], number>;
   readonly #changes: Database.Statement<[], number>;
   readonly #residents: Resident[] = [];
-  /** The version that the residents were loaded at; null: what they hold is not what is on disk. */
+  /** The version at which the residents were loaded. Null if they differ from the data on disk. */
   #loaded: number | null = null;
-  /** A member of this commit changed tables behind the residents. */
+  /** A member of this commit changed tables without updating the residents. */
   #stale = false;
   #waiting: Member[] = [];
   #undecided: Member[] = [];
-  /** Made since the last commit, in their order. */
+  /** Decisions since the last commit, in their order. */
   #decisions: (() => unknown)[] = [];
   #scheduled = false;
+  #scheduled_at = 0;
+  /** How many writes were waiting at the last check. */
+  #seen = 0;
+  /** How long the last commit took, ms. */
+  #took_ms = 0;
   #closed = false;
   #failure: unknown = null;
 
-  /** @param space null: nothing is done about a full disk. */
+  /** @param space null if nothing can be done about a full disk. */
   constructor(db: Database.Database, space: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null = null) {
     this.#db = db;
     this.#space = space;
@@ -87,7 +95,7 @@ export class GroupCommit {
     return this.#failure;
   }
 
-  /** Keeps the memory of a part of the store current. To be called before its first use. */
+  /** Keeps a resident current. Must be called before its first use. */
   keep(resident: Resident): void {
     this.#residents.push(resident);
     this.#loaded = null;
@@ -95,9 +103,9 @@ export class GroupCommit {
 
   /**
    * Runs `work` in the next commit.
-   * @param work synchronous; reads what earlier members of the same commit have written. It may be run
-   * again, after what it did was undone, so it changes nothing but the database and its residents.
-   * @returns its result, once that is durable.
+   * @param work synchronous; sees the changes of earlier members of the same commit. It may be run again after its
+   * changes were undone, so it must change nothing but the database and its residents.
+   * @returns its result, once its changes are durable.
    */
   write<T>(work: () => T): Promise<T> {
     if (this.#closed) return Promise.reject(closed());
@@ -108,10 +116,11 @@ export class GroupCommit {
   }
 
   /**
-   * Runs `work` in this tick, on the residents, together with what else is to be decided. What it changes is stored with
-   * the next commit; nobody waits for it. If another process has written before that, or another write fails, `work` is
-   * run again on what is stored, and its first result stands. While commits fail, the result waits for the commit.
-   * @param work as for `write`, but it changes nothing but residents.
+   * Runs `work` in this tick, on the residents, together with other decisions. Its changes are stored with the next
+   * commit, but the result does not wait for that. If another process writes before the commit, or another write fails,
+   * `work` is run again on the stored data, and its first result remains valid. While commits fail, the result waits
+   * for the commit.
+   * @param work as for `write`, but it must change nothing but residents.
    */
   decide<T>(work: () => T): Promise<T> {
     if (this.#closed) return Promise.reject(closed());
@@ -122,12 +131,12 @@ export class GroupCommit {
     return promise as Promise<T>;
   }
 
-  /** Resolves once everything that was decided is stored. */
+  /** Resolves once all decisions are stored. */
   flush(): Promise<void> {
     return this.#decisions.length === 0 ? Promise.resolve() : this.write(() => undefined);
   }
 
-  /** Runs a read of residents now, on what is committed or decided. */
+  /** Runs a read of residents now, on committed or decided data. */
   read<T>(work: () => T): Promise<T> {
     return read(() => {
       this.expectOpen();
@@ -136,17 +145,17 @@ export class GroupCommit {
     });
   }
 
-  /** Within a commit: residents are read again before their next use, since `work` changed their tables. */
+  /** Within a commit: loads the residents again before their next use, because `work` changed their tables. */
   reloadResidents(): void {
     this.#stale = true;
   }
 
-  /** @throws StoreUnavailable once it is closed. */
+  /** @throws StoreUnavailable if the store is closed. */
   expectOpen(): void {
     if (this.#closed) throw closed();
   }
 
-  /** Commits what waits; later writes are rejected. */
+  /** Commits the waiting writes. Later writes are rejected. */
   async close(): Promise<void> {
     this.#decideAll();
     this.#closed = true;
@@ -157,8 +166,8 @@ export class GroupCommit {
   }
 
   /**
-   * In one read transaction, since each of its own would take locks of the file. While another process holds the lock,
-   * the rest is decided with the next commit, which waits for it.
+   * Runs the decisions in one read transaction, because separate ones would each take file locks. While another process
+   * holds the lock, the rest is decided with the next commit, which waits for the lock.
    */
   #decideAll(): void {
     const asked = this.#undecided;
@@ -187,7 +196,7 @@ export class GroupCommit {
       this.#noteDecision(work);
       resolve(value);
     } catch (error) {
-      // What it did up to there is forgotten.
+      // Its changes up to this point are forgotten.
       this.#loaded = null;
       if (isEnvironmentFailure(error)) throw error;
       reject(error);
@@ -196,7 +205,7 @@ export class GroupCommit {
   }
 
   #noteDecision(work: () => unknown): void {
-    // The failure of this commit is known from the writes that follow.
+    // If this commit fails, the writes that follow will show it.
     if (this.#decisions.length === 0) this.write(() => undefined).catch(() => undefined);
     this.#decisions.push(work);
   }
@@ -204,12 +213,20 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
+    this.#seen = 0;
+    this.#scheduled_at = performance.now();
     setImmediate(() => this.#commitScheduled());
   }
 
   #commitScheduled(): void {
+    if (this.#isGrowing()) {
+      setImmediate(() => this.#commitScheduled());
+      return;
+    }
     this.#scheduled = false;
+    const began = performance.now();
     const outcome = this.#commitWaiting();
+    this.#took_ms = performance.now() - began;
     if (this.#waiting.length === 0) return;
     if (outcome !== 'locked') {
       this.#schedule();
@@ -219,7 +236,17 @@ export class GroupCommit {
     setTimeout(() => this.#commitScheduled(), LOCK_RETRY_MS);
   }
 
-  /** @returns `locked`: nothing was written, and those that have not waited too long still wait. */
+  /**
+   * Whether more writes have arrived since the last check. If a commit waits for more writes, they share it. It waits
+   * at most as long as the last commit took, so no write waits longer than it would for another commit.
+   */
+  #isGrowing(): boolean {
+    const grows = this.#waiting.length > this.#seen && this.#waiting.length < MAX_MEMBERS;
+    this.#seen = this.#waiting.length;
+    return grows && performance.now() - this.#scheduled_at < this.#took_ms;
+  }
+
+  /** @returns `locked` if nothing was written, and writes that have not waited too long still wait. */
   #commitWaiting(): 'settled' | 'locked' {
     let members = this.#waiting.splice(0, MAX_MEMBERS);
     try {
@@ -247,7 +274,7 @@ export class GroupCommit {
     }
   }
 
-  /** Refuses those that have waited too long; the oldest are at the front. */
+  /** Refuses writes that have waited too long. The oldest are at the front. */
   #refuseOverdue(error: unknown): void {
     const overdue = performance.now() - LOCK_WAIT_MS;
     const kept = this.#waiting.findIndex(({ since }) => since > overdue);
@@ -261,7 +288,7 @@ export class GroupCommit {
     for (const { reject } of members) reject(failure);
   }
 
-  /** Tries again if the disk was full and room could be made. @throws what fails all of them. */
+  /** Tries again if the disk was full and room could be made. @throws an error that makes all of them fail. */
   #tryWithRoom(members: readonly Member[]): Outcome {
     try {
       return this.#tryTogether(members);
@@ -271,7 +298,7 @@ export class GroupCommit {
     }
   }
 
-  /** Nothing is kept if one of them fails. @throws what fails all of them. */
+  /** Keeps nothing if one of them fails. @throws an error that makes all of them fail. */
   #tryTogether(members: readonly Member[]): Outcome {
     this.#beginTransaction();
     const before = this.#failure === null ? 0 : this.#changes.get();
@@ -293,7 +320,7 @@ export class GroupCommit {
       done = true;
       if (this.#stale) this.#loaded = null;
       for (const resident of this.#residents) resident.committed?.();
-      // A commit without a change writes nothing, so it proves nothing.
+      // A commit without changes writes nothing, so it does not prove that the store can be written.
       if (this.#failure !== null && this.#changes.get() !== before) this.#failure = null;
       return { values };
     } finally {
@@ -302,8 +329,9 @@ export class GroupCommit {
   }
 
   /**
-   * If the commit fails, nobody knows what is on the disk, and nothing may be counted twice: the decisions are forgotten.
-   * If a lock stopped it, or no room for it, nothing was written, and they are stored with the next commit.
+   * If the commit fails, it is not known what is on the disk, and nothing may be counted twice, so the decisions are
+   * forgotten. If the commit failed because of a lock or lack of space, nothing was written, and the decisions are
+   * stored with the next commit.
    */
   #commitDecided(): void {
     const decisions = this.#decisions;
@@ -320,7 +348,8 @@ export class GroupCommit {
     try {
       this.#begin.run();
     } catch (error) {
-      // It may have begun nevertheless; left open, it would keep the lock and every later one from beginning.
+      // The transaction may have begun nevertheless. If it stayed open, it would hold the lock and block every later
+      // transaction.
       if (this.#db.inTransaction) this.#rollback.run();
       throw error;
     }
@@ -329,7 +358,7 @@ export class GroupCommit {
   #undo(): void {
     this.#loaded = null;
     for (const resident of this.#residents) resident.undone?.();
-    // SQLite itself ends the transaction at some failures.
+    // SQLite itself ends the transaction after some failures.
     if (this.#db.inTransaction) this.#rollback.run();
   }
 
@@ -340,7 +369,7 @@ export class GroupCommit {
     try {
       for (const decide of this.#decisions) decide();
     } catch (error) {
-      // A defect: it would fail each commit.
+      // A defect of the program would make every commit fail.
       if (!isEnvironmentFailure(error)) this.#decisions = [];
       throw error;
     }
@@ -353,8 +382,8 @@ function closed(): StoreUnavailable {
 }
 
 /**
- * Runs a read now, on what is committed. While another process holds the lock of the database, the read is
- * tried again, for 2 s at most. Failures of the environment become `StoreUnavailable`.
+ * Runs a read now, on committed data. While another process holds the lock of the database, the read is retried for at
+ * most 2 s. Failures of the environment become `StoreUnavailable`.
  */
 export async function read<T>(work: () => T): Promise<T> {
   const gives_up_at = performance.now() + LOCK_WAIT_MS;

@@ -6,9 +6,9 @@ import { isAnswer, isNotification, type McpTransport, requestId } from './mcp-tr
 import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
 import { readEvents } from './read-events.ts';
 
-/** The most that is read of one answer, with the notifications before it, in bytes. */
+/** Maximum size of one answer, including the notifications before it, in bytes. */
 const MAX_ANSWER_BYTES = 4_194_304;
-/** The most that is read of an answer with an error status, in bytes. */
+/** Maximum number of bytes that are read from an answer with an error status. */
 const MAX_ERROR_BYTES = 16_384;
 /** How long the end of a session may take, ms. */
 const END_MS = 2_000;
@@ -26,8 +26,8 @@ export interface HttpTransportOptions {
 }
 
 /**
- * MCP over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports). The transport of
- * the library has no bounds, and takes over whatever session a server names in an answer.
+ * MCP over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports). The library's
+ * transport has no limits, and switches to any session that a server names in an answer.
  */
 export class HttpTransport implements McpTransport {
   onclose?: () => void;
@@ -35,7 +35,7 @@ export class HttpTransport implements McpTransport {
   onmessage?: (message: JSONRPCMessage) => void;
   onnotification?: (method: string) => void;
   protocolVersion?: string;
-  /** Of the call that the connection is used for now. */
+  /** The `fetch` of the call that uses the connection now. */
   fetch: typeof globalThis.fetch;
   readonly #url: string;
   readonly #clock: AlarmClock;
@@ -120,7 +120,7 @@ export class HttpTransport implements McpTransport {
     return this.fetch(this.#url, init);
   }
 
-  /** The session is named in the answer to `initialize`. Whoever names another one later is not believed. */
+  /** The session is named in the answer to `initialize`. A different session id in a later answer is not accepted. */
   #checkSession(message: JSONRPCMessage, response: Response): void {
     const named = response.headers.get('mcp-session-id');
     if (named === null || named === this.#session_id) return;
@@ -130,7 +130,7 @@ export class HttpTransport implements McpTransport {
       return;
     }
     void response.body?.cancel();
-    const failure = new McpFailure('mcp_session_changed', 'The server answered in another session.');
+    const failure = new McpFailure('mcp_session_changed', 'The server answered in a different session.');
     this.fail(failure);
     throw failure;
   }
@@ -152,7 +152,7 @@ export class HttpTransport implements McpTransport {
     return new McpStatus(response.status, await beginningOf(response));
   }
 
-  /** @returns whether the answer to the request was among what the server sent. */
+  /** @returns whether the server sent the answer to the request */
   async #deliver(response: Response, id: string | number): Promise<boolean> {
     const type = (response.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase();
     const body = bounded(response, type === 'text/event-stream' ? MAX_ANSWER_BYTES : MAX_MESSAGE_BYTES);
@@ -206,7 +206,7 @@ export class HttpTransport implements McpTransport {
       } catch {
         return;
       }
-      // It may have changed its tools while nobody listened.
+      // The server may have changed its tools while nobody listened.
       this.onnotification?.('notifications/tools/list_changed');
     }
   }
@@ -225,7 +225,7 @@ export class HttpTransport implements McpTransport {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof McpFailure) throw error;
-      // A proxy may end a stream that is silent for long in any way.
+      // A proxy may end a stream in any way if it is silent for long.
     }
     return true;
   }
@@ -244,7 +244,7 @@ export class HttpTransport implements McpTransport {
 
 async function* bounded(response: Response, max: number): AsyncGenerator<Uint8Array> {
   let size = 0;
-  // Leaving the loop by the throw cancels the rest of the body.
+  // The throw leaves the loop, which cancels the rest of the body.
   for await (const piece of response.body ?? []) {
     size += piece.byteLength;
     if (size > max)

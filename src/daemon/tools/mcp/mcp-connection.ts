@@ -16,7 +16,7 @@ import type { McpTransport } from './mcp-transport.ts';
 const ANSWER_MS = 10_000;
 const MAX_PAGES = 20;
 const MAX_TOOLS = 1_000;
-/** What is kept of the words in which a server refuses a request, in characters. */
+/** Maximum length of the text with which a server refuses a request, in characters. */
 const MAX_WORDS = 300;
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
 
@@ -25,9 +25,12 @@ export type ListedTool = ListToolsResult['tools'][number];
 
 /** An open connection to an MCP server: one session of it. */
 export interface McpConnection {
-  /** All pages. Rejects if the server lists more than can be used. */
+  /** Lists the tools of all pages. Rejects if the server lists more than can be used. */
   listTools(signal: AbortSignal): Promise<ListedTool[]>;
-  /** Rejects with `MCPClientError` if the server refuses the call, with what the transport throws if there is no answer. */
+  /**
+   * Rejects with `MCPClientError` if the server refuses the call, and with the error of the transport if there is no
+   * answer.
+   */
   callTool(
     name: string,
     args: Readonly<Record<string, unknown>>,
@@ -40,13 +43,13 @@ export interface McpConnection {
 
 export interface ConnectionOptions {
   clock: AlarmClock;
-  /** Ends the handshake. */
+  /** Aborts the handshake. */
   signal: AbortSignal;
   /** Called when the server says that its tools have changed. */
   toolsChanged?: () => void;
 }
 
-/** Connects to a server, with the handshake. The transport is closed if that fails. */
+/** Connects to a server and performs the handshake. The transport is closed if that fails. */
 export async function openConnection(
   transport: McpTransport,
   { clock, signal, toolsChanged }: ConnectionOptions,
@@ -55,7 +58,7 @@ export async function openConnection(
     if (method === TOOLS_CHANGED) toolsChanged?.();
   };
   const within = async <T>(outer: AbortSignal, work: (inner: AbortSignal) => Promise<T>): Promise<T> => {
-    const limit = new TimeLimit(clock, ANSWER_MS, outer);
+    const limit = new TimeLimit(clock, ANSWER_MS, [outer]);
     try {
       return await limit.within(work(limit.signal));
     } catch (error) {
@@ -78,7 +81,8 @@ export async function openConnection(
         transport,
         clientName: 'agentd',
         version: version(),
-        // Its probe for the next protocol would be a request before `initialize`, which servers of today refuse.
+        // The client's probe for the next protocol version would be a request before `initialize`, which today's
+        // servers refuse.
         protocolVersionDiscovery: false,
         initializationOptions: { signal: inner },
       }),
@@ -123,7 +127,7 @@ function causeOf({ ended }: McpTransport, error: unknown): unknown {
   if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
     return error;
   if (ended.aborted) return ended.reason;
-  // Its cause quotes the answer, at any length.
+  // The error's cause quotes the answer, at any length.
   if (MCPClientError.isInstance(error) && error.code === undefined)
     return new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   return error;

@@ -36,12 +36,12 @@ export interface McpSourceParts {
 /** A tool of the entry. */
 interface Configured {
   readonly name: string;
-  /** The server's name for it. */
+  /** The server's name for the tool. */
   readonly own: string;
   readonly entry: ToolEntry;
-  /** As the server defines it now; null while that is unknown. */
+  /** The server's current definition; null while it is unknown. */
   definition: ToolDefinition | null;
-  /** Null while it is not offered. */
+  /** Null while the tool is not offered. */
   tool: Tool | null;
   /** Why it is not offered. */
   because: string;
@@ -119,7 +119,10 @@ export class McpSource implements ToolSource {
       : new StdioTransport({ ...server, clock, log: this.#log });
   }
 
-  /** A connection that carries a credential. The tools are listed again, too, since the server may be a new one. */
+  /**
+   * Opens a connection that carries a credential. The tools are listed again as well, since the server may have been
+   * replaced.
+   */
   async #openFor(fetch: typeof globalThis.fetch, signal: AbortSignal) {
     const { server } = this.#entry;
     if (!('url' in server)) throw new TypeError('a program takes no credentials');
@@ -137,7 +140,7 @@ export class McpSource implements ToolSource {
     for (const configured of this.#tools) await this.#update(configured, tools);
   }
 
-  /** Brings a tool up to date with what the server says of it. */
+  /** Updates a tool to what the server says about it. */
   async #update(configured: Configured, tools: readonly ListedTool[]): Promise<void> {
     const { own } = configured;
     const [listed, ...others] = tools.filter((tool) => tool.name === own);
@@ -160,11 +163,11 @@ export class McpSource implements ToolSource {
     try {
       trusted = (await this.#record(name, definition)).trusted.digest;
     } catch (error) {
-      this.#log.debug({ err: error, tool: name }, 'cannot look whether a tool is trusted');
+      this.#log.debug({ err: error, tool: name }, 'cannot check whether a tool is trusted');
       this.#set(configured, { because: 'the store is out of reach' });
       return;
     }
-    // The server may have changed it again meanwhile.
+    // The server may have changed it again in the meantime.
     if (configured.definition !== definition) return;
     if (trusted === definition.digest) {
       this.#set(configured, this.#toolOf(configured, definition));
@@ -182,7 +185,7 @@ export class McpSource implements ToolSource {
     configured.withheld = definition.digest;
   }
 
-  /** What the store knows of a tool. The definition is stored if it is new there. */
+  /** What the store knows about a tool. A new definition is stored. */
   async #record(name: string, { digest, ...rest }: ToolDefinition): Promise<ToolDigest> {
     const { digests } = this.#parts;
     const known = await digests.find(name);
@@ -221,7 +224,7 @@ export class McpSource implements ToolSource {
     };
   }
 
-  /** Looks whether an administrator trusts what has changed. */
+  /** Checks whether an administrator trusts the changed tools. */
   async #lookForTrust(): Promise<void> {
     for (const configured of this.#tools) {
       const { tool, definition } = configured;
@@ -234,11 +237,14 @@ export class McpSource implements ToolSource {
     args: Readonly<Record<string, unknown>>,
     call: ToolCall,
   ): Promise<Sent> {
-    if (configured.tool === null || configured.definition?.digest !== digest)
-      return failed('tool_withdrawn', 'The tool is not available any more.');
     const progress = { begun: false };
     const { credentials } = call.client;
     const work = async (connection: McpConnection): Promise<Sent> => {
+      // With the connection in hand: while it was waited for, the tools may have been listed again.
+      if (!(await this.#link.isCurrent(call.signal)))
+        return failed('tool_changing', 'The server has changed its tools, and has not described them yet.');
+      if (configured.tool === null || configured.definition?.digest !== digest)
+        return failed('tool_withdrawn', 'The tool is not available any more.');
       progress.begun = true;
       try {
         const result = await connection.callTool(configured.own, args, call.signal);
@@ -267,7 +273,7 @@ export class McpSource implements ToolSource {
     }
   }
 
-  /** On the connection for listing if the call carries no credential, else on one of its own. */
+  /** Uses the connection for listing if the call carries no credential, else a connection of that credential. */
   async #onConnection<T>(
     { client, signal }: ToolCall,
     work: (connection: McpConnection) => Promise<T>,
@@ -281,7 +287,7 @@ function failed(reason: string, message: string): Sent {
   return { outcome: 'failed', reached: false, reason, message };
 }
 
-/** The policy of a tool: its own, else that of the source; `user-or-default` of a source means `user` for writes. */
+/** The policy of a tool: its own, else that of the source. If the source has `user-or-default`, writes use `user`. */
 function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): CredentialPolicy {
   if (tool.credentials !== undefined) return tool.credentials;
   if (source.credentials === 'user-or-default' && effect === 'write') return 'user';

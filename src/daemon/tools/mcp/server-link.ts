@@ -10,27 +10,28 @@ import { McpFailure } from './mcp-failure.ts';
 const FIRST_ATTEMPT_MS = 5_000;
 /** How long a call waits for the next connection after one was lost, ms. */
 const RECONNECT_MS = 5_000;
+/** How long a call waits until changed tools are listed, ms. */
+const LISTING_MS = 5_000;
 /** The longest wait before the server is tried again, ms. */
 const LONGEST_WAIT_MS = 60_000;
-/** A connection that ends sooner than this is no reason to begin the waits anew, ms. */
+/** A connection must last this long for the waits to start again from the shortest, ms. */
 const LASTING_MS = 60_000;
-/** How often the tools are listed again without a reason: not every server can say that they have changed, ms. */
+/** How often the tools are listed again without a notification, ms: not every server can report changes. */
 const LOOK_AGAIN_MS = 300_000;
 /** The shortest time between two listings, ms. */
-const LOOK_PAUSE_MS = 5_000;
+const LOOK_PAUSE_MS = 1_000;
 
 export interface ServerLinkOptions {
   open(hooks: { signal: AbortSignal; toolsChanged: () => void }): Promise<McpConnection>;
-  /** Gets the tools as they are listed now. The connection is used for calls afterwards. */
+  /** Called with the current tools. Afterwards the connection is used for calls. */
   listed(tools: readonly ListedTool[]): Promise<void>;
   clock: AlarmClock;
   log: Pick<Log, 'info' | 'warn' | 'debug'>;
 }
 
 /**
- * The connection on which the tools of a server are listed, without a person's credential. It is opened again with
- * back-off when it ends, and the tools are listed at each connection, when the server says that they have changed, and
- * now and then.
+ * The connection on which the tools of a server are listed, without a person's credential. When it ends, it is opened
+ * again with back-off. The tools are listed after each connection, when the server reports a change, and at intervals.
  */
 export class ServerLink {
   readonly #options: ServerLinkOptions;
@@ -43,13 +44,19 @@ export class ServerLink {
   /** Resolves when there is a connection. */
   #usable = Promise.withResolvers<void>();
   #isDue = false;
+  /** How often the server has said that its tools have changed. */
+  #changes = 0;
+  /** How many of these changes the last listing includes. */
+  #changesListed = 0;
+  /** Resolves with the next listing, or with the end of the connection. */
+  #listing = Promise.withResolvers<void>();
   #wake: () => void = () => {};
 
   constructor(options: ServerLinkOptions) {
     this.#options = options;
   }
 
-  /** Resolves after the first attempt, whatever came of it; soon, if the server does not answer. */
+  /** Resolves after the first attempt, successful or not, or after a short time if the server does not answer. */
   async start(): Promise<void> {
     const attempted = Promise.withResolvers<void>();
     this.#work = this.#keepOpen(attempted.resolve);
@@ -59,14 +66,14 @@ export class ServerLink {
   }
 
   /**
-   * The connection for calls. If it was lost a moment ago, the next one is waited for.
-   * Rejects with the reason if there is none.
+   * The connection for calls. If it was lost a moment ago, waits for the next one. Rejects with the reason if there is
+   * none.
    */
   async connection(signal: AbortSignal): Promise<McpConnection> {
     const { clock } = this.#options;
     const left = this.#lost_at + RECONNECT_MS - clock.now();
     if (this.#connection === null && left > 0) {
-      const limit = new TimeLimit(clock, left, signal);
+      const limit = new TimeLimit(clock, left, [signal]);
       try {
         await limit.within(this.#usable.promise);
       } catch {
@@ -79,12 +86,32 @@ export class ServerLink {
     return this.#connection;
   }
 
+  /**
+   * Waits until every change that the server has announced is listed, so that no call reaches a tool whose definition
+   * was not checked.
+   * @returns false if this takes too long. Rejects with the reason of the signal.
+   */
+  async isCurrent(signal: AbortSignal): Promise<boolean> {
+    const changes = this.#changes;
+    if (this.#changesListed >= changes) return true;
+    const limit = new TimeLimit(this.#options.clock, LISTING_MS, [signal]);
+    try {
+      while (this.#changesListed < changes) await limit.within(this.#listing.promise);
+      return true;
+    } catch {
+      signal.throwIfAborted();
+      return false;
+    } finally {
+      limit.lift();
+    }
+  }
+
   /** Why there is no connection; null if there is one. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** The tools are listed again soon. */
+  /** Causes the tools to be listed again soon. */
   lookAgain(): void {
     this.#isDue = true;
     this.#wake();
@@ -111,7 +138,7 @@ export class ServerLink {
         if (signal.aborted) return;
         this.#failure = error;
         if (clock.now() - began_at >= LASTING_MS) attempts = 1;
-        const words = 'the MCP server cannot be used; it is tried again';
+        const words = 'the MCP server cannot be used; trying again';
         if (isKnown) log.debug({ err: error, attempts }, words);
         else log.warn({ err: error }, words);
         isKnown = true;
@@ -130,15 +157,20 @@ export class ServerLink {
     const { open, listed, clock } = this.#options;
     const connection = await open({
       signal: this.#stopping.signal,
-      toolsChanged: () => this.lookAgain(),
+      toolsChanged: () => {
+        this.#changes++;
+        this.lookAgain();
+      },
     });
     const over = AbortSignal.any([this.#stopping.signal, connection.ended]);
     const stopLooking = every(clock, LOOK_AGAIN_MS, () => this.lookAgain());
     try {
       for (;;) {
         this.#isDue = false;
+        const changes = this.#changes;
         await listed(await connection.listTools(over));
         over.throwIfAborted();
+        this.#noteListing(changes);
         this.#connection = connection;
         this.#failure = null;
         this.#usable.resolve();
@@ -152,12 +184,20 @@ export class ServerLink {
         this.#usable = Promise.withResolvers();
       }
       this.#connection = null;
+      // The next connection begins with a listing.
+      this.#noteListing(this.#changes);
       await stopLooking();
       await connection.close();
     }
   }
 
-  /** Resolves when the tools are to be listed again. Rejects when the connection is over. */
+  #noteListing(changes: number): void {
+    this.#changesListed = changes;
+    this.#listing.resolve();
+    this.#listing = Promise.withResolvers();
+  }
+
+  /** Resolves when it is time to list the tools again. Rejects when the connection has ended. */
   async #due(over: AbortSignal): Promise<void> {
     if (this.#isDue) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -3,10 +3,10 @@ import type { FoundOperation } from './find-operation.ts';
 import { type DocumentNode, isObject } from './openapi-document.ts';
 import type { ParameterForm, ParameterStyle } from './parameter-styles.ts';
 
-/** What a tool must know of an operation to describe and to send it. */
+/** What a tool must know about an operation to describe and to send it. */
 export interface Operation {
   readonly found: FoundOperation;
-  /** In the order of the document; those that are never sent are left out. */
+  /** In the order of the document, without parameters that are never sent. */
   readonly parameters: readonly Parameter[];
   readonly body: RequestBody | null;
 }
@@ -24,7 +24,7 @@ export interface RequestBody {
   readonly media_type: string;
   readonly required: boolean;
   readonly description: string | null;
-  /** Null: any JSON. */
+  /** Null if any JSON is allowed. */
   readonly schema: DocumentNode | null;
 }
 
@@ -40,7 +40,7 @@ const STYLES: Readonly<Record<Parameter['in'], readonly ParameterStyle[]>> = {
 const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
 
 /**
- * Reads an operation: its parameters, those of its path included, and its body.
+ * Reads an operation: its parameters, including those of its path, and its body.
  * @param set_elsewhere headers that the entry sends itself, in lower case.
  * @throws DocumentProblem for an operation that cannot be a tool.
  */
@@ -49,7 +49,7 @@ export function readOperation(found: FoundOperation, set_elsewhere: readonly str
   for (const list of [found.item.child('parameters'), found.node.child('parameters')]) {
     for (const item of list.items()) {
       const parameter = item.resolved();
-      // The operation's own parameter takes the place of the path's.
+      // The operation's own parameter replaces the parameter of the path.
       declared.set(`${parameter.text('in')} ${parameter.text('name')}`, parameter);
     }
   }
@@ -115,7 +115,7 @@ function readForm(
   };
 }
 
-/** Each `{name}` of the path has a parameter, and the path leads to no other place. */
+/** Checks that each `{name}` of the path has a parameter, and that the path cannot lead elsewhere. */
 function checkPath({ path, node }: FoundOperation, parameters: readonly Unnamed[]): void {
   const names = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
   const missing = names.find(
@@ -165,7 +165,7 @@ function readBody({ method, node }: FoundOperation): RequestBody | null {
     // A DELETE hardly ever needs its body.
     if (method === 'DELETE' && !required) return null;
     return resolved.refuse(
-      `takes a body of ${types.map(([type]) => type).join(', ') || 'no media type'}, and agentd sends JSON alone`,
+      `takes a body of ${types.map(([type]) => type).join(', ') || 'no media type'}, but agentd sends only JSON`,
       'an operation that takes application/json; leave this one out of the entry',
     );
   }
@@ -179,7 +179,7 @@ function readBody({ method, node }: FoundOperation): RequestBody | null {
   };
 }
 
-/** The media type that a body is sent as: JSON itself, else a type that is written as JSON, else any. */
+/** The media type of the body: JSON itself, else a type that is written as JSON, else any type. */
 function bodyOfJson(types: readonly [string, DocumentNode][]): [string, DocumentNode] | undefined {
   return (
     types.find(([type]) => essenceOf(type) === 'application/json') ??
@@ -198,8 +198,8 @@ function essenceOf(type: string): string {
 }
 
 /**
- * Gives each parameter a name among the arguments. Of two that have one name, the first in the order path, query,
- * header keeps it, and the place is added to the others: `id`, `id_query`.
+ * Gives each parameter a name among the arguments. If several have the same name, the first in the order path, query,
+ * header keeps it, and the others get their place as a suffix: `id`, `id_query`.
  */
 function withProperties(parameters: readonly Unnamed[], has_body: boolean): Parameter[] {
   const taken = new Set(has_body ? [BODY] : []);

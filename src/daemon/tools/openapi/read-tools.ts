@@ -123,7 +123,7 @@ function readTool(
       });
     }
     if (tool.name.length > TOOL_NAME_MAX) {
-      const problem = `makes the name ${tool.name}, which has more than ${TOOL_NAME_MAX} characters`;
+      const problem = `results in the name ${tool.name}, which has more than ${TOOL_NAME_MAX} characters`;
       problems.push({ ...place, value: null, problem, right: '`as`, with a shorter name' });
     }
     return tool;
@@ -138,14 +138,14 @@ function readTool(
   }
 }
 
-/** A name in braces that no argument can fill in. A part of an argument is named with dots: `{body.note}`. */
+/** A name in braces for which there is no argument. A part of an argument is named with dots: `{body.note}`. */
 function unknownInSummary({ summary, parameters, bind }: Tool): string | undefined {
   const known = [...Object.keys(parameters.properties as object), ...Object.keys(bind)];
   const names = [...(summary ?? '').matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
   return names.find((name) => !known.some((one) => name === one || name.startsWith(`${one}.`)));
 }
 
-/** A mistake in the schema would keep every call from being checked. */
+/** With a mistake in the schema, no call could be checked. */
 function refuseInvalidSchema({ parameters }: Tool, { node }: FoundOperation): void {
   try {
     checkSchema(parameters);
@@ -163,7 +163,7 @@ function refuseRepeatedNames(
   for (const [name, same] of Map.groupBy(made, ({ tool }) => tool.name)) {
     if (same.length === 1) continue;
     const keys = same.map(({ found }) => keyOf(found)).join(', ');
-    const problem = `makes several tools of the name ${name}: ${keys}`;
+    const problem = `makes several tools with the name ${name}: ${keys}`;
     problems.push({ ...place, value: null, problem, right: '`as` for all but one of them' });
   }
 }
@@ -178,7 +178,7 @@ function describe(
   return { ...place, value: null, problem: `${where}: ${pointerOf(at)} ${problem}`, right };
 }
 
-/** As seen from the working directory, if it is below it. */
+/** Relative to the working directory if the path is below it. */
 function shownPath(path: string): string {
   const seen = relative(process.cwd(), path);
   return seen.startsWith('..') ? path : seen;

@@ -33,7 +33,7 @@ describe('a chat session', () => {
     expect(await sessionWith(stdin, null).open(undefined)).toMatchObject({ token: null, input: stdin });
   });
 
-  it('uses the token of the argument, with a warning', async () => {
+  it('uses the token in the argument, with a warning', async () => {
     const stdin = piped('hello\n');
     const { open, notes } = sessionWith(stdin, null);
     expect(await open('a.b.c')).toMatchObject({ token: 'a.b.c', input: stdin });

@@ -12,7 +12,7 @@ function prompting() {
   return { input, terminal, prompt };
 }
 
-/** Everything written before has been processed. */
+/** Resolves when everything written before has been processed. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('the prompt', () => {
@@ -73,7 +73,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('ends for Ctrl-D, also during an answer', async () => {
+  it('ends for Ctrl-D, even during an answer', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write(`one\r${CTRL_D}`);

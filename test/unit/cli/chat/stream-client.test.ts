@@ -71,7 +71,7 @@ describe('the client of event streams', () => {
     expect(reached).toBe(0);
   });
 
-  it('sends the token with the message only', async () => {
+  it('sends the token only with the message', async () => {
     const asked: string[] = [];
     const base = await serve(async (request, response) => {
       asked.push(JSON.stringify([request.url, request.rawHeaders]), await text(request));
@@ -88,10 +88,10 @@ describe('the client of event streams', () => {
 
   it.each([
     ['a page', 200, 'text/html', '<p>Welcome</p>'],
-    ['no path of that name', 404, 'application/problem+json', '{"code":"not_found"}'],
-    ['a page that is not there', 404, 'text/html', '<p>Not found</p>'],
+    ['no such path', 404, 'application/problem+json', '{"code":"not_found"}'],
+    ['a missing page', 404, 'text/html', '<p>Not found</p>'],
     ['another service', 401, 'application/json', '{"error":"unauthorized"}'],
-    ['too long a page', 403, 'text/html', 'x'.repeat(2_000_000)],
+    ['a page that is too long', 403, 'text/html', 'x'.repeat(2_000_000)],
   ])('does not accept %s as a daemon', async (_what, status, type, body) => {
     const base = await serve((_request, response) =>
       response.writeHead(status, { 'Content-Type': type }).end(body),
@@ -101,7 +101,7 @@ describe('the client of event streams', () => {
     await expect(clientOf(base).open('s', 0, never)).rejects.toMatchObject({ exitCode: 69, message });
   });
 
-  it('can try again if a proxy says that the daemon is away', async () => {
+  it('can try again if a proxy says that the daemon is down', async () => {
     const base = await serve((_request, response) =>
       response.writeHead(502, { 'Retry-After': '7' }).end('<h1>Bad Gateway</h1>'),
     );

@@ -90,7 +90,7 @@ describe('a simulation that presses a button', () => {
     },
   );
 
-  it('presses nothing without --press, and nothing of other places', async () => {
+  it('presses nothing without --press, and no button in other places', async () => {
     const simulation = simulationWith({}, null);
     await simulation.send([[event('message')]]);
     simulation.show({ ...text('Please confirm'), buttons });
@@ -102,7 +102,7 @@ describe('a simulation that presses a button', () => {
 });
 
 describe('a simulation with the records of the daemon', () => {
-  it('waits for a text that the daemon has still to send', async () => {
+  it('waits for a text that the daemon has not sent yet', async () => {
     const asked: [string, boolean][] = [];
     const simulation = simulationWith({
       async hasOpenText(platform, since) {
@@ -138,7 +138,7 @@ describe('a simulation with the records of the daemon', () => {
     expect(simulation.summary()).toMatchObject({ failed: 1, answered: 0, reasons: ['delivery_refused'] });
   });
 
-  it('is settled at once if every delivery was refused', async () => {
+  it('ends at once if every delivery was refused', async () => {
     server.removeAllListeners('request');
     server.on('request', (_request, response) => response.writeHead(401).end());
     const simulation = simulationWith({});

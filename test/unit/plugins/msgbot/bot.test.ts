@@ -8,7 +8,7 @@ import { platformScope, TOKEN } from './scope.ts';
 beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
 afterEach(() => void vi.useRealTimers());
 
-/** A bot whose platform tells its name from the call on that `isThere` says. */
+/** A bot whose platform returns its name if `isThere` allows it for the call. */
 function botAt(
   isThere: (call: number) => boolean,
   early?: unknown,
@@ -33,7 +33,7 @@ function botAt(
 }
 
 describe('the name of the bot', () => {
-  it('is asked for until the platform tells it, less and less often, with one warning', async () => {
+  it('is requested until the platform returns it, less and less often, with one warning', async () => {
     const { bot, asked, lines } = botAt((call) => call === 10);
     bot.start();
     await vi.advanceTimersByTimeAsync(600_000);
@@ -44,7 +44,7 @@ describe('the name of the bot', () => {
   });
 
   it.each([true, null, {}, { username: 7 }, { username: '' }])(
-    'is not told by an answer that is %j',
+    'is not in an answer that is %j',
     async (early) => {
       const { bot, asked, lines } = botAt((call) => call === 2, early);
       bot.start();
@@ -63,7 +63,7 @@ describe('the name of the bot', () => {
     ['5550100:token', { username: 'agentd_bot', id: 42 }, 42],
     ['a-token', { username: 'agentd_bot', id: 42 }, 42],
     ['a-token', { username: 'agentd_bot', id: 'x' }, null],
-  ])('comes with its id: token %s, answer %j', async (token, me, id) => {
+  ])('is returned with its id: token %s, answer %j', async (token, me, id) => {
     const { bot } = botAt(() => true, undefined, { token, me });
     expect(bot.id).toBe(token === 'a-token' ? null : 5550100);
     bot.start();
@@ -88,7 +88,7 @@ describe('the name of the bot', () => {
     expect(asked).toHaveLength(5);
   });
 
-  it('is missed in the health of the channel from the first time that it was not told, until it is', async () => {
+  it('is reported as missing in the health of the channel from the first failed request until it is known', async () => {
     const { bot } = botAt((call) => call === 3);
     expect(bot.health()).toEqual({ status: 'ok' });
     bot.start();
@@ -103,7 +103,7 @@ describe('the name of the bot', () => {
     expect(bot.health()).toEqual({ status: 'ok' });
   });
 
-  it('is not asked for any more after the stop', async () => {
+  it('is no longer requested after the stop', async () => {
     const { bot, asked } = botAt(() => false);
     bot.start();
     await vi.advanceTimersByTimeAsync(500);
@@ -115,7 +115,7 @@ describe('the name of the bot', () => {
 });
 
 describe('a platform that does not answer', () => {
-  it('may be away if it is simulated', async () => {
+  it('may be down if it is simulated', async () => {
     const asked: unknown[] = [];
     const api = { call: async (_work: unknown, options: unknown) => void asked.push(options) };
     const scope = { log: collectLog().log, now: Date.now };
@@ -128,7 +128,7 @@ describe('a platform that does not answer', () => {
     expect(asked).toEqual([{ mayBeAway: false }, { mayBeAway: true }]);
   });
 
-  it('makes the channel degraded, unless it may be away', async () => {
+  it('makes the channel degraded, unless it may be down', async () => {
     const { scope } = platformScope(() => Promise.reject(new TypeError('fetch failed')));
     const api = new PlatformApi(scope, TOKEN, 'https://bots.example');
     const ask = (mayBeAway: boolean) =>

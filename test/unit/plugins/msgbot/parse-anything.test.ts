@@ -10,7 +10,7 @@ import {
 } from '../../../../src/channel/check-message.ts';
 import { BOT, SAMPLES, sample } from './samples.ts';
 
-/** What no field is documented to hold, and what some are, in fields of others. */
+/** Values that no field is documented to contain, and documented values in the wrong fields. */
 const STRANGE: readonly unknown[] = [
   null,
   '',
@@ -47,7 +47,7 @@ function nodesOf(tree: unknown): number {
   return Object.values(tree).reduce<number>((sum, item) => sum + nodesOf(item), 1);
 }
 
-/** A place in a tree, by the number of the node. */
+/** Replaces the node with this number (depth first, from 0). */
 function replaceAt(tree: unknown, at: { left: number }, value: unknown): unknown {
   if (at.left-- === 0) return value;
   if (Array.isArray(tree)) return tree.map((item) => replaceAt(item, at, value));
@@ -55,7 +55,7 @@ function replaceAt(tree: unknown, at: { left: number }, value: unknown): unknown
   return Object.fromEntries(Object.entries(tree).map(([key, item]) => [key, replaceAt(item, at, value)]));
 }
 
-/** What the inbox would refuse of it. */
+/** The parts that the inbox would refuse. */
 function refusals(update: unknown, username: string | null): string[] {
   const parsed = parse(update as Record<string, unknown>, { id: BOT.id, username });
   const wrong: string[] = [];
@@ -74,20 +74,23 @@ function refusals(update: unknown, username: string | null): string[] {
   return wrong;
 }
 
-describe('whatever the platform sends', () => {
-  it.each(SAMPLES)('in any one field of %s: nothing comes of it that the inbox refuses', (name) => {
-    const update = sample(name);
-    for (let node = 1; node < nodesOf(update); node++) {
-      for (const value of STRANGE) {
-        const received: unknown = JSON.parse(JSON.stringify(replaceAt(update, { left: node }, value)));
-        expect(refusals(received, BOT.username), `${node}: ${JSON.stringify(value)?.slice(0, 80)}`).toEqual(
-          [],
-        );
+describe('any input of the platform', () => {
+  it.each(SAMPLES)(
+    'with a strange value in any one field of %s gives nothing that the inbox refuses',
+    (name) => {
+      const update = sample(name);
+      for (let node = 1; node < nodesOf(update); node++) {
+        for (const value of STRANGE) {
+          const received: unknown = JSON.parse(JSON.stringify(replaceAt(update, { left: node }, value)));
+          expect(refusals(received, BOT.username), `${node}: ${JSON.stringify(value)?.slice(0, 80)}`).toEqual(
+            [],
+          );
+        }
       }
-    }
-  });
+    },
+  );
 
-  it('is read without a throw, and nothing comes of it that the inbox refuses', () => {
+  it('is read without an exception, and gives nothing that the inbox refuses', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...SAMPLES),
@@ -96,7 +99,7 @@ describe('whatever the platform sends', () => {
         (name, changes, username) => {
           let update: unknown = sample(name);
           for (const [left, value] of changes) update = replaceAt(update, { left: left + 1 }, value);
-          // As it comes over the wire: what JSON cannot say does not come.
+          // As it arrives over the network: values that JSON does not have do not arrive.
           const received: unknown = JSON.parse(JSON.stringify(update));
           expect(refusals(received, username)).toEqual([]);
         },
@@ -105,7 +108,7 @@ describe('whatever the platform sends', () => {
     );
   });
 
-  it('is read also where nothing of it is as documented', () => {
+  it('is read even if nothing in it is as documented', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.constantFrom('update_id', 'message', 'edited_message', '__proto__'), ODD),

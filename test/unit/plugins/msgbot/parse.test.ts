@@ -8,7 +8,7 @@ const message = (text: string, thread_id: string, members: object = {}) => ({
   message: { platform: 'msgbot', text, thread_id, ...members },
 });
 
-/** What must come of each sample. */
+/** The expected result for each sample. */
 const EXPECTED: Readonly<Record<string, object>> = {
   'private-text': {
     kind: 'message',
@@ -111,7 +111,7 @@ const EXPECTED: Readonly<Record<string, object>> = {
 };
 
 describe('parse', () => {
-  it('knows what must come of every sample', () => {
+  it('has an expected result for every sample', () => {
     expect(Object.keys(EXPECTED).sort()).toEqual([...SAMPLES].sort());
   });
 
@@ -124,7 +124,7 @@ describe('parse', () => {
     const kinds = (name: string) => parse(sample(name), unnamed).kind;
     for (const name of ['group-mention', 'supergroup-command', 'supergroup-mention-of-other'])
       expect(kinds(name), name).toBe('unclear');
-    // Its id is in its token: who answers it or means it is known at once.
+    // Its id is in its token, so replies to it and mentions by id are recognized at once.
     for (const name of [
       'supergroup-reply-to-bot',
       'supergroup-text-mention',
@@ -168,14 +168,14 @@ describe('a mention', () => {
     return parse({ update_id: 1, message: { ...base, text, entities: [entity] } }, BOT);
   };
 
-  it('is for the bot by its id, if the text has a name', () => {
+  it('can name the bot by its id, if the text shows a name', () => {
     const named = (id: number) =>
       inGroup('agentd, who am I?', { type: 'text_mention', offset: 0, length: 6, user: { id } });
     expect(named(BOT.id)).toMatchObject({ kind: 'message', message: { text: 'who am I?' } });
     expect(named(5550112)).toEqual(nothing('not addressed to the bot'));
   });
 
-  it('before a command makes it no less of one', () => {
+  it('before a command does not change the command', () => {
     expect(
       inGroup('@agentd_bot /service_auth a.b.c', { type: 'mention', offset: 0, length: 11 }),
     ).toMatchObject({
@@ -185,7 +185,7 @@ describe('a mention', () => {
     });
   });
 
-  it('is what the platform says is one, not what looks like it', () => {
+  it('is what the platform marks as one, not text that looks like it', () => {
     expect(inGroup('see @agentd_bot', { type: 'url', offset: 4, length: 11 })).toEqual(
       nothing('not addressed to the bot'),
     );
@@ -195,7 +195,7 @@ describe('a mention', () => {
   });
 });
 
-describe('an update with the least that tells what it is', () => {
+describe('an update with minimal data', () => {
   const LEAST = { message_id: 7, chat: { id: 5550111, type: 'private' }, text: 'hello' };
   const from = { id: 5550111 };
   const ofAda = { user_id: '5550111', message_id: '5550111:7', shared: false };
@@ -219,9 +219,9 @@ describe('an update with the least that tells what it is', () => {
       { ...LEAST, chat: { id: -5550200 }, from },
       'a chat of type unknown',
     ],
-    ['a sender that is none', { ...LEAST, from: { id: 'me' } }, 'no sender'],
-    ['an id that no number holds', { ...LEAST, from: { id: '99999999999999999' } }, 'no sender'],
-  ])('is left alone: %s', (_, given, why) => {
+    ['an invalid sender', { ...LEAST, from: { id: 'me' } }, 'no sender'],
+    ['an id that is too large for a number', { ...LEAST, from: { id: '99999999999999999' } }, 'no sender'],
+  ])('is ignored: %s', (_, given, why) => {
     expect(parse({ message: given }, BOT)).toEqual(nothing(why));
   });
 
@@ -235,7 +235,7 @@ describe('an update with the least that tells what it is', () => {
     ['@agentd_bot hello', 'hello'],
     ['hello (@Agentd_Bot)', 'hello ( )'],
     ['hello @agentd_bot, @agentd_bot!', 'hello !'],
-  ])('mentions the bot in its text, where entities are left out: %j', (text, said) => {
+  ])('mentions the bot in its text, if entities are absent: %j', (text, said) => {
     const given = { ...LEAST, chat: { id: -5550200, type: 'group' }, from, text };
     expect(parse({ message: given }, BOT)).toMatchObject(message(said, 'msgbot:-5550200'));
     expect(parse({ message: given }, { ...BOT, username: null })).toEqual({ kind: 'unclear' });
@@ -243,7 +243,7 @@ describe('an update with the least that tells what it is', () => {
   });
 
   it.each(['me@agentd_bot hi', '@agentd_bot2 hi', '@@agentd_bot', 'a.@agentd_bot.example@agentd_bot@x'])(
-    'does not mention it by %j',
+    'does not mention the bot with %j',
     (text) => {
       const given = { ...LEAST, chat: { id: -5550200, type: 'group' }, from, text };
       expect(parse({ message: given }, BOT)).toEqual(nothing('not addressed to the bot'));
@@ -261,7 +261,7 @@ describe('a command', () => {
     ['/service_auth@Other_Bot a.b.c', 'a.b.c'],
     ['/service_auth', ''],
     ['/service_auth OFF', 'OFF'],
-  ])('is recognised in a private chat: %j', (text, argument) => {
+  ])('is recognized in a private chat: %j', (text, argument) => {
     expect(privately(text)).toMatchObject({ kind: 'command', command: { name: 'service_auth', argument } });
   });
 
@@ -271,7 +271,7 @@ describe('a command', () => {
     '//service_auth',
     '/service_auth:a.b.c',
     '/',
-  ])('is none: %j', (text) => {
+  ])('is not recognized: %j', (text) => {
     expect(privately(text)).toMatchObject({ kind: 'message', message: { text } });
   });
 
@@ -279,7 +279,7 @@ describe('a command', () => {
     expect(privately('/weather London')).toMatchObject({ message: { text: '/weather London' } });
   });
 
-  it('may be corrected by an edit, which gets its own answer; a greeting is not repeated', () => {
+  it('can be corrected by an edit, which gets its own answer; a greeting is not repeated', () => {
     const edited = (text: string) => {
       const { message: base } = sample('private-text') as { message: object };
       return parse({ update_id: 1, edited_message: { ...base, text, edit_date: 1_795_290_200 } }, BOT);
@@ -298,7 +298,7 @@ describe('a sender', () => {
     [{ first_name: '', last_name: undefined, username: 'ada_l' }, 'ada_l'],
     [{ first_name: 'A'.repeat(5000), last_name: undefined }, 'A'.repeat(200)],
     [{ first_name: '👍'.repeat(150), last_name: undefined }, '👍'.repeat(100)],
-  ])('is called as they call themselves', (from, user_name) => {
+  ])('has the name that they chose', (from, user_name) => {
     expect(privately('hello', { from })).toMatchObject({ message: { metadata: { user_name } } });
   });
 
@@ -308,22 +308,22 @@ describe('a sender', () => {
   });
 
   it.each([
-    ['is no bot', { from: { is_bot: 'true' } }],
+    ['is not a bot', { from: { is_bot: 'true' } }],
     ['is a person', { from: { id: -5 } }],
-    ['has an id that is exact', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
-    ['speaks for themselves', { sender_chat: null }],
+    ['has an exact id', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
+    ['writes in their own name', { sender_chat: null }],
   ])('%s', (_title, members) => {
     expect(privately('hello', members).kind).toBe('nothing');
   });
 });
 
 describe('a text', () => {
-  it('that is too long for the agent is not passed on, but told', () => {
+  it('that is too long for the agent is not passed on, but reported', () => {
     expect(privately('a'.repeat(16_001))).toMatchObject({ kind: 'no-words', about: 'too-long' });
     expect(privately('👍'.repeat(16_000))).toMatchObject({ kind: 'message' });
   });
 
-  it('is well-formed, whatever an entity cuts', () => {
+  it('is well-formed, wherever an entity cuts it', () => {
     const { message: base } = sample('group-mention') as { message: object };
     const entities = [{ type: 'text_mention', offset: 1, length: 1, user: { id: BOT.id } }];
     const parsed = parse({ update_id: 1, message: { ...base, text: '👍👍', entities } }, BOT);

@@ -13,7 +13,7 @@ import { platformScope } from './scope.ts';
 const SECRET = 'webhook-secret-of-the-tests';
 
 let said: { reply_to: object; text: string; message_id: string | undefined }[];
-/** Whose hint each of them was. */
+/** The reader of each hint. */
 let hints: (string | undefined)[];
 let accepted: IncomingMessage[];
 let linked: [user: string, token: string, message_id: string | undefined][];
@@ -28,7 +28,7 @@ beforeEach(() => {
   linked = [];
   unlinked = [];
   now = 1_795_290_000_000;
-  // The platform is away, so the name of the bot stays unknown.
+  // The platform is down, so the name of the bot stays unknown.
   const { scope } = platformScope(() => new Response('', { status: 503 }));
   const members: Partial<ChannelScope> = {
     now: () => now,
@@ -67,7 +67,7 @@ function altered(name: string, members: object): object {
 }
 
 describe('signing in', () => {
-  it('links the sender, and has the message deleted along with the answer', async () => {
+  it('links the sender, and requests deletion of the message with the answer', async () => {
     await receive(altered('private-command', { text: '/service_auth a.b.c' }));
     expect(linked).toEqual([['5550111', 'a.b.c', '5550111:103']]);
     expect(said).toEqual([
@@ -93,7 +93,7 @@ describe('signing in', () => {
     expect(linked).toEqual([]);
   });
 
-  it('is refused in a group: nothing is linked, nothing told, the message is to be deleted', async () => {
+  it('is refused in a group: nothing is linked or revealed, and the message must be deleted', async () => {
     const text = '/service_auth x.y.z';
     await receive(altered('group-command-bare', { text }));
     await receive(altered('group-command-bare', { text: '/service_auth off', message_id: 220 }));
@@ -112,7 +112,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('ends by `off`, in any case, and leaves that message', async () => {
+  it('ends with `off`, in upper or lower case, and does not delete that message', async () => {
     await receive(altered('private-command', { text: '/service_auth OFF' }));
     expect(unlinked).toEqual([['5550111', '5550111:103']]);
     expect(said).toEqual([
@@ -122,7 +122,7 @@ describe('signing in', () => {
 });
 
 describe('an album', () => {
-  it('of which a part has words is answered for these; one without gets one line', async () => {
+  it('with a text is answered for the text; one without gets one line', async () => {
     await receive(sample('private-album-first'));
     await receive(sample('private-album-second'));
     expect(accepted.map(({ text }) => text)).toEqual(['Both sides']);
@@ -134,7 +134,7 @@ describe('an album', () => {
 });
 
 describe('hints', () => {
-  it('are bounded for their chat; the answer to a sign-in is none', async () => {
+  it('are limited per chat; the answer to a sign-in is not a hint', async () => {
     await receive(sample('private-sticker'));
     expect(hints.at(-1)).toBe('5550111');
     await receive(altered('private-sticker', { sticker: undefined, text: '/service_auth off' }));
@@ -143,7 +143,7 @@ describe('hints', () => {
 });
 
 describe('a message that may be for the bot, while its name is not known', () => {
-  it('is brought again however long that takes, so that nothing is lost', async () => {
+  it('is repeated by the platform for as long as that takes, so that nothing is lost', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     for (const later of [0, 60_000, 86_400_000]) {

@@ -14,7 +14,7 @@ function senderAt(answer: Parameters<typeof platformScope>[0], url = 'https://bo
 }
 
 const texts = (calls: readonly Called[]) => calls.map(({ payload }) => payload.text);
-/** Three messages of the platform. */
+/** A text that is three messages on the platform. */
 const LONG = ['one', 'two', 'three'].map((word) => `${word} `.repeat(650).trim()).join('\n\n');
 
 describe('a reply', () => {
@@ -34,7 +34,7 @@ describe('a reply', () => {
     ]);
   });
 
-  it('answers its message in a group, in its topic, with the first part alone', async () => {
+  it('answers its message in a group, in its topic, only with the first part', async () => {
     const { sender, calls } = senderAt(granted);
     await sender.send(reply(LONG, { chat: -1005550300, topic: 301, answers: 303 }));
     expect(calls).toHaveLength(3);
@@ -60,7 +60,7 @@ describe('a reply', () => {
   it('stops in time for the next attempt, which continues there', async () => {
     const { sender, calls, scope } = senderAt(granted);
     const begun = Date.now();
-    // Each look at the clock finds it a quarter of a minute later.
+    // Each reading of the clock is a quarter of a minute later.
     let looks = 0;
     scope.now = () => begun + looks++ * 15_000;
     await expect(sender.send(reply(`${LONG}\n\n${LONG}`))).rejects.toMatchObject({
@@ -76,7 +76,7 @@ describe('a reply', () => {
     expect(calls).toHaveLength(6);
   });
 
-  it('is sent once, also if it is requested again meanwhile', async () => {
+  it('is sent once, even if it is requested again meanwhile', async () => {
     const { sender, calls } = senderAt(granted);
     await Promise.all([sender.send(reply('hello')), sender.send(reply('hello'))]);
     expect(calls).toHaveLength(1);
@@ -117,7 +117,7 @@ describe('a reply', () => {
       9,
     ],
     [
-      'too many calls, by the header alone',
+      'too many calls, only in the header',
       () =>
         new Response(JSON.stringify({ ok: false, error_code: 429, description: 'Too Many Requests' }), {
           status: 429,
@@ -140,7 +140,7 @@ describe('a reply', () => {
     ['a failing platform', () => refused(500, 'Internal Server Error'), false, 0, 'unreachable'],
     ['a platform that did not wait for us', () => refused(408, 'Request Timeout'), false, 0],
     ['a failing proxy', () => new Response('<html>', { status: 502 }), false, 0, 'unreachable'],
-    ['an answer that is none', () => new Response('null', { status: 200 }), false, 0, 'unreachable'],
+    ['an invalid answer', () => new Response('null', { status: 200 }), false, 0, 'unreachable'],
     [
       'a redirect',
       () => new Response('', { status: 307, headers: { Location: 'https://else.example' } }),
@@ -160,9 +160,9 @@ describe('a reply', () => {
       0,
     ],
     ['a token that was revoked', () => refused(401, 'Unauthorized'), false, 0, 'credentials'],
-    ['a token that is none', () => refused(404, 'Not Found'), false, 0, 'credentials'],
+    ['an invalid token', () => refused(404, 'Not Found'), false, 0, 'credentials'],
     ['a wrong address', () => new Response('<html>', { status: 404 }), true, 0],
-  ])('tells of %s', async (_title, answer, final, retryAfterSeconds, platform: string | null = null) => {
+  ])('reports %s', async (_title, answer, final, retryAfterSeconds, platform: string | null = null) => {
     const { sender } = senderAt(answer);
     await expect(sender.send(reply('hello'))).rejects.toMatchObject({
       name: 'DeliveryFailed',
@@ -180,7 +180,7 @@ describe('a reply', () => {
     });
   });
 
-  it('says why the platform cannot be reached, as far as that is no secret', async () => {
+  it('says why the platform cannot be reached, without secrets', async () => {
     const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' });
     const failing = async (error: Error) => {
       const { sender } = senderAt(() => Promise.reject(error));
@@ -198,7 +198,7 @@ describe('a reply', () => {
 describe('a message with a token', () => {
   const TO = { chat: 5550111, deletes: 77 };
 
-  it('is deleted before the answer goes out', async () => {
+  it('is deleted before the answer is sent', async () => {
     const { sender, calls } = senderAt(granted);
     await sender.send(reply('Signed in.', TO));
     expect(calls.map(({ method, payload }) => [method, payload.message_id ?? payload.text])).toEqual([
@@ -215,7 +215,7 @@ describe('a message with a token', () => {
     expect(texts(calls).at(-1)).toBe('Signed in.');
   });
 
-  it('that the bot may not delete is left to its sender, who is told', async () => {
+  it('that the bot may not delete is left to its sender, who is informed', async () => {
     const { sender, calls } = senderAt(({ method }) =>
       method === 'deleteMessage' ? refused(400, "Bad Request: message can't be deleted") : granted(),
     );
@@ -225,7 +225,7 @@ describe('a message with a token', () => {
     );
   });
 
-  it('is not left because the platform is away for a moment', async () => {
+  it('is deleted even if the platform is briefly down', async () => {
     const { sender, calls } = senderAt((_called, count) =>
       count === 1 ? refused(502, 'Bad Gateway') : granted(),
     );
@@ -234,7 +234,7 @@ describe('a message with a token', () => {
     expect(calls.map(({ method }) => method)).toEqual(['deleteMessage', 'deleteMessage', 'sendMessage']);
   });
 
-  it('that cannot be deleted for long holds up no answer', async () => {
+  it('that cannot be deleted for a long time does not delay the answer', async () => {
     const { sender, calls } = senderAt(({ method }) =>
       method === 'deleteMessage' ? refused(502, 'Bad Gateway') : granted(),
     );
@@ -251,7 +251,7 @@ describe('the token of the bot', () => {
     ['a refusal that repeats it', () => refused(400, `Bad Request: no method at /bot${TOKEN}/sendMessage`)],
     ['a proxy that repeats it', () => new Response(`no route /bot${TOKEN}/`, { status: 503 })],
     [
-      'an error that names the address',
+      'an error that contains the address',
       () => Promise.reject(new TypeError(`bad URL https://x/bot${TOKEN}/`)),
     ],
   ])('is in no error, nor in the log: %s', async (_title, answer) => {
@@ -266,7 +266,7 @@ describe('the token of the bot', () => {
 });
 
 describe('health', () => {
-  it('is degraded while the platform refuses the token, and well again when it does not', async () => {
+  it('is degraded while the platform refuses the token, and ok again when it does not', async () => {
     let isRevoked = true;
     const { sender, api } = senderAt(() => (isRevoked ? refused(401, 'Unauthorized') : granted()));
     expect(api.health()).toEqual({ status: 'ok' });
@@ -280,7 +280,7 @@ describe('health', () => {
     expect(api.health()).toEqual({ status: 'ok' });
   });
 
-  it('is degraded when calls keep failing, not for what one person refuses', async () => {
+  it('is degraded when calls keep failing, but not because of refusals of a single person', async () => {
     let answer = refused(403, 'Forbidden: bot was blocked by the user');
     const { sender, api } = senderAt(() => answer.clone());
     for (let n = 0; n < 5; n++) await expect(sender.send(reply('hello'))).rejects.toThrow();
@@ -309,12 +309,12 @@ describe('the address of the API', () => {
     const sender = new Sender(scope, new PlatformApi(scope, TOKEN, url));
     await expect(sender.send(reply('hello'))).rejects.toMatchObject({
       final: false,
-      message: 'answered 307, not as the Bot API does (307)',
+      message: 'answered 307, but not like the Bot API (307)',
     });
     expect(asked).toEqual([`/bot${TOKEN}/sendMessage`]);
   });
 
-  it('may end in a slash', async () => {
+  it('can end in a slash', async () => {
     const { sender, calls } = senderAt(granted, 'https://bots.example/');
     await sender.send(reply('hello'));
     expect(calls).toHaveLength(1);

@@ -5,7 +5,7 @@ import msgbot from '../../../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../../../src/channel/index.ts';
 import { FakePlatform } from '../../../support/fake-platform.ts';
 
-// The stand-in is held against the platform's client library: what that understands, the platform would send.
+// The simulator is compared with the platform's client library, which understands what the platform sends.
 
 let platform: FakePlatform;
 let token: string;
@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 afterEach(() => platform.close());
 
-/** What the library makes of a delivery, by its own webhook. */
+/** The result of the library for a delivery to its own webhook. */
 async function received(given: Partial<SimulatedEvent>): Promise<{ status: number; contexts: Context[] }> {
   const contexts: Context[] = [];
   const me = (await api.getMe()) as UserFromGetMe;
@@ -60,7 +60,7 @@ describe('a simulated delivery, as the library reads it', () => {
     expect(contexts[0]?.has('message:entities:bot_command')).toBe(true);
   });
 
-  it('calls the bot in a group, by its name, in a topic', async () => {
+  it('mentions the bot in a group, by its name, in a topic', async () => {
     const { contexts } = await received({ place: 'group', text: '👍 hello', thread: 'mill' });
     const [context] = contexts;
     expect(context?.hasChatType('supergroup')).toBe(true);
@@ -73,7 +73,7 @@ describe('a simulated delivery, as the library reads it', () => {
     expect(command.contexts[0]?.msg?.text).toBe('/weather@agentd_bot London');
   });
 
-  it('is an edit of the same message, under an update of its own', async () => {
+  it('is an edit of the same message, in a separate update', async () => {
     const first = await received({ text: 'one', number: 3 });
     const repeated = await received({ text: 'one', number: 3 });
     const edit = await received({ kind: 'edit', text: 'two', number: 3 });
@@ -96,7 +96,7 @@ describe('a simulated delivery, as the library reads it', () => {
     expect(await received({ bad_signature: true })).toEqual({ status: 401, contexts: [] });
   });
 
-  it('has numbers for people that are called otherwise', async () => {
+  it('has numbers for people with other names', async () => {
     const [ada, again, bob] = await Promise.all(['ada', 'ada', 'bob'].map((user) => received({ user })));
     expect(ada?.contexts[0]?.from?.id).toBeGreaterThan(0);
     expect(again?.contexts[0]?.from?.id).toBe(ada?.contexts[0]?.from?.id);
@@ -109,7 +109,7 @@ describe('the simulated Bot API, as the library calls it', () => {
     expect(await api.getMe()).toMatchObject({ id: 5550100, is_bot: true, username: 'agentd_bot' });
   });
 
-  it('takes a text with markup, and shows it', async () => {
+  it('accepts a text with markup, and shows it', async () => {
     const html =
       '<b>Hi</b> &amp; <a href="https://example.com/?a=1&amp;b=2">there</a> 👍 <pre><code class="language-ts">x &lt; 1</code></pre>';
     const sent = await api.sendMessage(-1005550100, html, { parse_mode: 'HTML', message_thread_id: 4 });
@@ -149,7 +149,7 @@ describe('the simulated Bot API, as the library calls it', () => {
     ['an empty text', () => api.sendMessage(5550111, ' '), 'message text is empty'],
     ['a text that is too long', () => api.sendMessage(5550111, 'a'.repeat(4097)), 'message is too long'],
     ['no chat', () => api.sendMessage('', 'hello'), 'chat_id is empty'],
-    ['a chat that there is not', () => api.sendMessage('@nobody', 'hello'), 'chat not found'],
+    ['an unknown chat', () => api.sendMessage('@nobody', 'hello'), 'chat not found'],
     [
       'an unknown tag',
       () => api.sendMessage(1, 'a <x>b</x>', { parse_mode: 'HTML' }),
@@ -166,16 +166,16 @@ describe('the simulated Bot API, as the library calls it', () => {
       `can't parse entities: Can't find end tag corresponding to start tag "b"`,
     ],
     [
-      'a bare angle',
+      'an unescaped angle bracket',
       () => api.sendMessage(1, 'a < b', { parse_mode: 'HTML' }),
       `can't parse entities: Unsupported start tag "" at byte offset 2`,
     ],
     [
-      'another action',
+      'an unknown action',
       () => api.sendChatAction(1, ('typing' + 'x') as 'typing'),
       'wrong parameter action in request',
     ],
-  ])('refuses %s in the words of the platform', async (_title, call, words) => {
+  ])('refuses %s with the error text of the platform', async (_title, call, words) => {
     expect(await refusalOf(call())).toEqual([400, `Bad Request: ${words}`]);
     expect(platform.shown).toEqual([]);
   });

@@ -4,7 +4,7 @@ import { isSigned } from '../../../../plugins/msgbot/verify.ts';
 const SECRET = 'a-Webhook_Secret-0123456789';
 
 describe('isSigned', () => {
-  it('takes the secret itself, and nothing else', () => {
+  it('accepts only the secret itself', () => {
     expect(isSigned(SECRET, SECRET)).toBe(true);
     for (const wrong of [
       undefined,

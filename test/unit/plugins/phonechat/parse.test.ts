@@ -27,7 +27,7 @@ function sample(name: string): Record<string, unknown> {
   return JSON.parse(readFileSync(join(SAMPLES, `${name}.json`), 'utf8'));
 }
 
-/** What came of a sample, without what is empty. */
+/** The result for a sample, without empty members. */
 function outcome(name: string): Record<string, unknown> {
   const { messages, hints, edits, statuses, elsewhere, ignored, errors } = parse(sample(name), OURS);
   const found = {
@@ -116,7 +116,7 @@ describe('parse', () => {
     expect(outcome(name)).toEqual(EXPECTED[name]);
   });
 
-  it('takes all of a text message', () => {
+  it('reads a whole text message', () => {
     expect(parse(sample('text'), OURS).messages).toEqual([
       {
         platform: 'phonechat',
@@ -143,7 +143,7 @@ describe('parse', () => {
   });
 
   it.each(['text-with-bsuid-alone', 'text-with-bsuid-in-contact'])(
-    'knows a sender by the business-scoped id where there is no number, and answers to `recipient`: %s',
+    'identifies a sender by the business-scoped id if there is no number, and answers to `recipient`: %s',
     (name) => {
       const [message] = parse(sample(name), OURS).messages;
       expect(message).toMatchObject({
@@ -159,7 +159,7 @@ describe('parse', () => {
     },
   );
 
-  it('takes a group for a thread that others read, whose sender is the person', () => {
+  it('treats a group as a thread that others can read, whose sender is the person', () => {
     expect(parse(sample('group-text'), OURS).messages[0]).toMatchObject({
       user_id: '+16505551234',
       channel_id: GROUP,
@@ -182,7 +182,7 @@ describe('parse', () => {
     expect(hints[0]).toMatchObject({ user_id: '+16505555678', message_id: 'wamid.NA==' });
   });
 
-  it('never takes the contact of one person for another', () => {
+  it('never mistakes the contact of one person for that of another', () => {
     const [first] = parse(
       withContacts([{ wa_id: '16505555678', user_id: BSUID, profile: { name: 'Bob' } }]),
       OURS,
@@ -228,7 +228,7 @@ describe('parse', () => {
     expect(messages).toMatchObject([{ user_id: '+16505551234', metadata: { user_name: 'Ada' } }]);
   });
 
-  it('takes an error code that is none for none', () => {
+  it('treats an invalid error code as absent', () => {
     const odd = { code: { toString: 1, valueOf: 1 } };
     const metadata = { phone_number_id: '106540352242922' };
     const statuses = [{ id: 'w', status: 'failed', errors: [odd] }];
@@ -245,7 +245,7 @@ describe('parse', () => {
     );
   });
 
-  it('answers a text that is too long with one text, and takes the longest', () => {
+  it('answers a text that is too long with one text, and accepts the longest allowed one', () => {
     const hint = 'Your message is too long: I can read up to 16,000 characters. Please send it in parts.';
     const long = parse(withContacts([], { text: { body: 'x'.repeat(16_001) } }), OURS);
     expect([long.messages, long.hints.map(saidBy)]).toEqual([[], [hint]]);
@@ -259,7 +259,7 @@ describe('parse', () => {
     ['too many characters', { id: `wamid.${'x'.repeat(600)}` }],
     ['none', { id: undefined }],
     ['a number', { id: 7 }],
-  ])('leaves out a message whose id has %s', (_title, change) => {
+  ])('ignores a message whose id has %s', (_title, change) => {
     expect(parse(withContacts([], change), OURS)).toMatchObject({
       messages: [],
       ignored: new Map([['malformed', 1]]),
@@ -272,7 +272,7 @@ describe('parse', () => {
     ['us.123', undefined],
     [BSUID, BSUID],
     ['', undefined],
-  ])('takes `from` %j for %j', (from, user_id) => {
+  ])('reads `from` %j as %j', (from, user_id) => {
     expect(parse(withContacts([], { from }), OURS).messages[0]?.user_id).toBe(user_id);
   });
 
@@ -283,13 +283,13 @@ describe('parse', () => {
     expect(first?.sent_at).toBeUndefined();
   });
 
-  it('takes types for words, never for members that every object has', () => {
+  it('treats types as plain words, never as inherited members of objects', () => {
     for (const type of ['constructor', '__proto__', 'toString', 'hasOwnProperty'])
       expect(parse(withContacts([], { type }), OURS).hints).toHaveLength(1);
   });
 });
 
-describe('whatever comes', () => {
+describe('any input', () => {
   const members = [
     'from',
     'from_user_id',
@@ -347,7 +347,7 @@ describe('whatever comes', () => {
       fc.dictionary(fc.constantFrom(...members), tie('value'), { maxKeys: 6 }),
     ),
   })).value;
-  /** The right thing most of the time, so that whole messages come through with one thing wrong in them. */
+  /** Valid values most of the time, so that there are complete messages with a single error. */
   const mostly = <T>(right: fc.Arbitrary<T>) =>
     fc.oneof(
       { weight: 8, arbitrary: right },
@@ -388,7 +388,7 @@ describe('whatever comes', () => {
     entry: mostly(fc.array(entry, { maxLength: 2 })),
   });
 
-  it('parse never throws, and yields nothing that the daemon refuses', () => {
+  it('never makes `parse` throw, and gives nothing that the daemon refuses', () => {
     let taken = 0;
     fc.assert(
       fc.property(payload, (sent) => {
@@ -398,12 +398,12 @@ describe('whatever comes', () => {
       }),
       { numRuns: 2000 },
     );
-    // The property says something only where messages come through.
+    // The property is meaningful only if some messages are valid.
     expect(taken).toBeGreaterThan(50);
   });
 });
 
-/** What the daemon would say of it all. */
+/** The problems that the daemon would report. */
 function refusals({ messages, hints, edits }: Parsed): unknown[] {
   const wrong: unknown[] = messages.flatMap((message) => checkMessage(message, phonechat, 'message'));
   const note = (problem: string) => void wrong.push(problem);
@@ -419,7 +419,7 @@ function refusals({ messages, hints, edits }: Parsed): unknown[] {
   return wrong;
 }
 
-/** The text message, changed. */
+/** The text message, with changes. */
 function withContacts(contacts: object[], change: object = {}): Record<string, unknown> {
   const text = sample('text') as {
     entry: { changes: { value: { contacts: object[]; messages: object[] } }[] }[];

@@ -13,13 +13,13 @@ describe('idsOf', () => {
     ['+5511987654321', ['+5511987654321', '+551187654321']],
     ['551187654321', ['+5511987654321', '+551187654321']],
     ['+55 31 99688-3193', ['+5531996883193', '+553196883193']],
-    // Landlines, and what would be one without its ninth digit: another person's number.
+    // Landlines, and a number that would be one without its ninth digit: another person's number.
     ['+551133334444', ['+551133334444']],
     ['+5511933334444', ['+5511933334444']],
     // Mexican ones, the one without the 1 first.
     ['+525512345678', ['+525512345678', '+5215512345678']],
     ['5215512345678', ['+525512345678', '+5215512345678']],
-    // A length that the library does not know of this country.
+    // A length that the library does not know for this country.
     ['+1234567890', ['+1234567890']],
     ['+1 650 555', []],
     ['+999123456789', []],
@@ -34,7 +34,7 @@ describe('idsOf', () => {
     expect(idsOf(given)).toEqual(ids);
   });
 
-  it('gives the same for each of its own writings, whatever the number', () => {
+  it('gives the same for each of its own spellings, for any number', () => {
     const written = fc.oneof(
       fc.stringMatching(/^\+?\d{1,16}$/),
       fc.stringMatching(/^\+55[1-9]\d9?\d{8}$/),
@@ -61,19 +61,19 @@ describe('a claim', () => {
     ['+16505551234', true, true],
     ['001 650 555 1234', true, true],
     ['1 650 555 1234', true, true],
-    // It may be of any country: enough for not being refused, not for taking over another's link.
+    // It can be of any country, which is enough to be accepted, but not to take over somebody else's link.
     ['(650) 555-1234', true, false],
     ['+16505551235', false, false],
     ['650', false, false],
     ['Alice', false, false],
     ['+', false, false],
     ['', false, false],
-  ])('%j may be of a number, and names it', (claim, may, names) => {
+  ])('%j can be a claim for a number, and names it', (claim, may, names) => {
     expect(mayNameNumber(claim, '+16505551234')).toBe(may);
     expect(namesNumber(claim, '+16505551234')).toBe(names);
   });
 
-  it('knows a person by either writing', () => {
+  it('identifies a person by either spelling', () => {
     expect(namesNumber('+551187654321', '+5511987654321')).toBe(true);
     expect(namesNumber('+5215512345678', '+525512345678')).toBe(true);
     expect(mayNameNumber('0170 1234567', '+491701234567')).toBe(true);

@@ -9,7 +9,7 @@ import { RecordedDeliveryFailure } from '../../../../src/channel/conformance.ts'
 import { recordingScope } from '../../../support/channel-scope.ts';
 import { settingsOf } from '../../../support/fake-platform.ts';
 
-// A paragraph is a part: how replies are split has tests of its own.
+// A paragraph is a part: splitting has its own tests.
 vi.mock('../../../../plugins/phonechat/render.ts', () => ({
   render: (markdown: string) => markdown.split('\n\n'),
 }));
@@ -29,7 +29,10 @@ interface Call {
   init: RequestInit;
 }
 
-/** The parts of the channel that call out, with a platform that answers as told, and a clock that stands. */
+/**
+ * The parts of the channel that make calls, with a platform that gives configured answers, and a clock that stands
+ * still.
+ */
 function parts(answer: (call: number) => Response | Promise<Response>, token = ACCESS_TOKEN) {
   const calls: Call[] = [];
   const clock = { now: 1_000_000 };
@@ -65,7 +68,7 @@ async function failureOf(sending: Promise<void>): Promise<RecordedDeliveryFailur
 }
 
 describe('a reply', () => {
-  it('goes to the configured address alone, with the token in a header and nowhere else', async () => {
+  it('is sent only to the configured address, with the token in a header and nowhere else', async () => {
     const { sender, calls } = parts(TAKEN);
     await sender.send(reply('Hello.'));
     expect(calls[0]?.url).toBe('https://graph.example.com/v25.0/1/messages');
@@ -74,14 +77,14 @@ describe('a reply', () => {
     expect(String(calls[0]?.init.body)).not.toContain(ACCESS_TOKEN);
   });
 
-  it('is not followed to another address, and tried again', async () => {
+  it('is not redirected to another address, and is tried again', async () => {
     const moved = new Response('', { status: 307, headers: { Location: 'https://evil.example.com' } });
     const { sender, calls } = parts(() => moved);
     expect(await failureOf(sender.send(reply('Hello.')))).toMatchObject({ final: false });
     expect(calls).toHaveLength(1);
   });
 
-  it('continues after the parts that were sent, and starts from the first part as another reply', async () => {
+  it('continues after the parts that were sent, and starts with the first part as a new reply', async () => {
     const { sender, calls } = parts((call) => (call === 2 ? new Response('', { status: 500 }) : TAKEN()));
     expect(await failureOf(sender.send(reply(LONG)))).toMatchObject({ final: false });
     await sender.send(reply(LONG));
@@ -101,7 +104,7 @@ describe('a reply', () => {
       () => Promise.reject(new DOMException('slow', 'TimeoutError')),
       'the platform did not answer in time',
     ],
-    ['a page that is no JSON', () => new Response('<html>', { status: 502 }), 'status 502'],
+    ['a page that is not JSON', () => new Response('<html>', { status: 502 }), 'status 502'],
     ['an endless answer', () => new Response('x'.repeat(1_000_000), { status: 500 }), 'status 500'],
   ])('is tried again after %s', async (_title, answer, reason) => {
     const failure = await failureOf(parts(answer).sender.send(reply('Hello.')));
@@ -118,7 +121,7 @@ describe('a reply', () => {
     expect(JSON.stringify(scope.logged)).not.toContain('EAAG');
   });
 
-  it('is sent again if the answer is not the platform’s: a page of a proxy may call itself good', async () => {
+  it('is sent again if the answer is not the platform’s: a page of a proxy may have a success status', async () => {
     const sending = parts(() => new Response('<title>Welcome</title>')).sender.send(reply('Hello.'));
     await expect(sending).rejects.toMatchObject({ final: false, platform: 'unreachable' });
   });
@@ -167,7 +170,7 @@ describe('an error', () => {
     ]);
   });
 
-  it('that is about our account is told as such', () => {
+  it('about our account is reported as such', () => {
     expect(meaningOf(401, 190, undefined).account).toContain('PHONECHAT_ACCESS_TOKEN');
     expect(meaningOf(403, 250, undefined).account).toContain('lacks a permission');
     expect(meaningOf(400, 100, 33).account).toContain('PHONECHAT_PHONE_NUMBER_ID');
@@ -175,7 +178,7 @@ describe('an error', () => {
     expect(meaningOf(400, 131047, undefined).account).toBeUndefined();
   });
 
-  it('is recognized by its code, also if the status is 200', async () => {
+  it('is recognized by its code, even if the status is 200', async () => {
     const { sender } = parts(() =>
       Response.json({ error: { code: 131047, message: 'Re-engagement message' } }),
     );
@@ -217,7 +220,7 @@ describe('health', () => {
     expect(graph.health()).toEqual({ status: 'ok' });
   });
 
-  it('is not about what one person was sent', async () => {
+  it('is not affected by messages to a single person', async () => {
     const { graph, sender } = parts(() =>
       Response.json({ error: { code: 131026, message: 'x' } }, { status: 400 }),
     );
@@ -226,8 +229,8 @@ describe('health', () => {
   });
 });
 
-describe('the sign of typing', () => {
-  it('is shown again only when the platform has taken it down', async () => {
+describe('the typing indicator', () => {
+  it('is shown again only when the platform has removed it', async () => {
     const { marks, calls, clock } = parts(TAKEN);
     for (const at of [0, 5000, 10_000, 15_000, 20_000, 25_000]) {
       clock.now = 1_000_000 + at;

@@ -35,10 +35,10 @@ const shape = (text: string) => [...new Set(shapeOf(JSON.parse(text)))].sort();
 describe('a delivery', () => {
   it.each<[string, Partial<SimulatedEvent>, string]>([
     ['a text', {}, 'text-with-bsuid'],
-    ['a text of one who hides the number', { user: 'US.13491208655302741918' }, 'text-with-bsuid-alone'],
+    ['a text of somebody who hides the number', { user: 'US.13491208655302741918' }, 'text-with-bsuid-alone'],
     ['a status', { kind: 'status', text: '' }, 'status-delivered'],
     ['a failure', { kind: 'status', text: 'failed' }, 'status-failed'],
-  ])('has the shape that is documented: %s', (_title, event, name) => {
+  ])('has the documented shape: %s', (_title, event, name) => {
     expect(shape(deliver(event).body)).toEqual(shape(sample(name)));
   });
 
@@ -46,7 +46,7 @@ describe('a delivery', () => {
     ['a picture', { kind: 'other', text: 'Taj Mahal' }, 'image-with-caption'],
     ['an edit', { kind: 'edit' }, 'edit'],
     ['a group', { place: 'group' }, 'group-text'],
-  ])('has the shape that is documented, with the id of the person: %s', (_title, event, name) => {
+  ])('has the documented shape, with the id of the person: %s', (_title, event, name) => {
     const own = shape(deliver(event).body).filter((path) => !/\.(from_user_id|user_id): /.test(path));
     expect(own).toEqual(shape(sample(name)));
   });
@@ -65,7 +65,7 @@ describe('a delivery', () => {
     expect(parsed({ kind: 'edit', text: 'new' }).edits).toEqual([{ message_id: ids[0], text: 'new' }]);
   });
 
-  it('has a sender with a number, also if the name is not a number', () => {
+  it('has a sender with a number, even if the name is not a number', () => {
     expect(parsed({ user: 'ada' }).messages[0]?.user_id).toMatch(/^\+1650555\d{4}$/);
     for (const user of simulator.who()) expect(parsed({ user }).messages[0]?.user_id).toBe(user);
   });
@@ -84,7 +84,7 @@ describe('the API', () => {
     });
   const text = { type: 'text', text: { body: 'Hello' } };
 
-  it('takes a text and tells who gets it', () => {
+  it('accepts a text and reports who gets it', () => {
     expect(call({ to: '16505551234', ...text })).toMatchObject({
       status: 200,
       body: {
@@ -104,15 +104,21 @@ describe('the API', () => {
   });
 
   it.each<[string, object, { token?: string; path?: string }, number, object]>([
-    ['another token', { to: '1', ...text }, { token: 'wrong' }, 401, { type: 'OAuthException', code: 190 }],
     [
-      'another number',
+      'a different token',
+      { to: '1', ...text },
+      { token: 'wrong' },
+      401,
+      { type: 'OAuthException', code: 190 },
+    ],
+    [
+      'a different number',
       { to: '1', ...text },
       { path: '/v25.0/7/messages' },
       400,
       { code: 100, error_subcode: 33 },
     ],
-    ['another path', { to: '1', ...text }, { path: '/v25.0/106540352242922/media' }, 400, { code: 2500 }],
+    ['a different path', { to: '1', ...text }, { path: '/v25.0/106540352242922/media' }, 400, { code: 2500 }],
     ['no address', text, {}, 400, { code: 100 }],
     [
       'a text that is too long',
@@ -121,7 +127,7 @@ describe('the API', () => {
       400,
       { code: 100 },
     ],
-    ['a mark of nothing', { status: 'read' }, {}, 400, { code: 100 }],
+    ['a read mark without a message', { status: 'read' }, {}, 400, { code: 100 }],
   ])("answers %s with the platform's own error", (_title, body, options, status, error) => {
     expect(call(body, options)).toMatchObject({
       status,

@@ -9,7 +9,7 @@ import { settingsOf } from '../../../support/fake-platform.ts';
 const SECRET = 'a signing secret';
 const settings = settingsOf(teamchat, { TEAMCHAT_BOT_TOKEN: 'xoxb-1', TEAMCHAT_SIGNING_SECRET: SECRET });
 
-/** Of the documentation of slash commands. */
+/** From the documentation of slash commands. */
 const FORM = {
   token: 'gIkuvaNzQIHg97ATvDxqgjtO',
   team_id: 'T0001',
@@ -46,7 +46,7 @@ async function typed(form: Record<string, string>, scope: RecordingScope = recor
 }
 
 describe('/service-auth', () => {
-  it('links who typed it, and confirms for whom and until when, to them alone', async () => {
+  it('links the sender, and confirms only to them for whom and until when', async () => {
     const scope = recordingScope(settings);
     const { status, body } = await typed({ text: `  ${GOOD_TOKEN}\n` }, scope);
     expect(status ?? 200).toBe(200);
@@ -58,7 +58,7 @@ describe('/service-auth', () => {
     expect(JSON.stringify([body, scope.logged])).not.toContain(GOOD_TOKEN);
   });
 
-  it('says why a token is no use', async () => {
+  it('says why a token is invalid', async () => {
     const { body } = await typed({ text: 'nonsense' });
     expect(body).toEqual({
       response_type: 'ephemeral',
@@ -79,7 +79,7 @@ describe('/service-auth', () => {
     );
   });
 
-  it('names its request, so that the same one does nothing when it comes again', async () => {
+  it('has an id for its request, so that a repeat does nothing', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
     onTestFinished(() => void vi.useRealTimers());
     const asked: (string | undefined)[] = [];
@@ -112,7 +112,7 @@ describe('/service-auth', () => {
     expect(body.text).toMatch(explained);
   });
 
-  it('says that nothing was done if the store is out of reach', async () => {
+  it('says that nothing was done if the store is unreachable', async () => {
     const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
     const links = { link: fails, unlink: fails, unlinkPerson: fails };
     const scope = recordingScope(settings, { links });
@@ -138,7 +138,7 @@ describe('/service-auth', () => {
     }
   });
 
-  it('shows an address that looks like markup as it is', async () => {
+  it('shows an address that looks like markup unchanged', async () => {
     const link = async () =>
       ({ linked: true, user_id: 'x', email: '<!channel>&@example.com', expires_at: 0 }) as const;
     const links = {
@@ -153,7 +153,7 @@ describe('/service-auth', () => {
 
 describe('another command', () => {
   it.each(['/service_auth', '/help', '', '/service-auth-x'])(
-    'gets a hint, to who typed it: %j',
+    'gets a hint to its sender: %j',
     async (command) => {
       const scope = recordingScope(settings);
       const { body } = await typed({ command, text: GOOD_TOKEN }, scope);
@@ -165,15 +165,15 @@ describe('another command', () => {
   );
 });
 
-describe('a request that is none', () => {
-  it('but a look at the certificate is answered', async () => {
+describe('a request that is not a command', () => {
+  it('is answered if it is a check of the certificate', async () => {
     const scope = recordingScope(settings);
     const { status, body } = await typed({ ssl_check: '1', text: GOOD_TOKEN }, scope);
     expect([status, body]).toEqual([200, undefined]);
     expect(scope.linked.size).toBe(0);
   });
 
-  it.each(['', 'U1:2', 'U1\n', 'x'.repeat(65)])('of a user %j is refused', async (user_id) => {
+  it.each(['', 'U1:2', 'U1\n', 'x'.repeat(65)])('from a user %j is refused', async (user_id) => {
     await expect(typed({ user_id, text: GOOD_TOKEN })).rejects.toMatchObject({
       code: 'invalid_request',
       errors: [{ field: 'user_id' }],
@@ -187,7 +187,7 @@ describe('ids of users', () => {
   it.each([
     ['U012AB3CD', ['U012AB3CD']],
     [' W012AB3CD ', ['W012AB3CD']],
-    // Another id, for all that the platform says.
+    // A different id, as far as the platform documents it.
     ['u012ab3cd', []],
     ['T0EXTERNAL:U012AB3CD', ['T0EXTERNAL:U012AB3CD']],
     ['B012AB3CD', []],

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import { manifestFor } from '../../../../plugins/teamchat/manifest.ts';
+import { Secret } from '../../../../src/daemon/secret.ts';
 import { recordingScope } from '../../../support/channel-scope.ts';
 
 interface Manifest {
@@ -17,12 +18,12 @@ const manifest = JSON.parse(
   readFileSync(new URL('../../../../config/teamchat-manifest.json', import.meta.url), 'utf8'),
 ) as Manifest;
 
-it('is what `agentd channels setup teamchat` prints, with a sample address', () => {
+it('the sample manifest is what `agentd channels setup teamchat` prints, with a sample address', () => {
   expect(manifestFor('https://chat.example.com')).toEqual(manifest);
 });
 
-it('names the paths that the channel serves', () => {
-  const { routes } = teamchat.create(recordingScope({}));
+it('the manifest names the paths that the channel serves', () => {
+  const { routes } = teamchat.create(recordingScope({ TEAMCHAT_SIGNING_SECRET: new Secret('secret') }));
   const [command] = manifest.features.slash_commands;
   const { event_subscriptions, interactivity } = manifest.settings;
   const urls = [event_subscriptions.request_url, command?.url ?? '', interactivity.request_url];
@@ -30,7 +31,7 @@ it('names the paths that the channel serves', () => {
   expect(command).toMatchObject({ command: '/service-auth', should_escape: false });
 });
 
-it('asks for the events that are handled, and no more than the scopes that these and the calls need', () => {
+it('the manifest requests the handled events, and only the scopes that these and the calls need', () => {
   expect(manifest.settings.event_subscriptions.bot_events).toEqual([
     'app_mention',
     'app_uninstalled',

@@ -64,7 +64,7 @@ const unreadable = (message_id: string, notice: RegExp): Expected => ({
   notice: expect.objectContaining({ default: expect.stringMatching(notice) }),
 });
 
-/** What comes of every delivery that is documented. */
+/** The expected result for every documented delivery. */
 const EXPECTED: Readonly<Record<string, Expected>> = {
   'url-verification': {
     kind: 'challenge',
@@ -155,18 +155,18 @@ describe('a delivery', () => {
     expect(parse(sample(name), null)).toMatchObject(EXPECTED[name] ?? {});
   });
 
-  it('has a sample for everything that is expected', () => {
+  it('has a sample for every expected result', () => {
     expect(Object.keys(EXPECTED).sort()).toEqual(sampleNames().sort());
   });
 
-  it('of one message, as a mention and as a message, names it alike', () => {
+  it('of one message has the same id, as a mention and as a message', () => {
     const asMention = parse(sample('app-mention'), null);
     const asMessage = parse(with_(sample('message-channel'), { channel_type: 'im' }), null);
     if (asMention.kind !== 'message' || asMessage.kind !== 'message') return expect.unreachable();
     expect(asMessage.message.message_id).toBe(asMention.message.message_id);
   });
 
-  it('in a direct message that mentions the bot is in the conversation of all the others', () => {
+  it('in a direct message that mentions the bot belongs to the same conversation as all others', () => {
     const mentioned = parse(with_(sample('app-mention'), { channel: DIRECT, channel_type: 'im' }), null);
     expect(mentioned).toMatchObject({ message: { thread_id: `teamchat:${TEAM}:${DIRECT}`, shared: false } });
     const untold = parse(with_(sample('app-mention'), { channel: DIRECT }), null);
@@ -182,13 +182,13 @@ describe('a delivery', () => {
     expect(theirs.message.user_id).not.toBe(ours.message.user_id);
   });
 
-  it('in a shared channel without a workspace of the sender is from an unknown user', () => {
+  it('in a shared channel without the workspace of the sender is from an unknown user', () => {
     const { user_team, source_team, team, ...event } = sample('app-mention-external').event as Sample;
     const parsed = parse({ ...sample('app-mention-external'), event }, null);
     expect(parsed).toMatchObject({ message: { user_id: 'external:U061F7AUR' } });
   });
 
-  it('that does not tell the workspace is of the one that the token is for', () => {
+  it('without a workspace belongs to that of the token', () => {
     const event = {
       type: 'app_mention',
       user: 'U061F7AUR',
@@ -200,7 +200,7 @@ describe('a delivery', () => {
     expect(parse({ type: 'event_callback', event }, null)).toMatchObject(
       mention(event.ts, 'hi', { thread_id: untold }),
     );
-    // What another company writes there meets no link of ours for all that.
+    // Nevertheless, messages of another company do not match our links.
     const external = {
       type: 'event_callback',
       is_ext_shared_channel: true,
@@ -209,7 +209,7 @@ describe('a delivery', () => {
     expect(parse(external, null)).toMatchObject({ message: { user_id: 'T0THEIRS:U061F7AUR' } });
   });
 
-  it('finds the bot by its known id if the delivery does not name it', () => {
+  it('that does not name the bot is compared with its known id', () => {
     const text = '<@U2> ask <@U0LAN0Z89> for me';
     const unknown = with_(sample('app-mention-documented'), { text });
     expect(parse(unknown, 'U0LAN0Z89')).toMatchObject({ message: { text: '@U2 ask for me' } });
@@ -219,7 +219,7 @@ describe('a delivery', () => {
     );
   });
 
-  it('of a text that is too long tells its sender, and none of it is lost unsaid', () => {
+  it('with a text that is too long causes a notice to its sender, and no part of it is silently lost', () => {
     const long = (text: string) => parse(with_(sample('message-im'), { text }), null);
     expect(long('x'.repeat(16_000))).toMatchObject({ kind: 'message' });
     expect(long('😀'.repeat(16_000))).toMatchObject({ kind: 'message' });
@@ -228,11 +228,11 @@ describe('a delivery', () => {
       reply_to: { channel: DIRECT },
       notice: TEXTS.too_long,
     });
-    // As people read it: escapes count as one.
+    // Visible characters: an escape counts as one.
     expect(long('&amp;'.repeat(16_000))).toMatchObject({ kind: 'message' });
   });
 
-  it('of an edit that cannot be read changes nothing', () => {
+  it('with an unreadable edit changes nothing', () => {
     const edit = (text: unknown) => {
       const { event } = sample('message-changed') as { event: Sample };
       const message = { ...(event.message as Sample), text };
@@ -260,7 +260,7 @@ describe('a delivery', () => {
     ['text', { length: 3 }],
     ['bot_id', ''],
     ['bot_id', 0],
-  ])('whose %s is %j is acknowledged and left', (field, value) => {
+  ])('whose %s is %j is acknowledged and ignored', (field, value) => {
     const parsed = parse(with_(sample('message-im'), { [field]: value }), null);
     expect(parsed.kind).not.toBe('message');
   });
@@ -270,7 +270,7 @@ function with_(delivery: Sample, members: Sample): Sample {
   return { ...delivery, event: { ...(delivery.event as Sample), ...members } };
 }
 
-describe('whatever comes', () => {
+describe('any input', () => {
   const hostile = fc.oneof(
     fc.jsonValue({ maxDepth: 3 }),
     fc.constantFrom<unknown>(
@@ -289,7 +289,7 @@ describe('whatever comes', () => {
   );
   const anySample = fc.constantFrom(...sampleNames()).map(sample);
 
-  /** Acceptable to the daemon, whatever it is. */
+  /** The daemon accepts the result, whatever it is. */
   function check(parsed: Parsed): void {
     const wrong = (problem: string) => {
       throw new Error(`${problem}: ${JSON.stringify(parsed)}`);
@@ -302,7 +302,7 @@ describe('whatever comes', () => {
     }
   }
 
-  it('is parsed without an error, into what can be accepted', () => {
+  it('is parsed without an error, with an acceptable result', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), hostile), fc.option(fc.string()), (payload, self) =>
         check(parse(payload, self)),
@@ -310,7 +310,7 @@ describe('whatever comes', () => {
     );
   });
 
-  it('in the place of any part of a delivery', () => {
+  it('is also accepted instead of any part of a delivery', () => {
     fc.assert(
       fc.property(anySample, fc.nat(), hostile, (delivery, nth, value) => {
         const text = JSON.stringify(delivery);
@@ -323,7 +323,7 @@ describe('whatever comes', () => {
     );
   });
 
-  it('as a member that is not documented', () => {
+  it('is also accepted as an undocumented member', () => {
     fc.assert(
       fc.property(anySample, fc.string(), hostile, (delivery, key, value) => {
         const json = `{${JSON.stringify(key)}:${JSON.stringify(value) ?? 'null'},"__proto__":{"type":"message","bot_id":1},${JSON.stringify(delivery).slice(1)}`;

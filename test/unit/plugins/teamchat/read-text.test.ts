@@ -50,7 +50,7 @@ it.each([
   ['one\n\n<@UBOT> two', 'one two'],
   ['no mention: at all', 'no mention: at all'],
   [': no mention', ': no mention'],
-])('takes the bot out of %j', (markup, rest) => {
+])('removes the bot from %j', (markup, rest) => {
   expect(withoutMentions(markup, bot)).toBe(rest);
 });
 

@@ -7,7 +7,7 @@ const answered = (error: unknown, retryAfter?: number) =>
     data: { ok: false, error, response_metadata: { retryAfter } },
   });
 
-describe('an answer that says no', () => {
+describe('an answer that refuses', () => {
   it.each([
     'as_user_not_supported',
     'channel_not_found',
@@ -37,7 +37,7 @@ describe('an answer that says no', () => {
   });
 
   it.each(['access_denied', 'missing_scope', 'no_permission', 'team_access_not_granted'])(
-    'is final, and concerns what the app may do: %s',
+    'is final, and concerns the permissions of the app: %s',
     (error) => {
       expect(answered(error)).toEqual({ reason: error, final: true, credentials: true });
     },
@@ -50,13 +50,13 @@ describe('an answer that says no', () => {
     'not_authed',
     'token_expired',
     'token_revoked',
-  ])('refuses our token, and no reply for good: %s', (error) => {
+  ])('refuses our token, but no reply permanently: %s', (error) => {
     const refused = { final: false, credentials: true, platform: 'credentials' };
     expect(answered(error)).toEqual({ reason: error, ...refused });
   });
 
   it.each(['fatal_error', 'internal_error', 'service_unavailable'])(
-    'says that the platform has failed: %s',
+    'reports a failure of the platform: %s',
     (error) => {
       const away = { final: false, credentials: false, platform: 'unreachable' };
       expect(answered(error)).toEqual({ reason: error, ...away });
@@ -70,7 +70,7 @@ describe('an answer that says no', () => {
     'ratelimited',
     'request_timeout',
     'team_added_to_org',
-  ])('is tried again: %s', (error) => {
+  ])('causes another attempt: %s', (error) => {
     expect(answered(error)).toEqual({ reason: error, final: false, credentials: false });
   });
 
@@ -88,7 +88,7 @@ describe('an answer that says no', () => {
     7,
     null,
     {},
-  ])('is not quoted, and retried, if it is not from the platform: %j', (error) => {
+  ])('is not quoted, and causes another attempt, if it is not from the platform: %j', (error) => {
     expect(answered(error)).toEqual({
       reason: 'an answer that is not from the platform',
       final: false,
@@ -125,7 +125,7 @@ describe('a status', () => {
 });
 
 describe('no answer', () => {
-  it('is tried again, and says why in a word', () => {
+  it('causes another attempt, with the reason in a word', () => {
     const cause = { name: 'TypeError', cause: { code: 'ECONNREFUSED' } };
     expect(refusalOf({ code: 'slack_webapi_request_error', original: cause })).toEqual({
       reason: 'no answer (ECONNREFUSED)',
@@ -139,7 +139,7 @@ describe('no answer', () => {
   });
 
   it.each([null, undefined, 'words', new Error('xoxb-secret in words'), { code: 'ELSE' }])(
-    'is what anything else counts as, and nothing of it is quoted',
+    'is assumed for anything else, which is not quoted',
     (error) => {
       const refusal = refusalOf(error);
       expect(refusal.final).toBe(false);

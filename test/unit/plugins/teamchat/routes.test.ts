@@ -10,7 +10,7 @@ import { settingsOf } from '../../../support/fake-platform.ts';
 const SECRET = 'a signing secret';
 const settings = settingsOf(teamchat, { TEAMCHAT_BOT_TOKEN: 'xoxb-1', TEAMCHAT_SIGNING_SECRET: SECRET });
 
-/** Hands a body to a route; what has no signature must not even be looked at. */
+/** Passes a body to a route. An unsigned body must not even be parsed. */
 async function deliver(scope: RecordingScope, path: string, body: string, isSigned = true) {
   const timestamp = String(Math.floor(Date.now() / 1000));
   const signature = signatureOf(isSigned ? SECRET : 'another', timestamp, body);
@@ -29,7 +29,7 @@ async function deliver(scope: RecordingScope, path: string, body: string, isSign
 
 const event = (name: string) => JSON.stringify(sample(name));
 
-it('looks at nothing that is not signed', async () => {
+it('a route does not parse an unsigned body', async () => {
   const scope = recordingScope(settings);
   const form = new URLSearchParams({ command: '/service-auth', text: GOOD_TOKEN, user_id: 'U1' }).toString();
   for (const [path, body] of [
@@ -42,7 +42,7 @@ it('looks at nothing that is not signed', async () => {
   expect([scope.enqueued, scope.notices, scope.edited, [...scope.linked]]).toEqual([[], [], [], []]);
 });
 
-it('hands over a message, an edit, and a text under the id of the message that it answers', async () => {
+it('a route passes on a message, an edit, and a text with the id of the message that it answers', async () => {
   const scope = recordingScope(settings);
   for (const name of ['message-im', 'message-changed', 'file-share-wordless', 'own-message'])
     expect((await deliver(scope, 'events', event(name)))?.status).toBe(200);
@@ -53,7 +53,7 @@ it('hands over a message, an edit, and a text under the id of the message that i
   ]);
 });
 
-it('refuses a delivery if nothing can be stored, so that the platform repeats it', async () => {
+it('a route refuses a delivery if nothing can be stored, so that the platform repeats it', async () => {
   const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
   const scope = recordingScope(settings, { enqueue: fails, notify: fails, edit: fails });
   for (const name of ['message-im', 'message-changed', 'file-share-wordless'])

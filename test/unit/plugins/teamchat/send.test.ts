@@ -39,7 +39,7 @@ const long = (parts: number) =>
   Array.from({ length: parts }, (_, part) => `Part ${part}. ${'word '.repeat(750)}`).join('\n\n');
 
 describe('a reply', () => {
-  it('goes into its thread, in the markup of the platform, with nothing unfurled', async () => {
+  it('goes into its thread, in the markup of the platform, without link previews', async () => {
     await send(reply('**Hello** [there](https://example.com)'));
     expect(platform.calls).toHaveLength(1);
     expect(platform.calls[0]).toMatchObject({
@@ -66,7 +66,7 @@ describe('a reply', () => {
     expect(channel.health?.()).toEqual({ status: 'ok' });
   });
 
-  it('in a direct message is in no thread', async () => {
+  it('in a direct message is not in a thread', async () => {
     await send(reply('Hello', { reply_to: { channel: 'D0ADA' } }));
     expect(formOf(posts()[0] as PlatformCall)).not.toHaveProperty('thread_ts');
   });
@@ -84,12 +84,12 @@ describe('a reply', () => {
     await send(reply(`Hear ${mention} now, and **${mention}** and \`${mention}\``));
     const text = platform.shown[0]?.text ?? '';
     expect(text).not.toMatch(/<[!@]/);
-    // What is shown as code mentions nobody.
+    // Text that is shown as code mentions nobody.
     expect(text.replace(/`[^`]*`/g, '')).not.toMatch(/@(?:channel|here|everyone)/);
     expect(text).toMatch(/^Hear .+ now, and/);
   });
 
-  it('that is long is several messages, in order, each with an id of its own that a repeat shares', async () => {
+  it('that is long is several messages, in order, each with its own id, which a repeat has, too', async () => {
     await send(reply(long(3)));
     const first = posts().map(formOf);
     expect(first.length).toBeGreaterThanOrEqual(3);
@@ -106,7 +106,7 @@ describe('a reply', () => {
     expect(posts().slice(first.length).map(formOf)).toEqual(first);
   });
 
-  it('goes on after the part that failed, when it is sent again', async () => {
+  it('continues with the failed part when it is sent again', async () => {
     let calls = 0;
     platform.answer = () => (++calls === 2 ? { status: 503 } : null);
     await expect(send(reply(long(3)))).rejects.toMatchObject({ final: false, message: 'status 503' });
@@ -119,7 +119,7 @@ describe('a reply', () => {
     expect(platform.shown).toHaveLength(6);
   });
 
-  it('that is still under way is not begun a second time', async () => {
+  it('that is still being sent is not started a second time', async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     platform.answer = () => ({ after: answered });
     const both = Promise.all([send(reply('once')), send(reply('once'))]);
@@ -129,14 +129,14 @@ describe('a reply', () => {
     expect(platform.textsTo('C0LOUNGE')).toEqual(['once']);
   });
 
-  it('to no channel is refused for good', async () => {
+  it('without a channel is refused permanently', async () => {
     await expect(send(reply('x', { reply_to: { to: 7 } }))).rejects.toMatchObject({ final: true });
     expect(platform.calls).toEqual([]);
   });
 });
 
 describe('a refusal', () => {
-  it('of rate says how long to wait, and is not waited for here', async () => {
+  it('because of the rate limit says how long to wait, and the channel does not wait', async () => {
     platform.answer = () => ({ status: 429, headers: { 'Retry-After': '30' }, body: { ok: false } });
     await expect(send(reply('x'))).rejects.toMatchObject({
       final: false,
@@ -154,7 +154,7 @@ describe('a refusal', () => {
     expect(platform.calls).toHaveLength(3);
   });
 
-  it.each([429, 503])('with status %i may say how long to wait by a date', async (status) => {
+  it.each([429, 503])('with status %i can say how long to wait by a date', async (status) => {
     const later = new Date(Date.now() + 30_000).toUTCString();
     platform.answer = () => ({ status, headers: { 'Retry-After': later }, body: {} });
     const failure = await send(reply('x')).catch((error: unknown) => error);
@@ -176,14 +176,14 @@ describe('a refusal', () => {
   });
 
   it.each([
-    ['a word of something in between', { status: 200, body: 'maintenance' }],
-    ['a page of something in between', { status: 200, body: '<html>Sign in</html>' }],
+    ['a word from a proxy', { status: 200, body: 'maintenance' }],
+    ['a page from a proxy', { status: 200, body: '<html>Sign in</html>' }],
     ['an empty answer', { status: 200, body: '' }],
-    ['no object', { status: 200, body: '[1]' }],
+    ['not an object', { status: 200, body: '[1]' }],
     ['too much', { status: 200, body: `{"ok":true,"x":"${'x'.repeat(1_100_000)}"}` }],
     ['a redirect', { status: 302, headers: { Location: 'http://127.0.0.1:1/' } }],
     ['an error of a proxy', { status: 502, body: 'bad gateway' }],
-  ])('that is %s is tried again', async (_what, answer) => {
+  ])('that is %s causes another attempt', async (_what, answer) => {
     platform.answer = () => answer;
     await expect(send(reply('x'))).rejects.toMatchObject({ name: 'DeliveryFailed', final: false });
     expect(platform.calls).toHaveLength(1);
@@ -206,7 +206,7 @@ describe('a refusal', () => {
     expect(told).not.toContain('a private word');
   });
 
-  it('of a platform that is not there is tried again', async () => {
+  it('because the platform is unreachable causes another attempt', async () => {
     const nowhere = createServer().listen(0, '127.0.0.1');
     await once(nowhere, 'listening');
     const url = `http://127.0.0.1:${(nowhere.address() as AddressInfo).port}`;
@@ -219,7 +219,7 @@ describe('a refusal', () => {
     });
   });
 
-  it('follows no redirect, so that the token stays with the platform', async () => {
+  it('follows no redirect, so that only the platform gets the token', async () => {
     const seen: string[] = [];
     const other = createServer((request, response) => {
       seen.push(String(request.headers.authorization));
@@ -249,7 +249,7 @@ describe('health', () => {
     expect(channel.health?.()).toEqual({ status: 'ok' });
   });
 
-  it('is degraded where calls keep failing, and not for a reply that is refused', async () => {
+  it('is degraded if calls keep failing, and not for a reply that is refused', async () => {
     platform.answer = () => ({ status: 503 });
     for (const _ of [1, 2]) await expect(send(reply('x'))).rejects.toThrow();
     expect(channel.health?.()).toEqual({ status: 'ok' });
@@ -265,7 +265,7 @@ describe('health', () => {
 });
 
 describe('the start', () => {
-  it('asks who the bot is, and does not wait for it', async () => {
+  it('requests the identity of the bot, without waiting for it', async () => {
     platform.answer = () => 'hang';
     await channel.start?.();
     await platform.until(() => platform.calls.length === 1);
@@ -273,7 +273,7 @@ describe('the start', () => {
     await channel.stop?.();
   });
 
-  it('does not warn about a simulated platform that is away', async () => {
+  it('does not warn about a simulated platform that is down', async () => {
     platform.answer = () => ({ status: 503 });
     const dev = teamchat.create({ ...scope, simulated: true });
     await dev.start?.();
@@ -301,12 +301,12 @@ describe('the status of a thread', () => {
     expect(platform.shown).toEqual([{ what: 'typing', to: 'C0LOUNGE', thread: '1.2', text: 'is thinking…' }]);
   });
 
-  it('is not there outside of threads', async () => {
+  it('is not shown outside threads', async () => {
     await channel.typing?.({ channel: 'D0ADA' });
     expect(platform.calls).toEqual([]);
   });
 
-  it('that arrives after the answer is taken away again', async () => {
+  it('that arrives after the answer is removed again', async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     platform.answer = ({ path }) => (path.endsWith('setStatus') ? { after: answered } : null);
     const showing = channel.typing?.(place);

@@ -52,7 +52,7 @@ describe("the platform's own client", () => {
     ]);
   });
 
-  it('is told that a text was cut', async () => {
+  it('is informed that a text was truncated', async () => {
     const { message, response_metadata } = await client().chat.postMessage({
       channel: 'D0ADA',
       text: 'x'.repeat(40_001),
@@ -80,7 +80,7 @@ describe("the platform's own client", () => {
     expect(platform.shown).toEqual([]);
   });
 
-  it('may speak JSON', async () => {
+  it('can use JSON', async () => {
     const headers = {
       'Content-Type': 'application/json; charset=utf-8',
       Authorization: `Bearer ${platform.env.TEAMCHAT_BOT_TOKEN}`,
@@ -95,7 +95,7 @@ describe("the platform's own client", () => {
 describe("the platform's own receiver", () => {
   let receiver: HTTPReceiver;
   let url: string;
-  /** What handlers of an app were given. */
+  /** The input of the handlers of an app. */
   let heard: { what: string; body: Record<string, unknown>; text: string | undefined }[];
 
   beforeEach(async () => {
@@ -165,7 +165,7 @@ describe("the platform's own receiver", () => {
       expect(body).toMatchObject({ team_id: 'T0SIMULATE', type: 'event_callback' });
   });
 
-  it('refuses a request that is signed with another secret', async () => {
+  it('refuses a request that is signed with a different secret', async () => {
     expect((await deliver({ bad_signature: true })).status).toBe(401);
     expect((await deliver({ bad_signature: true, kind: 'command', text: '/service-auth x' })).status).toBe(
       401,
@@ -200,7 +200,7 @@ describe('the simulator', () => {
       event_id: string;
     };
 
-  it('names the same message alike in each delivery, and each delivery differently', () => {
+  it('gives a message the same id in each delivery, and each delivery a different id', () => {
     const [one, two] = [bodyOf({ number: 7 }), bodyOf({ number: 7, sent_at: Date.now() + 60_000 })];
     expect(two.event.ts).toBe(one.event.ts);
     expect(two.event_id).not.toBe(one.event_id);
@@ -209,7 +209,7 @@ describe('the simulator', () => {
     expect(edit.ts).toBe(one.event.ts);
   });
 
-  it('keeps threads of one name together', () => {
+  it('gives equal names of threads the same thread', () => {
     const root = (thread: string) => bodyOf({ place: 'group', thread }).event.thread_ts;
     expect(root('a')).toBe(root('a'));
     expect(root('a')).not.toBe(root('b'));
@@ -236,7 +236,7 @@ describe('the simulator', () => {
     expect(shownOf?.({ status: 200, body: '{"challenge":"x"}' })).toEqual([]);
   });
 
-  it('makes up settings with which the channel is on', () => {
+  it('generates settings that turn the channel on', () => {
     const settings = platform.simulator.devSettings((name) => `secret-of-${name}`, 'http://127.0.0.1:1');
     expect(settings).toEqual({
       TEAMCHAT_BOT_TOKEN: 'xoxb-secret-of-bot-token',

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
@@ -61,7 +62,7 @@ describe('an MCP server over HTTP', () => {
       expect(source.list()[0]?.source).toBe(source.info);
     });
 
-    it('a tool as one that writes and is confirmed, whatever the server says of it', async () => {
+    it('a tool as one that writes and is confirmed, whatever the server says about it', async () => {
       server.tools = [{ ...SEARCH, annotations: { readOnlyHint: true, destructiveHint: false } }];
       const { tool } = await start({ tools: { search: {} } });
       expect(tool('docs_search')).toMatchObject({
@@ -71,7 +72,7 @@ describe('an MCP server over HTTP', () => {
       });
     });
 
-    it('a tool by what the entry says of it', async () => {
+    it('a tool with the properties in its entry', async () => {
       const entry = {
         as: 'find',
         effect: 'read',
@@ -88,7 +89,7 @@ describe('an MCP server over HTTP', () => {
       expect(tool('find').parameters).toMatchObject({ properties: {}, required: [] });
     });
 
-    it('the writes of a source with user-or-default as the person alone', async () => {
+    it('the writes of a source with user-or-default only as the person', async () => {
       server.tools = ['read', 'write', 'open'].map((name) => ({ ...SEARCH, name }));
       const tools = { read: { effect: 'read' }, write: {}, open: { credentials: 'none' } } as const;
       const { tool } = await start({ credentials: 'user-or-default', tools });
@@ -162,7 +163,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('tools/list').every(({ authorization }) => authorization === null)).toBe(true);
     });
 
-    it('gets data, links and texts, and is told what was left out', async () => {
+    it('gets data, links and texts, and is informed of what was omitted', async () => {
       const { tool } = await start();
       const call = () => send(tool('docs_search'), { query: 'x' });
       server.call = () => ({
@@ -187,7 +188,7 @@ describe('an MCP server over HTTP', () => {
       expect(await call()).toMatchObject({ result: { total: 3, left_out: '[left out: image (image/png)]' } });
     });
 
-    it('that the tool fails is told in its words, and the connection is kept', async () => {
+    it('in which the tool fails is reported with the tool’s message, and the connection is kept', async () => {
       const { tool } = await start();
       const call = () => send(tool('docs_search'), { query: 'x' }, { client: clientWith('t1') });
       server.call = () => ({ isError: true, content: [{ type: 'text', text: 'No such document.' }] });
@@ -234,7 +235,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('tools/call')).toEqual([]);
     });
 
-    it('that fails before it is sent was not carried out; later, it may have been', async () => {
+    it('that fails before it is sent was not carried out; after that, it may have been', async () => {
       const { tool } = await start();
       const call = () => send(tool('docs_search'), { query: 'x' }, { client: clientWith('t1') });
       const failing = (failing: string) => {
@@ -256,7 +257,7 @@ describe('an MCP server over HTTP', () => {
       expect(await call()).toEqual({ outcome: 'answered', status: 503, result: 'later' });
     });
 
-    it('is made again, once, in a new session if the server has forgotten its own', async () => {
+    it('is repeated once in a new session if the server has forgotten its own', async () => {
       const { tool } = await start();
       const as = (token: string | null) =>
         send(tool('docs_search'), { query: 'x' }, { client: clientWith(token) });
@@ -267,7 +268,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('tools/call').filter(({ authorization }) => authorization !== null)).toHaveLength(3);
     });
 
-    it('rejects when its signal aborts, and the server hears that nobody waits', async () => {
+    it('rejects when its signal aborts, and the server is notified that nothing waits', async () => {
       const { tool } = await start();
       const [called, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       server.intercept = ({ rpc }, { response }) => {
@@ -289,8 +290,8 @@ describe('an MCP server over HTTP', () => {
     });
   });
 
-  describe('a server that is out of reach', () => {
-    it('at start is a warning; its tools appear when it is back', async () => {
+  describe('an unreachable server', () => {
+    it('at the start causes a warning; its tools appear when it is back', async () => {
       const { port } = server;
       await server.close();
       const clock = new VirtualClock(0);
@@ -320,17 +321,17 @@ describe('an MCP server over HTTP', () => {
         return true;
       };
       const { lines, until } = await start({ clock });
-      const failures = () => lines.filter(({ msg }) => msg.includes('is tried again')).length;
+      const failures = () => lines.filter(({ msg }) => msg.includes('trying again')).length;
       for (let minute = 1; minute <= 10; minute++) {
         const before = failures();
         clock.moveTo(minute * MINUTE);
         await until(() => failures() > before);
       }
-      // VirtualClock rings an alarm once in a move.
+      // VirtualClock rings an alarm only once per move.
       expect(attempts).toBe(11);
     });
 
-    it('later keeps its tools, and their calls say that it cannot be reached', async () => {
+    it('keeps its tools if it fails later, and their calls report that it cannot be reached', async () => {
       const clock = new VirtualClock(0);
       const { source, tool, inTime } = await start({ clock });
       const { port } = server;
@@ -351,7 +352,7 @@ describe('an MCP server over HTTP', () => {
       expect(await call()).toMatchObject({ outcome: 'answered' });
     });
 
-    it('holds up the start for a bounded time if it never answers', async () => {
+    it('delays the start for a limited time if it never answers', async () => {
       server.intercept = () => true;
       const clock = new VirtualClock(0);
       const test = mcpSource({ url: server.url }, { clock });
@@ -386,7 +387,7 @@ describe('an MCP server over HTTP', () => {
       const [withheld] = source.state().withheld;
       expect(withheld?.because).toContain('agentd tools trust docs_search');
       expect(lines.at(-1)).toMatchObject({ level: 'warn', tool: 'docs_search' });
-      // Also for a run that has begun before.
+      // Even for a run that has started before.
       expect(await send(first, { query: 'x' })).toMatchObject({ outcome: 'failed', reached: false });
       expect(server.of('tools/call')).toEqual([]);
 
@@ -397,7 +398,25 @@ describe('an MCP server over HTTP', () => {
       expect(await send(tool('docs_search'), { query: 'x' })).toMatchObject({ outcome: 'answered' });
     });
 
-    it('back to what it was is offered again', async () => {
+    it('while the server restarts gets no call that waited for the connection', async () => {
+      const clock = new VirtualClock(0);
+      const { source, tool, until, inTime } = await start({ clock });
+      const first = tool('docs_search');
+      const { port } = server;
+      await server.close();
+      await send(first, { query: 'x' });
+      await inTime(clock, () => source.state().status === 'degraded');
+      const waiting = send(first, { query: 'x' });
+      server = await McpServer.open(port);
+      server.tools = [changed];
+      // No further than to the connection, so that the call goes on waiting for it.
+      for (; server.requests.length === 0; await delay(5)) clock.moveTo(clock.now() + 100);
+      await until(() => source.list().length === 0);
+      expect(await waiting).toMatchObject({ outcome: 'failed', reached: false, reason: 'tool_withdrawn' });
+      expect(server.of('tools/call')).toEqual([]);
+    });
+
+    it('back to its trusted definition is offered again', async () => {
       const clock = new VirtualClock(0);
       const { source, digests, until } = await start({ clock });
       server.tools = [changed];
@@ -411,7 +430,7 @@ describe('an MCP server over HTTP', () => {
       expect((await digests.find('docs_search'))?.changed).toBeNull();
     });
 
-    it('while the store is out of reach is settled later, on the same connection', async () => {
+    it('while the store is unreachable is processed later, on the same connection', async () => {
       const clock = new VirtualClock(0);
       const { toolDigests } = openMemoryStore(emptyState(), { clock });
       let isOut = true;
@@ -428,7 +447,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('initialize')).toHaveLength(1);
     });
 
-    it('in the order of its members alone has not changed', async () => {
+    it('only in the order of its members has not changed', async () => {
       const { digests } = await start();
       const { query } = SEARCH.inputSchema.properties as { query: { type: string; description: string } };
       const { type, description } = query;
@@ -445,7 +464,7 @@ describe('an MCP server over HTTP', () => {
       expect(source.list()).toEqual([]);
     });
 
-    it('on a server that says nothing is noticed, by looking now and then and when a connection is opened', async () => {
+    it('on a server without notifications is noticed by regular checks, and when a connection is opened', async () => {
       server.intercept = ({ http }, { response }) => {
         if (http !== 'GET') return false;
         response.writeHead(405).end();
@@ -468,7 +487,7 @@ describe('an MCP server over HTTP', () => {
     });
   });
 
-  it('is left without a session when the daemon stops', async () => {
+  it('has no session left when the daemon stops', async () => {
     const { source, tool } = await start();
     await send(tool('docs_search'), { query: 'x' }, { client: clientWith('t1') });
     expect(server.sessions).toHaveLength(2);
@@ -478,7 +497,7 @@ describe('an MCP server over HTTP', () => {
     expect(ended.map(({ authorization }) => authorization).sort()).toEqual(['Bearer t1', null]);
   });
 
-  it('is left by a connection that nobody has used for a minute', async () => {
+  it('loses a connection that has not been used for a minute', async () => {
     const clock = new VirtualClock(0);
     const { tool, until } = await start({ clock });
     const client = clientWith('t1');

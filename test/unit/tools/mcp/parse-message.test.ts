@@ -3,7 +3,7 @@ import { parseMessage } from '../../../../src/daemon/tools/mcp/parse-message.ts'
 
 const answer = (result: string) => parseMessage(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
 
-test('a long number of a result keeps its digits: as another number it would name another record', () => {
+test('a long number of a result keeps its digits: as a rounded number it would name another record', () => {
   expect(answer('{"content":[],"structuredContent":{"id":9007199254740993}}')).toMatchObject({
     id: 1,
     result: { structuredContent: { id: '9007199254740993' } },
@@ -17,6 +17,9 @@ test('a long number of a schema stays a number', () => {
   });
 });
 
-test.each(['null', '5', '"text"', '[]'])('a result that is no object is refused in words: %s', (result) => {
-  expect(() => answer(result)).toThrow('The server answered with something that is not MCP.');
-});
+test.each(['null', '5', '"text"', '[]'])(
+  'a result that is not an object is refused with a message: %s',
+  (result) => {
+    expect(() => answer(result)).toThrow('The server answered with something that is not MCP.');
+  },
+);

@@ -18,7 +18,7 @@ describe('many persons over one MCP server', () => {
     test = mcpSource(
       { url: server.url },
       {
-        // A busy machine is no slow server.
+        // A virtual clock, so that a busy machine does not look like a slow server.
         clock: new VirtualClock(0),
         tools: { search: { effect: 'read', credentials: 'user' }, open: { effect: 'read' } },
       },
@@ -33,7 +33,7 @@ describe('many persons over one MCP server', () => {
   it('sends each call with the credential of its person, in a session that nobody else uses', async () => {
     const random = seededRandom(7);
     server.call = async ({ args, authorization }) => {
-      // Answers come in another order than their calls.
+      // Answers arrive in a different order from their calls.
       for (let ticks = random.below(6); ticks > 0; ticks--) await tick();
       return { content: [{ type: 'text', text: `${String(args.query)} for ${authorization}` }] };
     };
@@ -59,14 +59,14 @@ describe('many persons over one MCP server', () => {
     for (const { session, authorization } of server.requests)
       if (session !== null) carriedBy.set(session, (carriedBy.get(session) ?? new Set()).add(authorization));
     for (const [session, bearers] of carriedBy) expect([session, bearers.size]).toEqual([session, 1]);
-    // Nobody's requests share one session, which lists the tools, too.
+    // Requests without a person share one session, which lists the tools, too.
     expect([...carriedBy.values()].filter((bearers) => bearers.has(null))).toHaveLength(1);
     expect(server.of('tools/list').map(({ authorization }) => authorization)).not.toContain(
       expect.any(String),
     );
   });
 
-  it('keeps a bounded number of connections, and closes those of others for the next person', async () => {
+  it('keeps a limited number of connections, and closes some to make room for the next person', async () => {
     for (let person = 0; person < 80; person++)
       await send(test.tool('docs_search'), { query: 'x' }, { client: clientWith(`token-${person}`) });
     expect(server.of('initialize')).toHaveLength(81);
@@ -74,7 +74,7 @@ describe('many persons over one MCP server', () => {
     expect(server.sessions.length).toBeGreaterThan(40);
   });
 
-  it('lets a call wait while its person has four connections in use', async () => {
+  it('makes a call wait while its person uses four connections', async () => {
     const gate = Promise.withResolvers<void>();
     let open = 0;
     let most = 0;
@@ -92,7 +92,7 @@ describe('many persons over one MCP server', () => {
     const abort = new AbortController();
     const waiting = send(test.tool('docs_search'), { query: 'x' }, { client, signal: abort.signal });
     await test.until(() => open === 4);
-    // Others are not held up. By the time of their answers, a fifth connection would have been opened.
+    // Others are not delayed. Without the limit, a fifth connection would be open by the time they have their answers.
     for (const token of ['token-2', 'token-3', 'token-4'])
       await send(test.tool('docs_search'), { query: 'y' }, { client: clientWith(token) });
     abort.abort(new Error('the run is over'));
@@ -102,7 +102,7 @@ describe('many persons over one MCP server', () => {
     expect(most).toBe(4);
   });
 
-  it('never uses a connection again whose call was given up: its answer comes too late for everybody', async () => {
+  it('never reuses a connection whose call was aborted: its late answer reaches nobody', async () => {
     const late = Promise.withResolvers<void>();
     server.call = async ({ args }) => {
       if (args.query === 'slow') await late.promise;

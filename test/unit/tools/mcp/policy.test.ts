@@ -48,7 +48,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
   async function start(search: ToolEntry): Promise<void> {
     const api = new URL(server.url).origin;
     const tools = { search, open: { effect: 'read' } } as const;
-    // A busy machine is no slow server.
+    // A virtual clock, so that a busy machine does not look like a slow server.
     test = mcpSource({ url: server.url }, { api, clock: new VirtualClock(0), tools });
     await test.source.start();
   }
@@ -87,7 +87,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(Math.max(...[...owners.values()].map(({ size }) => size))).toBe(1);
   });
 
-  it('of a person without a token make no request', async () => {
+  it('for a person without a token make no request', async () => {
     await start({ effect: 'read', credentials: 'user' });
     const before = server.requests.length;
     expect(await callAs(null, { query: 'x' })).toMatchObject({
@@ -97,7 +97,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(server.requests).toHaveLength(before);
   });
 
-  it('show a text under default credentials only as a whole, and only if it is public', async () => {
+  it('show a text with default credentials only as a whole, and only if it is public', async () => {
     await start({ effect: 'read', credentials: 'default' });
     expect(JSON.stringify(await callAs(null, { query: 'secret-word' }))).not.toContain('secret-word');
     expect(bearers('tools/call')).toEqual([`Bearer ${SERVICE_TOKEN}`]);
@@ -109,7 +109,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(await callAs(null, { query: 'x' })).toEqual({ ok: true, result: 'open word' });
   });
 
-  it('show of data under default credentials the public fields', async () => {
+  it('show only the public fields of data under default credentials', async () => {
     await start({ effect: 'read', credentials: 'default', public: ['name'] });
     server.call = () => ({ content: [], structuredContent: { name: 'Lamp', owner: 'secret-word' } });
     expect(await callAs(null, { query: 'x' })).toEqual({ ok: true, result: { name: 'Lamp' } });
@@ -126,7 +126,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(bearers('tools/call')).toEqual([null]);
   });
 
-  it('fall back to default credentials once if the server refuses the person, for reads that may', async () => {
+  it('fall back to default credentials once if the server refuses the person, with `user-or-default`', async () => {
     await start({ effect: 'read', credentials: 'user-or-default', public: 'all' });
     const ada = personOf('ada');
     const { intercept } = server;
@@ -139,7 +139,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(bearers('tools/call')).toEqual([`Bearer ${SERVICE_TOKEN}`]);
   });
 
-  it('need sign-in if the server refuses the person, and make no call in its stead', async () => {
+  it('need sign-in if the server refuses the person, and make no other call instead', async () => {
     await start({ effect: 'read', credentials: 'user' });
     const { intercept } = server;
     server.intercept = (request, http) => {

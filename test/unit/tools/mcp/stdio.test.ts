@@ -26,7 +26,7 @@ const resultOf = async (query: string) => {
   return sent.outcome === 'answered' ? String(sent.result) : JSON.stringify(sent);
 };
 
-describe('an MCP server that is a program and runs', () => {
+describe('a running MCP server that is a program', () => {
   beforeAll(async () => {
     process.env.AGENT_API_KEY = 'secret-of-the-daemon';
     await start({ SHOP_KEY: 'its own', MODE: 'loud' });
@@ -34,7 +34,7 @@ describe('an MCP server that is a program and runs', () => {
   });
   afterAll(() => test.source.stop());
 
-  it('answers calls, also at the same time', async () => {
+  it('answers calls, even concurrently', async () => {
     expect(test.source.info).toMatchObject({ origin: null, target: null, foreign: true });
     expect(await Promise.all(['a', 'b', 'c'].map(resultOf))).toEqual(['a', 'b', 'c']);
   });
@@ -44,7 +44,7 @@ describe('an MCP server that is a program and runs', () => {
     expect(JSON.parse(await resultOf('environment'))).toEqual(environment);
   });
 
-  it('is told that a call is over, and its late answer reaches nobody', async () => {
+  it('is informed that a call is over, and its late answer reaches nobody', async () => {
     const abort = new AbortController();
     const late = call('late', abort.signal);
     while ((await resultOf('how late')) !== '{"begun":1,"cancelled":0}');
@@ -55,7 +55,7 @@ describe('an MCP server that is a program and runs', () => {
     expect(test.source.state().status).toBe('ok');
   });
 
-  it('has its standard error in the log, at debug and bounded', async () => {
+  it('has its standard error in the log, at debug level and shortened', async () => {
     await resultOf('x');
     const lines = test.lines.filter(({ msg }) => msg === 'a line of the program');
     expect(lines).toHaveLength(100);
@@ -67,7 +67,7 @@ describe('an MCP server that is a program and runs', () => {
 describe('an MCP server that is a program', () => {
   afterEach(() => test.source.stop());
 
-  it('is started again when it has died, and the call that it died in may have been carried out', async () => {
+  it('is started again when it has died, and the call during which it died may have been carried out', async () => {
     await start();
     const first = await resultOf('pid');
     expect(await call('die')).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
@@ -95,7 +95,7 @@ describe('an MCP server that is a program', () => {
     expect(test.source.state().withheld[0]?.because).toContain('agentd tools trust docs_search');
   });
 
-  it('has ended, with the programs that it started, when the source is stopped', async () => {
+  it('ends with the programs that it started when the source is stopped', async () => {
     await start({ MODE: 'child' });
     const pid = Number(await resultOf('pid'));
     const child = Number(test.lines.map(({ line }) => /^child (\d+)$/.exec(String(line))?.[1]).find(Boolean));
@@ -112,7 +112,7 @@ describe('an MCP server that is a program', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  it('that cannot be started is a warning', async () => {
+  it('that cannot be started causes a warning', async () => {
     test = mcpSource({ command: ['/nonexistent/program'], env: {} });
     await test.source.start();
     expect(test.source.state()).toMatchObject({

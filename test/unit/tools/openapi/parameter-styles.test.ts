@@ -95,7 +95,7 @@ describe('a query parameter', () => {
     },
   );
 
-  it('adds no other parameter, whatever its value holds', () => {
+  it('adds no other parameter, whatever its value contains', () => {
     expect(queryPairs(form('form', true), 'a&admin=true#x')).toEqual(['color=a%26admin%3Dtrue%23x']);
     expect(queryPairs(form('form', true, { name: 'a&b' }), 1)).toEqual(['a%26b=1']);
     expect(queryPairs(form('form', false), ['a,b', 'c&d'])).toEqual(['color=a%2Cb,c%26d']);
@@ -122,7 +122,7 @@ describe('a query parameter', () => {
     ]);
   });
 
-  it('with `content` is JSON, also of null', () => {
+  it('with `content` is JSON, even for null', () => {
     expect(queryPairs(form('json', false), { a: 'ä&' })).toEqual(['color=%7B%22a%22%3A%22%C3%A4%26%22%7D']);
     expect(queryPairs(form('json', false), null)).toEqual(['color=null']);
   });

@@ -34,7 +34,7 @@ describe('the operations of a document', () => {
     expect(tools.map(({ name }) => name)).toEqual(['shop_listOrders', 'shop_GET__orders__id_']);
   });
 
-  it('are named by their operationId, also if the key is a path, or by `as`', async () => {
+  it('are named by their operationId, even if the key is a path, or by `as`', async () => {
     const tools = await toolsOf(
       SHOP,
       { 'DELETE /orders/{id}': {}, listOrders: { as: 'orders' } },
@@ -59,7 +59,7 @@ describe('the operations of a document', () => {
     ]);
   });
 
-  it('tell the model their summary and description', async () => {
+  it('show the model their summary and description', async () => {
     const [list, cancel] = await toolsOf(SHOP, {
       listOrders: {},
       cancelOrder: { summary: 'Cancel order {id}' },
@@ -104,7 +104,7 @@ describe('the operations of a document', () => {
     expect(tools.map(({ idempotent }) => idempotent)).toEqual([true, true, false]);
   });
 
-  it('are offered once the source has started, under the record that the daemon made of it', async () => {
+  it('are offered once the source has started, with the daemon’s record of the source', async () => {
     const entry = entryOf(SHOP, { listOrders: { public: ['id'], bind: {} } });
     const info = describeSource(entry, API);
     const source = new OpenApiSource(entry, info);
@@ -161,7 +161,7 @@ describe('a name', () => {
     const document = documentOf({ '/a': { get: { operationId: 'x'.repeat(60), ...OK } } });
     const key = 'x'.repeat(60);
     expect(await problemsOf(document, { [key]: {} })).toEqual([
-      `tools[0].operations.${key} makes the name shop_${key}, which has more than 64 characters`,
+      `tools[0].operations.${key} results in the name shop_${key}, which has more than 64 characters`,
     ]);
     expect(await problemsOf(document, { [key]: {} }, { name: 'abc' })).toEqual([]);
     expect(await problemsOf(document, { [key]: { as: 'short' } })).toEqual([]);
@@ -172,13 +172,13 @@ describe('a name', () => {
       '/a': { get: { operationId: 'a.b', ...OK }, post: { operationId: 'a/b', ...OK } },
     });
     expect(await problemsOf(document, { 'a.b': {}, 'a/b': {} })).toEqual([
-      'tools[0].openapi makes several tools of the name shop_a_b: GET /a, POST /a',
+      'tools[0].openapi makes several tools with the name shop_a_b: GET /a, POST /a',
     ]);
     expect(await problemsOf(document, { 'a.b': {}, 'a/b': { as: 'other' } })).toEqual([]);
   });
 });
 
-it('a summary names only arguments that there are', async () => {
+it('a summary names only existing arguments', async () => {
   const operation = {
     operationId: 'a',
     parameters: [ID],
@@ -290,7 +290,7 @@ describe('a reference', () => {
       { components },
     );
 
-  it('is followed within the document, wherever it leads', async () => {
+  it('is followed within the document, wherever it points', async () => {
     const document = documentOf(
       {
         '/a/{id}': {
@@ -359,7 +359,7 @@ describe('a reference', () => {
     ['#anchor', 'refers to `#anchor`, which is not in the document'],
     [7, 'has a `$ref` that is not a text'],
     ['#/components/schemas/A', 'refers to itself'],
-  ])('%j is refused if it leads nowhere', async (reference, problem) => {
+  ])('%j is refused if its target does not exist', async (reference, problem) => {
     const document = referring(reference, {
       schemas: { A: { $ref: '#/components/schemas/B' }, B: { $ref: '#/components/schemas/A' } },
     });
@@ -460,12 +460,12 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('takes the parameter of the operation over that of its path', async () => {
+  it('prefers the parameter of the operation to that of its path', async () => {
     const found = await schemaOf({ parameters: [{ ...ID, schema: { type: 'integer' } }] });
     expect(found?.properties).toEqual({ id: { type: 'integer' } });
   });
 
-  it('gives a second parameter of a name, and one named `body`, the place as a suffix', async () => {
+  it('gives a second parameter of the same name, and one named `body`, its location as a suffix', async () => {
     const found = await schemaOf({
       parameters: [
         { name: 'id', in: 'header', schema: { type: 'boolean' } },
@@ -483,7 +483,7 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('leaves out headers that no tool sets, that the entry sets, and cookies', async () => {
+  it('omits headers that no tool may set, headers that the entry sets, and cookies', async () => {
     const header = (name: string, required = false) => ({
       name,
       in: 'header',
@@ -509,7 +509,7 @@ describe('the schema of the arguments', () => {
     ['header', 'Host', 'requires the header `Host`, which no tool may set'],
     ['header', 'Transfer-Encoding', 'requires the header `Transfer-Encoding`, which no tool may set'],
     ['cookie', 'sid', 'requires the cookie `sid`, which no tool may set'],
-  ])('cannot be made if such a %s is required: %s', async (place, name, problem) => {
+  ])('cannot be created if such a %s is required: %s', async (place, name, problem) => {
     const parameters = [{ name, in: place, required: true, schema: { type: 'string' } }];
     const document = documentOf({ '/a': { get: { operationId: 'a', parameters, ...OK } } });
     const [found] = await problemsOf(document, { a: {} });
@@ -540,7 +540,7 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('keeps what JSON Schema has since OpenAPI 3.1', async () => {
+  it('keeps the features of JSON Schema since OpenAPI 3.1', async () => {
     const schema = {
       type: ['object', 'null'],
       properties: {
@@ -564,7 +564,7 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('leaves out what only answers have, also if another part of an `allOf` requires it', async () => {
+  it('omits properties that only answers have, even if another part of an `allOf` requires them', async () => {
     const components = {
       schemas: {
         Base: {
@@ -670,7 +670,7 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('corrects patterns that need no flag `u`, and tells those of other dialects in words', async () => {
+  it('corrects patterns that need no flag `u`, and describes those of other dialects in words', async () => {
     const found = await schemaOf({
       parameters: [
         inQuery('a', { type: 'string', pattern: '^[\\w\\-\\.]+\\@\\_x\\-$' }),
@@ -686,7 +686,7 @@ describe('the schema of the arguments', () => {
     expect(check({ a: 'a b@_x-' })).toMatchObject({ ok: false });
   });
 
-  it('has no bound name, neither of a parameter nor of a field of the body', async () => {
+  it('has no bound names, neither of parameters nor of fields of the body', async () => {
     const components = {
       schemas: {
         Owned: {
@@ -715,7 +715,7 @@ describe('the schema of the arguments', () => {
         body: {
           allOf: [
             { type: 'object', properties: { note: { type: 'string' } } },
-            // An object within the body is another one.
+            // An object inside the body is a different one.
             { required: ['n'], properties: { n: { $ref: '#/$defs/Owned' } } },
           ],
         },
@@ -735,7 +735,7 @@ describe('the schema of the arguments', () => {
     expect(found?.properties).not.toHaveProperty('body');
   });
 
-  it('refuses to bind a name that the operation does not have, and names the nearest', async () => {
+  it('refuses to bind a name that the operation does not have, and suggests the nearest', async () => {
     const operation = {
       operationId: 'a',
       parameters: [inQuery('customer', {})],
@@ -791,13 +791,13 @@ describe('the body of an operation', () => {
     'application/x-www-form-urlencoded',
     'application/octet-stream',
     'text/plain',
-  ])('cannot be %s, in plain words', async (type) => {
+  ])('cannot be %s, which is explained', async (type) => {
     expect(await problemsOf(posting({ [type]: { schema } }), { a: {} })).toEqual([
-      `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, and agentd sends JSON alone`,
+      `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, but agentd sends only JSON`,
     ]);
   });
 
-  it('is left out of a GET, which has none, and of a DELETE that does not need it', async () => {
+  it('is omitted for a GET, which has none, and for a DELETE that does not need it', async () => {
     for (const method of ['get', 'delete']) {
       const [tool] = await toolsOf(posting({ 'text/plain': { schema } }, method, false), { a: {} });
       expect(tool?.parameters.properties).toEqual({});

@@ -54,7 +54,7 @@ test.each(DOCUMENTS)(
       } catch (error) {
         if (!(error instanceof DocumentProblem)) throw error;
         const type =
-          /^takes a body of (.+), and agentd sends JSON alone$/.exec(error.problem)?.[1] ?? error.problem;
+          /^takes a body of (.+), but agentd sends only JSON$/.exec(error.problem)?.[1] ?? error.problem;
         refusals[type] = (refusals[type] ?? 0) + 1;
         return false;
       }
@@ -91,7 +91,7 @@ function withoutIdleNullable(_key: string, value: unknown): unknown {
   return rest;
 }
 
-/** Without the operations that no tool has: the other implementation compiles everything that there is. */
+/** The document without the operations that are not tools, since the other implementation compiles everything. */
 function partOf(definition: Document, usable: readonly FoundOperation[]): Document {
   const keys = new Set(usable.map(keyOf));
   const paths = Object.entries(definition.paths ?? {}).map(([path, item]) => {
@@ -116,7 +116,7 @@ function argumentsOf(tool: Tool, index: number): ToolArguments[] {
   const found: ToolArguments[] = [];
   for (let attempt = 0; attempt < 20 && found.length < 2; attempt++) {
     const generated = generator.generate(tool.parameters as never) as Readonly<Record<string, unknown>>;
-    // An empty text in a path is refused, which other tests show.
+    // An empty text in a path is refused, which other tests check.
     const filled = Object.entries(generated).map(([name, value]) => [name, value === '' ? 'a' : value]);
     const checked = checkArguments(tool.parameters, Object.fromEntries(filled));
     if (checked.ok) found.push(checked.args);

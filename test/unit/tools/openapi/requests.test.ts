@@ -31,7 +31,7 @@ const header = (name: string, schema: object = text) => ({ name, in: 'header', s
 
 interface Received {
   method: string;
-  /** As it was on the wire. */
+  /** The request as received. */
   url: string;
   headers: IncomingHttpHeaders;
   body: string;
@@ -94,7 +94,7 @@ function line(): string {
 }
 
 describe('a request', () => {
-  it('has path, query, headers and body as the document says, on the wire', async () => {
+  it('has path, query, headers and body as the document requires', async () => {
     const operation = {
       parameters: [
         path('id'),
@@ -138,7 +138,7 @@ describe('a request', () => {
     });
   });
 
-  it('leaves out what the model leaves out, and sends no body then', async () => {
+  it('omits arguments that the model omits, and then sends no body', async () => {
     const requestBody = { content: { 'application/json': { schema: { type: 'object' } } } };
     const tool = await toolAt(
       '/orders',
@@ -153,7 +153,7 @@ describe('a request', () => {
     expect(received[0]?.headers).not.toHaveProperty('x-a');
   });
 
-  it('carries the idempotency key in the header that the entry names, and nothing of the model there', async () => {
+  it('carries the idempotency key in the header that the entry names, and no value of the model in it', async () => {
     const tool = await toolAt(
       '/orders',
       { parameters: [header('Idem-Key')] },
@@ -175,7 +175,7 @@ describe('a request', () => {
     expect(sent).toEqual({ method: 'POST', path: '/orders', headers: {} });
   });
 
-  it('has bound parameters from the claims, and none of them from the model', async () => {
+  it('has bound parameters from the claims, and never from the model', async () => {
     const operation = {
       parameters: [query('customer'), query('filter', { type: 'object' })],
       requestBody: {
@@ -200,7 +200,7 @@ describe('a request', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('answers with the status and the body of an error, and follows no redirect', async () => {
+  it('returns the status and the body of an error, and follows no redirect', async () => {
     const tool = await toolAt('/orders', {});
     status = 409;
     answer = '{"error":"Already cancelled."}';
@@ -214,7 +214,7 @@ describe('a request', () => {
 });
 
 describe('the path of a request', () => {
-  it.each(['', '.', '..'])('has no whole segment %j from an argument', async (id) => {
+  it.each(['', '.', '..'])('never gets the segment %j from an argument', async (id) => {
     const tool = await toolAt('/orders/{id}/items', { parameters: [path('id')] });
     const answered = await call(tool, { id });
     expect(answered).toEqual({ ok: false, message: 'The argument `id` cannot be empty, `.` or `..`.' });
@@ -227,7 +227,7 @@ describe('the path of a request', () => {
     expect(tool.unusable?.({ id: '7' })).toBe(null);
   });
 
-  it('has no such segment from several arguments, or from a style, either', async () => {
+  it('never gets such a segment from several arguments, or from a style', async () => {
     const two = await toolAt('/{a}{b}', { parameters: [path('a'), path('b')] });
     expect(await call(two, { a: '.', b: '.' })).toMatchObject({ ok: false });
     expect(await call(two, { a: '', b: '' })).toMatchObject({ ok: false });
@@ -258,13 +258,13 @@ describe('the path of a request', () => {
     ['\ud800', '%EF%BF%BD'],
     ['\uff0e\uff0e', '%EF%BC%8E%EF%BC%8E'],
     ['__proto__', '__proto__'],
-  ])('holds %j as one segment', async (id, segment) => {
+  ])('contains %j as one segment', async (id, segment) => {
     const tool = await toolAt('/orders/{id}', { parameters: [path('id')] });
     await call(tool, { id });
     expect(line()).toBe(`GET /v1/orders/${segment}`);
   });
 
-  it('stays below its own place, whatever the arguments are', async () => {
+  it('stays below its base, whatever the arguments are', async () => {
     const tool = await toolAt('/a/{x}/b{y}', {
       parameters: [path('x', { style: 'label' }), path('y', { style: 'matrix' }), query('q')],
     });
@@ -312,7 +312,7 @@ describe('the path of a request', () => {
 });
 
 describe('the query and the headers of a request', () => {
-  it('get no further parameter from the names of an object', async () => {
+  it('get no additional parameter from the names of an object', async () => {
     const parameters = [query('page'), query('where', { type: 'object' }, { style: 'form', explode: true })];
     const tool = await toolAt('/orders', { parameters });
     await call(tool, { where: { 'a&page=9': 'b=1&c', free: 'x' } });
@@ -337,7 +337,7 @@ describe('the query and the headers of a request', () => {
     },
   );
 
-  it('hold members of the prototype as plain names', async () => {
+  it('treat members of the prototype as plain names', async () => {
     const parameters = [
       query('constructor'),
       query('where', { type: 'object' }, { style: 'deepObject', explode: true }),

@@ -1,0 +1,34 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Makes a directory that only its owner can enter (0700), as `makeDirectory` does. */
+export function makePrivateDirectory(path: string): void {
+  makeDirectory(path, 0o700);
+}
+
+/**
+ * Makes a directory, and missing directories above it. A directory that exists is not changed. Throws the system's
+ * error if it cannot be made.
+ *
+ * Node's own `recursive` is not used: it never returns for a path in a directory in which nothing can be made
+ * (`/proc`), since it takes each ENOENT for a missing parent.
+ *
+ * @param mode of each directory that is made; the umask applies
+ * @returns the directories that were made, the uppermost first
+ */
+export function makeDirectory(path: string, mode = 0o777): string[] {
+  try {
+    mkdirSync(path, { mode });
+    return [path];
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (isDirectory(path)) return [];
+    const parent = dirname(path);
+    if (code !== 'ENOENT' || parent === path || isDirectory(parent)) throw error;
+    return [...makeDirectory(parent, mode), ...makeDirectory(path, mode)];
+  }
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

@@ -1,0 +1,85 @@
+import type { ToolAnswer } from '../agent/agent.ts';
+import type { CallJournal, JournaledCall, JournaledWrite, WriteOutcome } from './call-journal.ts';
+import { type CallOutcome, refusal } from './call-outcome.ts';
+import { type PreparedCall, performCall } from './perform-call.ts';
+import type { ToolRun } from './tool-run.ts';
+
+/** A write that is about to be sent. */
+export interface Attempt extends JournaledWrite {
+  /** An earlier attempt may have been carried out. */
+  readonly again: boolean;
+}
+
+/** Records that a write is about to be sent. @returns why it must not be sent, or null if it may be sent */
+export async function startAttempt(
+  journal: CallJournal,
+  write: Attempt,
+  call: JournaledCall,
+  { log }: ToolRun,
+): Promise<CallOutcome | null> {
+  try {
+    if ((await journal.start(write, { ...call, again: write.again })) === 'started') return null;
+    return refusal('claim_lost', 'This was not done: the conversation continues elsewhere.');
+  } catch (err) {
+    log.warn({ err, tool: call.tool.name }, 'a write could not be recorded, so it was not sent');
+    return refusal('not_recorded', 'This was not done: it could not be recorded. Try again later.');
+  }
+}
+
+/** Makes the call and records its outcome. `write` is null if the journal does not record the call. */
+export async function sendAttempt(
+  prepared: PreparedCall,
+  write: Attempt | null,
+  run: ToolRun,
+): Promise<CallOutcome> {
+  const isWrite = prepared.tool.effect === 'write';
+  const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
+  try {
+    const outcome = await performCall(prepared, key, run);
+    return write ? await endAttempt(outcome, write, run) : isWrite ? withDoubt(outcome) : outcome;
+  } catch (error) {
+    await recordOutcome(run, write, { written: { state: 'unknown', status: null } });
+    throw error;
+  }
+}
+
+/** Records the outcome of an attempt. @returns the outcome for the agent */
+export async function endAttempt(outcome: CallOutcome, write: Attempt, run: ToolRun): Promise<CallOutcome> {
+  const told = withDoubt(write.again ? afterEarlierAttempt(outcome) : outcome);
+  await recordOutcome(run, write, told);
+  return told;
+}
+
+/**
+ * A failed attempt says nothing about the attempt before: a 404 may mean that the earlier one succeeded, a 409 that it
+ * still runs.
+ */
+function afterEarlierAttempt(outcome: CallOutcome): CallOutcome {
+  const { state, status = null } = outcome.written ?? {};
+  if (state === 'done') return outcome;
+  const message = 'An earlier attempt at this may have been carried out, and repeating it did not succeed.';
+  return { ...outcome, answer: { ok: false, message }, written: { state: 'unknown', status } };
+}
+
+/** The agent must not say that a write failed if it may have been carried out. */
+function withDoubt(outcome: CallOutcome): CallOutcome {
+  const { answer, written } = outcome;
+  if (written?.state !== 'unknown' || answer.ok) return outcome;
+  const message = `${answer.message} It is not known whether this was done. Say so to the person, and do not repeat it.`;
+  return { ...outcome, answer: { ok: false, message } };
+}
+
+/** If the record cannot be written, the write remains `started`, which a later run treats as unknown. */
+async function recordOutcome(
+  run: ToolRun,
+  write: Attempt | null,
+  { written, answer = null }: Pick<CallOutcome, 'written'> & { answer?: ToolAnswer | null },
+): Promise<void> {
+  if (!run.journal || !write) return;
+  const outcome: WriteOutcome = { ...(written ?? { state: 'failed', status: null }), answer };
+  try {
+    await run.journal.finish(write, outcome);
+  } catch (err) {
+    run.log.warn({ err, action_id: write.action_id }, 'the outcome of a write could not be recorded');
+  }
+}

@@ -1,0 +1,21 @@
+import type { ToolStatus } from '../../channel/index.ts';
+import type { CallJournal } from './call-journal.ts';
+import type { ConfirmationDesk } from './confirmation-desk.ts';
+import type { CallContext } from './perform-call.ts';
+import type { ToolAudience } from './tool.ts';
+
+export interface ToolProgress {
+  tool_name: string;
+  status: ToolStatus;
+}
+
+/** What the policy of calls needs to know about the message that is being answered. */
+export interface ToolRun extends CallContext {
+  /** Notifies the reader that a call has begun or ended. */
+  tool(progress: ToolProgress): void;
+  audience: ToolAudience;
+  /** Null if writes are not recorded, as in tests. */
+  journal: CallJournal | null;
+  /** Null if nobody can be asked. Calls that need confirmation are then not made. */
+  confirmation: ConfirmationDesk | null;
+}
