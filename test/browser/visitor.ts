@@ -1,6 +1,6 @@
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 
-/** A visitor of a site with the widget: what they see, by the names that a screen reader would say. */
+/** A visitor of a site with the widget: what they see, found by the names that a screen reader would use. */
 export interface Visitor {
   page: Page;
   launcher: Locator;
@@ -9,12 +9,12 @@ export interface Visitor {
   /** Text of the agent's latest entry. */
   answer: Locator;
   trouble: Locator;
-  /** What the header says of the connection. */
+  /** The state of the connection, as the header shows it. */
   status: Locator;
-  /** What a screen reader has been told, line by line. */
+  /** The announcements to a screen reader, line by line. */
   heard(): Promise<string[]>;
   say(text: string): Promise<void>;
-  /** What the browser complained about: page errors, and what the content security policy stopped. */
+  /** Page errors and violations of the content security policy. */
   complaints: string[];
 }
 
@@ -22,9 +22,11 @@ export async function visit(context: BrowserContext, url: string): Promise<Visit
   const page = await context.newPage();
   const visitor = follow(page);
   await page.goto(url);
-  await page.locator('agentd-webchat').waitFor({ state: 'attached' });
+  await mounted(page);
   return visitor;
 }
+
+const mounted = (page: Page) => page.locator('agentd-webchat').waitFor({ state: 'attached' });
 
 export function follow(page: Page): Visitor {
   const complaints: string[] = [];
@@ -45,6 +47,8 @@ export function follow(page: Page): Visitor {
     status: chat.locator('.status'),
     heard: () => chat.getByRole('log').locator('p').allTextContents(),
     async say(text) {
+      // Before it is mounted, a chat that the page load is about to open again looks closed.
+      await mounted(page);
       if (!(await chat.isVisible())) await page.getByRole('button', { name: /^Open chat/ }).click();
       await field.fill(text);
       await field.press('Enter');
