@@ -83,6 +83,29 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     ]);
   });
 
+  it('leaves a text in the field that is entered before the page shows that it has begun', async () => {
+    const { promise: goOn, resolve } = Promise.withResolvers<void>();
+    chat.script = async (run) => {
+      await goOn;
+      run.say('Fine.');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.launcher.click();
+    await visitor.field.evaluate((field: HTMLTextAreaElement) => {
+      for (const text of ['First', 'Second']) {
+        field.value = text;
+        field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+      }
+    });
+    expect(await visitor.field.inputValue()).toBe('Second');
+    resolve();
+    await shows(visitor, 'Fine.');
+    await visitor.say('Second');
+    await until(() => chat.received.length === 2);
+    expect(chat.received.map(({ body }) => body.message)).toEqual(['First', 'Second']);
+  });
+
   it('can be stopped, and keeps the text up to then', async () => {
     chat.script = async (run) => {
       run.say('This much');

@@ -122,12 +122,16 @@ export class Conversation {
     this.#changed();
   }
 
-  /** Sends the text of the visitor. */
-  async send(text: string): Promise<void> {
+  /**
+   * Sends the text of the visitor.
+   * @returns false if the text is blank, or if an answer is still being written
+   */
+  send(text: string): boolean {
     const message = text.trim();
-    if (message === '' || this.#run !== null) return;
+    if (message === '' || this.#run !== null) return false;
     this.#left = null;
-    await this.#sendNew(message);
+    void this.#sendNew(message);
+    return true;
   }
 
   /** Answers the question of an entry with one of its buttons. */
@@ -343,7 +347,7 @@ export class Conversation {
     if (code === 'session_forbidden' && pending.session_id !== null) {
       // The session belongs to somebody else and nothing was run: send the message in a new session.
       this.#restart(this.#parts.texts.restarted);
-      void this.send(pending.message);
+      this.send(pending.message);
       return;
     }
     if (code === 'confirmation_gone') {

@@ -5,7 +5,8 @@ import { h, icon, set } from './dom.ts';
 const MAX_MESSAGE = 16_000;
 
 export interface ComposerActions {
-  send(text: string): Promise<void>;
+  /** False if the text was not taken: it is blank, or an answer is still being written. */
+  send(text: string): boolean;
   stop(): Promise<void>;
 }
 
@@ -52,12 +53,6 @@ export class Composer {
     this.#field.focus({ preventScroll: true });
   }
 
-  /** Restores a text that could not be sent. */
-  put(text: string): void {
-    this.#field.value = text;
-    this.#fit();
-  }
-
   show(busy: boolean): void {
     if (busy === this.#busy) return;
     this.#busy = busy;
@@ -67,10 +62,10 @@ export class Composer {
   }
 
   #submit(actions: ComposerActions): void {
-    const text = this.#field.value;
-    if (text.trim() === '') return;
-    this.put('');
-    void actions.send(text);
+    // The view may not show yet that an answer has begun, so the text is only cleared if it was taken.
+    if (!actions.send(this.#field.value)) return;
+    this.#field.value = '';
+    this.#fit();
   }
 
   /** Makes the field as high as its text, within the limits of the style sheet. */
