@@ -4,15 +4,16 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BrowserContext, chromium } from 'playwright-core';
-
-const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+import { BROWSERS } from '../support/browsers.ts';
 
 /** A Chromium of this machine; null if there is none. With CI=true the tests then fail instead of being skipped. */
-export const browserPath = PROGRAMS.map(find).find((path) => path !== null) ?? null;
+export const browserPath = BROWSERS.map(find).find((path) => path !== null) ?? null;
 
 export const withoutBrowser = browserPath === null && process.env.CI !== 'true';
 if (withoutBrowser)
-  console.warn('no Chromium is installed: the widget is NOT tested (apt-get install chromium)');
+  console.warn(
+    'no Chromium is installed: the widget is NOT tested (apt-get install chromium-headless-shell)',
+  );
 
 function find(program: string): string | null {
   if (spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0) return null;

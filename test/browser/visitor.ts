@@ -1,4 +1,5 @@
 import type { BrowserContext, Locator, Page } from 'playwright-core';
+import { until } from '../support/until.ts';
 
 /** A visitor of a site with the widget: what they see, found by the names that a screen reader would use. */
 export interface Visitor {
@@ -51,7 +52,11 @@ export function follow(page: Page): Visitor {
       await mounted(page);
       if (!(await chat.isVisible())) await page.getByRole('button', { name: /^Open chat/ }).click();
       await field.fill(text);
-      await field.press('Enter');
+      // The field keeps the text for as long as an answer is being written.
+      await until(async () => {
+        await field.press('Enter');
+        return (await field.inputValue()) === '';
+      });
     },
   };
 }

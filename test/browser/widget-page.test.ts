@@ -5,7 +5,7 @@ import { until } from '../support/until.ts';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { poorContrasts } from './contrast.ts';
 import { FakeChat, problem } from './fake-chat.ts';
-import { picture } from './pictures.ts';
+import { picture, still } from './pictures.ts';
 import { type Visitor, visit } from './visitor.ts';
 
 let chat: FakeChat;
@@ -341,6 +341,7 @@ describe.skipIf(withoutBrowser)('an answer on the page', () => {
       code.replace('\t', '    '),
     );
     // The button stays where it is while the code below it scrolls.
+    await still(visitor.page);
     const before = await copy.boundingBox();
     await scroller.evaluate((one) => one.scrollTo({ left: 1000 }));
     expect(await copy.boundingBox()).toEqual(before);

@@ -3,10 +3,25 @@
  * it names their packages. With CI=true, a missing one is a failure, so that no suite is silently skipped.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
+import { BROWSERS } from './browsers.ts';
 
-const PROGRAMS = [
+interface Program {
+  program: string;
+  /** Programs that serve as well. */
+  or?: readonly string[];
+  /** The package in Debian. */
+  package: string;
+  for: string;
+}
+
+const PROGRAMS: readonly Program[] = [
   { program: 'mandoc', package: 'mandoc', for: 'the lint of the manual pages' },
-  { program: 'chromium', package: 'chromium', for: 'the tests of the website widget' },
+  {
+    program: 'chromium-headless-shell',
+    or: BROWSERS,
+    package: 'chromium-headless-shell',
+    for: 'the tests of the website widget',
+  },
   { program: 'nginx', package: 'nginx-light', for: 'the test of the sample configuration of the proxy' },
   { program: 'redis-server', package: 'redis-server', for: 'the store that daemons share' },
   { program: 'openssl', package: 'openssl', for: 'the certificate of that proxy' },
@@ -16,19 +31,23 @@ const PROGRAMS = [
   { program: 'python3', package: 'python3-minimal', for: 'the socket that stands in for systemd' },
   { program: 'zsh', package: 'zsh', for: 'the completion of commands in it' },
   { program: 'fish', package: 'fish', for: 'the completion of commands in it' },
-] as const;
+];
 
-const missing = PROGRAMS.filter(({ program }) => !found(program));
+const missing = PROGRAMS.filter(isMissing);
 if (missing.length > 0) {
   const packages = missing.map((entry) => entry.package);
   if (process.getuid?.() === 0 && found('apt-get')) install(packages);
-  const still = PROGRAMS.filter(({ program }) => !found(program));
+  const still = PROGRAMS.filter(isMissing);
   for (const entry of still) {
     console.error(
       `MISSING: ${entry.program}, needed for ${entry.for}; install it: apt-get install ${entry.package}`,
     );
   }
   if (still.length > 0 && process.env.CI === 'true') process.exit(1);
+}
+
+function isMissing({ program, or = [] }: Program): boolean {
+  return ![program, ...or].some(found);
 }
 
 function found(program: string): boolean {
