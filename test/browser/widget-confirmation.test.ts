@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     const visitor = await asked();
     chat.refuse = (request) => (request.url === '/sse/chat' ? problem(409, 'confirmation_gone') : null);
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
-    await visitor.chat.getByText('This is no longer open. Please ask again.').first().waitFor();
+    await visitor.chat.getByText('This question is no longer open. Please ask again.').first().waitFor();
     expect(await buttons(visitor).count()).toBe(0);
     expect(await visitor.trouble.isVisible()).toBe(false);
     chat.refuse = () => null;

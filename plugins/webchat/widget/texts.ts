@@ -51,7 +51,7 @@ export const ENGLISH = {
     repetition: 'You have sent the same message several times. Please wait a moment.',
     turn_limit: 'This conversation has become very long. Please begin a new one.',
     body_too_large: 'Your message is too long. Please shorten it.',
-    confirmation_gone: 'This is no longer open. Please ask again.',
+    confirmation_gone: 'This question is no longer open. Please ask again.',
     agent_timeout: 'The answer took too long. Please try again.',
     interrupted: 'The answer was interrupted. Please try again.',
     other: 'Something went wrong on our side. Please try again.',
