@@ -1,17 +1,43 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
+
+/**
+ * Below the ports that systems give to outgoing connections and to `listen(0)` (32768 on Linux), one of which could take
+ * the port between its choice and its use.
+ */
+const FIRST_PORT = 12_000;
+/** Each worker of Vitest has ports of its own. */
+const WORKERS = 8;
+const SHARE = 2500;
+
+const first = FIRST_PORT + (Number(process.env.VITEST_POOL_ID ?? 0) % WORKERS) * SHARE;
+let offset = Math.floor(Math.random() * SHARE);
 
 /** A port of 127.0.0.1 on which nothing listens now. */
 export async function freePort(): Promise<number> {
-  const [port = 0] = await freePorts(1);
-  return port;
+  for (let tries = 0; tries < SHARE; tries++) {
+    offset = (offset + 1) % SHARE;
+    const port = first + offset;
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no port from ${first} to ${first + SHARE - 1} is free`);
 }
 
 /** Ports of 127.0.0.1 on which nothing listens now, all different. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  const ports: number[] = [];
+  while (ports.length < count) ports.push(await freePort());
   return ports;
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
+    throw error;
+  }
+  await once(server.close(), 'close');
+  return true;
 }
