@@ -1,10 +1,14 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Starts the longest files first, so that no long file runs alone at the end. */
+/**
+ * Starts the longest files first, so that no long file runs alone at the end. Files that mostly wait for time to pass
+ * run beside the first two, which need a processor each.
+ */
 const LONGEST = [
   /\/principals\//,
+  /\/e2e\/(?:redis-fleet|redis-replicas|simulate|later-channel|msgbot|sessions|admin-listener|redis-costs|phonechat|chat)\.test/,
   /\/simulation\//,
-  /\/e2e\/(?:redis-fleet|hostile-agent|resilience-|bench)/,
+  /\/e2e\/(?:hostile-agent|resilience-|bench)/,
   /\/browser\//,
   /\/e2e\//,
 ];
