@@ -1,7 +1,7 @@
 /**
- * Builds `dist`: the program and its types, the files beside it, what browsers load, and the pages for man(1). The build is made in a directory
- * of its own and then takes the place of the old one, so that a daemon that runs from `dist` finds its files all the
- * time, and a build that fails changes nothing.
+ * Builds `dist`: the program and its types, the files beside it, what browsers load, and the pages for man(1). The
+ * build is made in a directory of its own and then takes the place of the old one, so that a daemon that runs from
+ * `dist` finds its files all the time, and a build that fails changes nothing.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';

@@ -5,7 +5,10 @@ import { build, type Plugin } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** Modules that are loaded by their path: by bin/agentd.js, by tests, by `exports` of package.json, by the plugin loader. */
+/**
+ * Modules that are loaded by their path: by bin/agentd.js, by tests, by `exports` of package.json, by the plugin
+ * loader.
+ */
 const ENTRY_POINTS = [
   'src/cli/{main,program}.ts',
   'src/{agent,channel}/index.ts',

@@ -11,8 +11,8 @@ export const PATHS = {
 export const SCOPES = ['app_mentions:read', 'chat:write', 'commands', 'im:history'] as const;
 
 /**
- * The manifest of the app (https://docs.slack.dev/reference/app-manifest). config/teamchat-manifest.json is the same with
- * a sample address.
+ * The manifest of the app (https://docs.slack.dev/reference/app-manifest). config/teamchat-manifest.json is the same
+ * with a sample address.
  * @param address public address of the daemon, without a slash at the end
  */
 export function manifestFor(address: string): JsonObject {

@@ -105,16 +105,19 @@ export interface ChannelCapabilities {
 export interface Channel {
   routes: readonly Route[];
   start?(): Promise<void>;
-  /** Resolves when the platform has the reply. Throws `scope.deliveryFailed(...)`. After any other error the daemon retries. */
+  /**
+   * Resolves when the platform has the reply. Throws `scope.deliveryFailed(...)`. After any other error the daemon
+   * retries.
+   */
   send?(reply: OutgoingReply): Promise<void>;
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
   /** Called by `GET /`, so it must be cheap and local. `detail` is a sentence without secrets. */
   health?(): ChannelHealth;
   /**
-   * Asks the platform whether it accepts the channel's credentials, with the scope's `fetch`. Called by `agentd doctor`,
-   * and once after the daemon has started, on an instance that is not started. It must not send a message. If the
-   * platform fails, return `failed`; the daemon calls again after 1 to 10 minutes.
+   * Asks the platform whether it accepts the channel's credentials, with the scope's `fetch`. Called by `agentd
+   * doctor`, and once after the daemon has started, on an instance that is not started. It must not send a message. If
+   * the platform fails, return `failed`; the daemon calls again after 1 to 10 minutes.
    */
   check?(): Promise<ChannelCheck>;
   /**
@@ -335,8 +338,8 @@ export type TokenSource = 'header' | 'body' | 'metadata';
 
 /**
  * Event streams. `start` stores the message. The run begins when the stream is first opened, and continues whether or
- * not somebody reads. Events are numbered and stored before they are sent, so that a reader that reconnects gets exactly
- * the events that it missed. All three methods throw problems; do not catch them.
+ * not somebody reads. Events are numbered and stored before they are sent, so that a reader that reconnects gets
+ * exactly the events that it missed. All three methods throw problems; do not catch them.
  */
 export interface ChannelStreams {
   /**
@@ -353,9 +356,9 @@ export interface ChannelStreams {
    * Opens a stream after the event number `after`; 0 is the beginning. The first `open` begins the run, with the first
    * token that counts: `ambient`, `explicit`, then the message's own (agentd-message(7), "Whose stream it is"). A HEAD
    * request does not begin a run. Returns null if all events were read before. Throws `stream_not_found`,
-   * `token_missing` and `forbidden`. Throws `too_many_readers` to a reader without a valid token if the stream has 64 of
-   * them, or the client address has `maxReadersPerClient` (256). A reader counts until `follow` has resolved, so always
-   * call `follow`.
+   * `token_missing` and `forbidden`. Throws `too_many_readers` to a reader without a valid token if the stream has 64
+   * of them, or the client address has `maxReadersPerClient` (256). A reader counts until `follow` has resolved, so
+   * always call `follow`.
    */
   open(
     stream_id: string,
@@ -380,8 +383,8 @@ export interface StreamTokens {
 
 export interface OpenStream {
   /**
-   * Gives the events to the reader as they arrive. Resolves after the last one, when the reader disconnects, and when the
-   * daemon cannot continue, so that the reader reconnects. Rejects if the reader throws.
+   * Gives the events to the reader as they arrive. Resolves after the last one, when the reader disconnects, and when
+   * the daemon cannot continue, so that the reader reconnects. Rejects if the reader throws.
    */
   follow(reader: StreamReader): Promise<void>;
 }

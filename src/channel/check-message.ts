@@ -21,8 +21,8 @@ export interface CheckedChannel {
 /**
  * All errors in a message that a channel enqueues; empty if there are none. Its ids become keys, so nothing is cut or
  * corrected here.
- * @param channel with delivery `push`, session ids must begin with the channel's name and a colon, so that channels cannot
- * use each other's; otherwise the client chooses them, or leaves them out.
+ * @param channel with delivery `push`, session ids must begin with the channel's name and a colon, so that channels
+ * cannot use each other's; otherwise the client chooses them, or leaves them out.
  * @param at prefix of the field names: `messages[0]`.
  */
 export function checkMessage(

@@ -21,7 +21,10 @@ export interface IncomingMessage {
    * the daemon compares sender, session and action.
    */
   confirm?: ConfirmationAnswer;
-  /** Language of the sender, as the platform or the browser sends it (BCP 47). It chooses the language of the daemon's own texts. */
+  /**
+   * Language of the sender, as the platform or the browser sends it (BCP 47). It chooses the language of the daemon's
+   * own texts.
+   */
   locale?: string;
   metadata: MessageMetadata;
   /**

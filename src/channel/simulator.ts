@@ -1,6 +1,7 @@
 /**
- * Simulates a platform for `agentd simulate`, `serve --dev` and the conformance suite: it makes deliveries as the platform
- * would, and answers the calls of the channel. It runs in the process of `agentd simulate`. `serve --dev` loads it for
+ * Simulates a platform for `agentd simulate`, `serve --dev` and the conformance suite: it makes deliveries as the
+ * platform would, and answers the calls of the channel. It runs in the process of `agentd simulate`. `serve --dev`
+ * loads it for
  * `devSettings` only; a daemon in production never loads it.
  */
 import type { ChannelSettings } from './setting.ts';
@@ -38,9 +39,10 @@ export interface PlatformSimulator {
 
 export interface SimulatedEvent {
   /**
-   * `message`: a person writes. `edit`: the person edits the message with the same `number`. `command`: a command of the
-   * platform; `text` begins with a slash. `other`: a message without text, for example an image. `status`: the platform
-   * reports the status of a message of the bot. `press`: the person presses a button; `text` is its `press` (`Shown`).
+   * `message`: a person writes. `edit`: the person edits the message with the same `number`. `command`: a command of
+   * the platform; `text` begins with a slash. `other`: a message without text, for example an image. `status`: the
+   * platform reports the status of a message of the bot. `press`: the person presses a button; `text` is its `press`
+   * (`Shown`).
    */
   kind: 'message' | 'edit' | 'command' | 'other' | 'status' | 'press';
   /** The platform's id of the sender. */
@@ -49,8 +51,8 @@ export interface SimulatedEvent {
   user_name?: string;
   text: string;
   /**
-   * In a direct conversation with the bot, or in a group. In a group the message must address the bot. Always `direct` for
-   * a channel without groups (`capabilities.groups`).
+   * In a direct conversation with the bot, or in a group. In a group the message must address the bot. Always `direct`
+   * for a channel without groups (`capabilities.groups`).
    */
   place: 'direct' | 'group';
   /** Name of a thread or topic in the room. Equal names mean the same thread. */

@@ -39,8 +39,8 @@ const EXAMPLES: readonly CommandExample[] = [
 ];
 
 /**
- * The help of the program: all commands, without their groups, and the topics. It is made from the index alone, so it is printed
- * without loading the command-line parser.
+ * The help of the program: all commands, without their groups, and the topics. It is made from the index alone, so it
+ * is printed without loading the command-line parser.
  */
 export function programHelp(): string {
   const options = [...COMMON_OPTIONS, VERSION_OPTION, HELP_OPTION].map(({ flags, sentence }) => [

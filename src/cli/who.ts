@@ -22,8 +22,8 @@ export const WHO_ARGUMENT: CommandArgument = {
 };
 
 /**
- * Who a command is about: `--sub` (with `--iss` and `--tenant`), or else the first argument, which is a platform's user.
- * An id is taken in the spelling under which the channel stores it.
+ * Who a command is about: `--sub` (with `--iss` and `--tenant`), or else the first argument, which is a platform's
+ * user. An id is taken in the spelling under which the channel stores it.
  * @returns the person or user, null if nobody is named; and the other arguments
  * @throws CliError (2) if both are given, or the argument names no channel's user
  */

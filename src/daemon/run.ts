@@ -84,7 +84,9 @@ function openInspector(log: Log): void {
   );
 }
 
-/** An error that nobody caught leaves the process in an unknown state: log it, exit, and let the supervisor restart it. */
+/**
+ * An error that nobody caught leaves the process in an unknown state: log it, exit, and let the supervisor restart it.
+ */
 function dieLoudly(log: ProcessLog): void {
   process.on('uncaughtException', (error) => {
     log.beginLastLines();

@@ -18,8 +18,8 @@ const blocks = [...PAGE.matchAll(/^( *)```console\n(.*?)^ *```/gms)].map(([, ind
 const commands = blocks.flatMap(shownCommands);
 
 /**
- * All commands that agentd-deploy(7) shows with their output, one after the other, as an operator types them. A directory
- * stands in for the root of the file system, and this test for systemd and useradd.
+ * All commands that agentd-deploy(7) shows with their output, one after the other, as an operator types them. A
+ * directory stands in for the root of the file system, and this test for systemd and useradd.
  */
 describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service', () => {
   let root: string;

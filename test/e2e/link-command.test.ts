@@ -11,8 +11,8 @@ import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 import { openAt } from '../unit/store/state-directory.ts';
 
-// `agentd link` while a daemon runs, for the channel of test/fixtures/telex.ts. Its ids are written `ada` or `tx-ada`, and
-// its word for linking is `printer`.
+// `agentd link` while a daemon runs, for the channel of test/fixtures/telex.ts. Its ids are written `ada` or `tx-ada`,
+// and its word for linking is `printer`.
 
 let directory: string;
 let exchange: FakeExchange;

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 
-// `agentd simulate`: every channel of a platform can be tried without an account. Here with a third-party channel, in the
-// folder of a `serve --dev`, and without settings.
+// `agentd simulate`: every channel of a platform can be tried without an account. Here with a third-party channel, in
+// the folder of a `serve --dev`, and without settings.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-simulate-'));
 copyFileSync(join(import.meta.dirname, '../fixtures/telex.ts'), join(folder, 'telex.ts'));

@@ -7,8 +7,8 @@ import type { Sink } from '../output.ts';
 const CLEAR_LINE = '\r\u{1b}[K';
 
 /**
- * Shows a chat: answers on standard output, everything else on standard error. A terminal also gets a status line, which
- * is removed again. An answer cannot move the cursor, color the text, or show a token.
+ * Shows a chat: answers on standard output, everything else on standard error. A terminal also gets a status line,
+ * which is removed again. An answer cannot move the cursor, color the text, or show a token.
  */
 export class Screen {
   readonly #stdout: Sink;

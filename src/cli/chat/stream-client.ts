@@ -37,8 +37,8 @@ const SILENCE_MS = 45_000;
 const BODY_MAX = 1_048_576;
 
 /**
- * The event-stream endpoints of a daemon. It follows no redirect, so that a token, which is in the body of a message, is
- * sent to this origin only.
+ * The event-stream endpoints of a daemon. It follows no redirect, so that a token, which is in the body of a message,
+ * is sent to this origin only.
  */
 export class StreamClient {
   readonly #base: URL;

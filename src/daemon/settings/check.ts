@@ -11,7 +11,10 @@ export interface EffectiveSetting {
   record: SettingRecord;
   /** Undefined if nothing sets it and it has no default, or if its value is wrong. */
   value: SettingValue | undefined;
-  /** `environment`, `.env`, the configuration file's path, each with `, NAME_FILE` for a secret from a file; `default`, or `unset`. */
+  /**
+   * `environment`, `.env`, the configuration file's path, each with `, NAME_FILE` for a secret from a file; `default`,
+   * or `unset`.
+   */
   source: string;
   /** The file, if a secret was read from one. */
   file?: string;

@@ -1,4 +1,6 @@
-/** What administrators did (agentd-audit(1)): one line for each command that changes something or shows a person's data. */
+/**
+ * What administrators did (agentd-audit(1)): one line for each command that changes something or shows a person's data.
+ */
 export interface AuditStore {
   /** Adds a line; durable when it resolves. A line is kept for 400 days. */
   note(line: NewAuditLine): Promise<void>;

@@ -30,7 +30,8 @@ export interface AdmittedReader {
 }
 
 /**
- * Who may open, read or stop a stream, and with which token its run would act (agentd-message(7), "Whose stream it is").
+ * Who may open, read or stop a stream, and with which token its run would act (agentd-message(7), "Whose stream it
+ * is").
  *
  * The id of a stream is a capability, which only the client that posted the message was given. It is not enough for a
  * sender whose valid token belongs to a different person. If a token in the address made the stream a person's own, it

@@ -11,8 +11,8 @@ import type { Tool } from './tool.ts';
 type Named = Pick<Tool, 'name' | 'source'>;
 
 /**
- * Every problem of the sources that can be found on this machine: documents and modules are read, as at the start of the
- * daemon. No server is contacted, and no program is started.
+ * Every problem of the sources that can be found on this machine: documents and modules are read, as at the start of
+ * the daemon. No server is contacted, and no program is started.
  */
 export async function checkSources(
   entries: readonly SourceEntry[],

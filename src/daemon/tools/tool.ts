@@ -42,7 +42,10 @@ export interface Tool {
    * credentials.
    */
   readonly public: readonly string[] | 'all';
-  /** Arguments that are filled from claims of the person's token: parameter (`body.field` for a field of the body) → claim. */
+  /**
+   * Arguments that are filled from claims of the person's token: parameter (`body.field` for a field of the body) →
+   * claim.
+   */
   readonly bind: Readonly<Record<string, string>>;
   /** A call whose outcome is unknown may be repeated under the same idempotency key. */
   readonly idempotent: boolean;

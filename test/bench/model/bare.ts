@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 
 /**
- * The bare limit: a POST names a stream, a GET opens it, asks the model at MODEL_URL, and writes each of its words to the
- * reader. Nothing is stored, checked or retried.
+ * The bare limit: a POST names a stream, a GET opens it, asks the model at MODEL_URL, and writes each of its words to
+ * the reader. Nothing is stored, checked or retried.
  */
 const model = new URL(`${process.env.MODEL_URL}/chat/completions`);
 const messages = new Map<string, string>();

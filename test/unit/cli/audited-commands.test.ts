@@ -18,8 +18,8 @@ import { ada, anInboxMessage, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { capturedOutput } from './captured-output.ts';
 
-// agentd-audit(1): each command that changes something leaves a line. Those of `person`, `keys`, `memory` and `tools` are
-// tested with their commands.
+// agentd-audit(1): each command that changes something leaves a line. Those of `person`, `keys`, `memory` and `tools`
+// are tested with their commands.
 
 const configured = vi.hoisted(() => ({ settings: {} }));
 vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));

@@ -6,7 +6,9 @@ const STEP = 1000;
 /** Maximum number of steps for each node: if other programs also fill the server, only a part of it is examined. */
 const STEPS_MAX = 200;
 
-/** The parts of keys that end by themselves, by kind. Other keys are indexes, or end with the work that they belong to. */
+/**
+ * The parts of keys that end by themselves, by kind. Other keys are indexes, or end with the work that they belong to.
+ */
 const EXPIRING: Readonly<Record<string, readonly string[]>> = {
   session: ['state', 'turns', 'summaries', 'name', 'count', 'claim'],
   key: ['claim', 'answer'],

@@ -176,7 +176,9 @@ export class SqliteMemories implements MemoryStore {
     return read(() => work(found.owner_no));
   }
 
-  /** Within a commit: the owner's number; memories of another alias are deleted. Null: nothing is stored under the key. */
+  /**
+   * Within a commit: the owner's number; memories of another alias are deleted. Null: nothing is stored under the key.
+   */
   #claim({ key, alias }: MemoryOwner): number | null {
     const found = this.#owner.get(key);
     if (!found) return null;
