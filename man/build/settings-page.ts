@@ -88,13 +88,13 @@ const TOOLS = [
     {
       term: '`command`, `name`, `tools`',
       body: prose(
-        'An MCP server that agentd starts: a list of the program and its arguments. Optional: `env`, `secrets`. It carries no credentials.',
+        'An MCP server that agentd starts: a list of the program and its arguments. Optional: `env`, `secrets`. It gets no credentials.',
       ),
     },
     { term: '`module`', body: prose('A module of your own: a path relative to the file, or a package.') },
   ]),
   prose(
-    'A source at the origin of API_BASE_URL may carry every kind of credentials. A source at another origin carries none, unless its entry says `credentials: user` (https or a loopback address only) or `exchange`, or has fixed headers; `default` and `user-or-default` are refused there. A fixed `Authorization` header is refused for a source that carries credentials.',
+    'A source at the origin of API_BASE_URL may use every kind of credentials. A source at another origin uses none, unless its entry says `credentials: user` (https or a loopback address only) or `exchange`, or has fixed headers; `default` and `user-or-default` are refused there. A fixed `Authorization` header is refused for a source that uses credentials.',
   ),
   prose(
     'Headers, `client_secret` and `env` may refer to secrets as `\u0024{NAME}`. The entry lists these names under `secrets`. Such a secret comes from the environment, from `.env`, or from the file that the name followed by `_FILE` names; the configuration file itself cannot hold it, and it is a problem if it is not set. `agentd config show` lists it as `[secret]`.',

@@ -83,7 +83,7 @@ export class PlatformApi {
   }
 
   /**
-   * The `fetch` of the library. It has a time-out, rejects answers that are not from the platform, and does not follow
+   * The `fetch` of the library. It has a timeout, rejects answers that are not from the platform, and does not follow
    * redirects, because the URL contains the token.
    */
   readonly #fetch = async (url: string, { method, headers, body }: RequestInit): Promise<Answer> => {

@@ -12,7 +12,7 @@ export type Refusal =
   | 'migrated'
   /** The message to delete no longer exists. */
   | 'gone'
-  /** The message, the chat or the person does not accept the call, now or later. */
+  /** The call is refused for this message, chat or person, now and later. */
   | 'refused';
 
 /**
@@ -74,7 +74,7 @@ export class PlatformFailure extends Error {
 }
 
 /**
- * A call without an answer. The error may contain the URL, and so the token; it is dropped.
+ * A call without an answer. The error is dropped, because it may contain the URL, and so the token.
  * @param error error of `fetch`
  */
 export function unanswered(error: unknown): PlatformFailure {

@@ -36,7 +36,7 @@ export interface Place {
 /** Commands that the channel answers itself. All others are text for the agent. */
 const OWN_COMMANDS = ['start', 'help', 'service_auth'];
 
-/** Reads an update (Bot API, "Update"). No payload makes it throw. */
+/** Reads an update (Bot API, "Update"). Never throws, whatever the payload. */
 export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): Parsed {
   const written = readUpdate(update);
   if (typeof written === 'string') return { kind: 'nothing', why: written };
@@ -82,11 +82,11 @@ function withoutWords(
   if (isTooLong(text)) return 'too-long';
   if (text !== '') return null;
   if (hasContent) return 'content';
-  // Either the message holds only the bot's name, or the platform sent it itself.
+  // Either the message contains only the bot's name, or it is a notice from the platform.
   return place === 'group' && asItCame !== '' ? 'empty' : 'nothing';
 }
 
-/** The message in the form of the contract. */
+/** The message as the channel contract defines it. */
 export function messageOf(written: Written, text: string): IncomingMessage {
   const { chat, topic, user, name, language, sent_at, place } = written;
   return {

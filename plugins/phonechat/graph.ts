@@ -9,7 +9,7 @@ import { type GraphError, meaningOf } from './graph-errors.ts';
 import { type Fields, fieldsOf, objectsOf, stringOf, wordsOf } from './json.ts';
 import { GRAPH_VERSION } from './platform.ts';
 
-/** Time-out of one call, ms. */
+/** Timeout of one call, ms. */
 const CALL_MS = 10_000;
 /** Longest answer that is read, bytes. */
 const ANSWER_MAX = 65_536;

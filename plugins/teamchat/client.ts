@@ -2,7 +2,7 @@ import type { WebClient } from '@slack/web-api';
 import { type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
 import { secret } from './settings.ts';
 
-/** Time-out of one call, ms. */
+/** Timeout of one call, ms. */
 const CALL_MS = 10_000;
 /** Longest answer that is read, bytes. */
 const ANSWER_MAX = 1_048_576;

@@ -266,7 +266,7 @@ export interface ToolDefinition {
   parameters: Readonly<Record<string, unknown>>;
   /** Whether a call changes something. */
   effect: 'read' | 'write';
-  /** Whose credentials `context.api` carries. Default: `user-or-default` for `read`, `user` for `write`. */
+  /** Whose credentials `context.api` uses. Default: `user-or-default` for `read`, `user` for `write`. */
   credentials?: 'user-or-default' | 'user' | 'default' | 'none';
   /** Whether the person must confirm a call before it is made. Default: `always` for `write`, `never` for `read`. */
   confirm?: 'always' | 'never';

@@ -232,7 +232,7 @@ export interface ChannelScope {
    */
   simulated: boolean;
   log: ChannelLogger;
-  /** The global `fetch`, with a time-out of 10 s unless you pass a signal. */
+  /** The global `fetch`, with a timeout of 10 s unless you pass a signal. */
   fetch: typeof fetch;
   /** ms since the epoch. */
   now(): number;
@@ -279,7 +279,7 @@ export interface ChannelScope {
   /**
    * Sends a reply as several messages, in order, for `Channel.send`. If a part fails, the attempt fails. The next
    * attempt, even after a restart, skips the parts that the platform has confirmed. Two attempts at one reply never
-   * overlap, so `sendPart` needs a time-out.
+   * overlap, so `sendPart` needs a timeout.
    * @param reply_id the `id` of the reply
    * @param parts called once per attempt; must return the same parts each time
    */

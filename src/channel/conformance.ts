@@ -8,7 +8,7 @@
  * has a simulator, that is the platform, and most cases use its deliveries. Otherwise the cases use the requests and
  * answers in the options.
  *
- * Run the cases one after another: some of them shorten the time-outs of the process (short-timeouts.ts).
+ * Run the cases one after another: some of them shorten the timeouts of the process (short-timeouts.ts).
  */
 import { casesOf } from './conformance/cases-of.ts';
 import { checkCases } from './conformance/check-cases.ts';

@@ -7,7 +7,7 @@ import { TOOL_ADVICE } from './advice/tool-advice.ts';
 
 /**
  * By reason or error code, as in traces and logs. `agentd explain` lists the reasons that have a `todo`; the others are
- * in its time line only.
+ * in its timeline only.
  */
 export const ADVICE: AdviceTable = {
   ...IDENTITY_ADVICE,

@@ -27,8 +27,8 @@ export async function fetchHealth(url: URL): Promise<Health> {
   if (status === 200 && isHealth(body)) return body;
   if (status === 503) {
     throw unavailable(
-      `the daemon at ${url.origin} does not take requests now (503)`,
-      'It is stopping. Its log says more: `agentd logs`.',
+      `the daemon at ${url.origin} is not accepting requests (503)`,
+      'It is stopping. See its log: `agentd logs`.',
     );
   }
   throw unavailable(

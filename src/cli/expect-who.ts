@@ -10,7 +10,7 @@ export async function expectWho(
   const { who, rest } = await readWho(args, options);
   if (who !== null) return { who, rest };
   throw usageError(
-    'nobody is named',
+    'no person is given',
     "Name a person with --sub, or a platform's user by the channel's name, a colon and the user's id.",
   );
 }

@@ -75,7 +75,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     name: 'identity',
     summary: 'For whom the agent acts: user tokens, links, the keys of stored tokens.',
     paragraphs: [
-      'A token (JWT) that your site has signed says who a person is. It is validated once per message, and the tools of the agent use it. Without a valid one nothing fails: the tools use the default credentials.',
+      'A token (JWT) that your site has signed says who a person is. It is validated once per message, and the tools of the agent use it. Nothing fails without a valid token: the tools use the default credentials.',
       'On a chat platform a person links a token to their number or id. Stored tokens are sealed with TOKEN_ENCRYPTION_KEY.',
     ],
     commands: ['token', 'link', 'sessions', 'keys', 'explain'],

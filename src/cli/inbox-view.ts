@@ -79,7 +79,7 @@ export function stateInWords(message: InboxMessage): string {
   switch (state) {
     case 'waiting':
       if (interrupted > 0)
-        return `waits for run ${attempts + 1}, which will be the only run at that time because the daemon died during the last one`;
+        return `waits for run ${attempts + 1}, which runs alone because the daemon died during the last run`;
       return attempts === 0 ? 'waits for its turn' : `waits for run ${attempts + 1}`;
     case 'running':
       return 'is being answered';

@@ -74,7 +74,7 @@ async function* linesBackwards(
       pending = Buffer.alloc(0);
       until = cut;
     }
-    // Of an overlong line, only the beginning is kept.
+    // Only the beginning of an overlong line is kept.
     pending = Buffer.concat([chunk.subarray(0, until), pending]).subarray(0, LINE_MAX_BYTES);
   }
   if (size > 0) yield { bytes: pending, at: 0 };

@@ -7,17 +7,17 @@ import { isoTime } from './time-words.ts';
 /** One message. */
 export interface MessageTrace {
   trace: TraceRecord;
-  /** What a message that has not ended waits for, in the words of `agentd inbox`. */
+  /** What the message waits for, in the words of `agentd inbox`. Null if the message has ended. */
   waits: string | null;
 }
 
 /**
- * Everything that is known about an id, message by message, oldest first. The traces of all attempts are one time line.
+ * Everything that is known about an id, message by message, oldest first. The traces of all attempts are one timeline.
  * For a message that is answered later, the inbox adds when it was accepted, and how it ended or what it waits for. A
- * message that no attempt has started for has a time line, too.
+ * message without an attempt so far has a timeline, too.
  *
  * @param limit maximum number of messages; the last ones are returned
- * @returns the time lines, and the number of messages that exist
+ * @returns the timelines, and the number of messages that exist
  */
 export async function messageTraces(
   { sessions, traces, inbox }: Pick<Store, 'sessions' | 'traces' | 'inbox'>,
@@ -83,7 +83,7 @@ function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | nul
   };
 }
 
-/** The trace of a message that no attempt has started for. */
+/** The trace of a message without an attempt so far. */
 function emptyTrace(message: InboxMessage): TraceRecord {
   const { id, request_id, session_id, message_id, platform, received_at } = message;
   return {

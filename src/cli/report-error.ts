@@ -9,7 +9,7 @@ export interface ErrorReport {
   message: string;
   advice?: string;
   exitCode: number;
-  /** For a defect of the program. */
+  /** Present for a defect of the program. */
   stack?: string;
 }
 
@@ -52,7 +52,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     exitCode: EXIT.unavailable,
   },
   DevAlreadyRunning: {
-    advice: 'Stop that one, or run this one in another directory.',
+    advice: 'Stop it, or run this one in another directory.',
     exitCode: EXIT.unavailable,
   },
   StoreTooNew: {
@@ -99,7 +99,8 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   EACCES: {
     message: (error) => `permission denied${at(error)}`,
-    advice: 'Run the command as the user that the daemon runs as. A port below 1024 needs a privilege.',
+    advice:
+      'Run the command as the user that the daemon runs as. A port below 1024 requires special privileges.',
     exitCode: EXIT.config,
   },
   ENOSPC: {

@@ -65,7 +65,7 @@ export function howToRemove({ key, source }: SealingKey): string {
     : `Remove it with \`agentd keys remove ${key}\`.`;
 }
 
-/** Keys that open, and that nothing in the store needs any more. */
+/** Keys that open, and that the store no longer needs. */
 export function unusedKeys(keys: readonly SealingKey[]): SealingKey[] {
   return keys.filter(({ role, texts }) => role === 'opens' && texts === 0);
 }

@@ -54,7 +54,7 @@ const LINE_COLUMNS: readonly Column<TraceLine>[] = [
 ];
 
 /**
- * One trace for people: who sent the message and how it ended, the time line, what happened and what to do.
+ * One trace for people: who sent the message and how it ended, the timeline, what happened and what to do.
  * @param waits what the message waits for; null if it has ended
  */
 export function traceInWords(

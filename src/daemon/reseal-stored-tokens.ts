@@ -9,11 +9,11 @@ import type { StoredToken } from './store/stored-tokens.ts';
 const LOOK_MS = 5000;
 /** Wait after a pass that failed or resealed something, ms: a turn in progress may have stored an old value. */
 const AGAIN_MS = 60_000;
-/** Number of texts that are replaced at a time; messages never wait longer than that for the store. */
+/** Number of texts that are replaced at a time. A message waits for the store until at most one such batch is done. */
 const BITE = 50;
 /**
- * How often a pass runs while there is an earlier key, ms: a command that read the keys before a change may have used
- * it.
+ * How often a pass runs while there is an earlier key, ms. Another pass is needed because a command that read the keys
+ * before they changed may still have sealed with the earlier one.
  */
 const PASS_MS = 60 * 60 * 1000;
 
@@ -30,10 +30,10 @@ export interface ResealServices {
 }
 
 /**
- * While the daemon works, seals with the first key the stored texts that an earlier key has sealed: after a start with
- * several keys, and after the keys have changed. Each text is replaced separately, and only if it has not changed, so
- * that a crash loses nothing.
- * @returns stops it.
+ * Reseals stored texts in the background: texts that an earlier key has sealed are sealed with the first key. Runs
+ * after a start with several keys, and after the keys have changed. Each text is replaced separately, and only if it
+ * has not changed, so that a crash loses nothing.
+ * @returns a function that stops it.
  */
 export function startResealing({ store, seal, clock, log, agrees }: ResealServices): () => Promise<void> {
   let stopped = false;
@@ -57,7 +57,7 @@ export function startResealing({ store, seal, clock, log, agrees }: ResealServic
       if (count > 0) log.info({ count, key }, 'sealed stored tokens and actions with the first key');
     } catch (error) {
       due = now + AGAIN_MS;
-      log.warn({ err: error }, 'stored tokens could not all be sealed with the first key; tried again later');
+      log.warn({ err: error }, 'could not seal all stored tokens with the first key; will try again');
     }
   };
 

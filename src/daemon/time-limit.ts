@@ -83,7 +83,7 @@ export class TimeLimit {
     for (const signal of this.#own) signal.removeEventListener('abort', this);
   }
 
-  /** As the listener of the signals that are its own. */
+  /** Called as the `abort` listener of its own signals. */
   handleEvent({ target }: Event): void {
     this.#end((target as AbortSignal).reason);
   }

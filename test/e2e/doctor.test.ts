@@ -97,7 +97,7 @@ describe('agentd doctor', () => {
       expect.stringMatching(/^store: sqlite .*\/agentd\.db is intact and can be written$/),
       'sealing: stored tokens are sealed with the key in TOKEN_ENCRYPTION_KEY',
       expect.stringMatching(/^business API: http:\/\/127\.0\.0\.1:\d+ answers$/),
-      'default credentials: service@example.com gets a token',
+      'default credentials: the API issued a token to service@example.com',
       'memory: long-term memory is in the store',
       expect.stringMatching(/^model: 127\.0\.0\.1:\d+ answers, and has small$/),
       expect.stringMatching(/^channel msgbot: the platform knows the bot @\w+$/),

@@ -266,7 +266,7 @@ describe('agentd explain for a message that is answered later', () => {
     expect((await run('explain', 'm1')).stdout).toMatch(/\n\S+ +send-reply +ok +sent +runs=1 sends=1\n/);
   });
 
-  it('shows all attempts in one time line', async () => {
+  it('shows all attempts in one timeline', async () => {
     let calls = 0;
     exchange.answer = () => ({ status: ++calls === 1 ? 503 : 200 });
     const to = await start();

@@ -188,7 +188,7 @@ test('a second one in the same folder is refused with 69, even with a different 
     const second = await agentd(['serve', '--dev'], { cwd, env: { ...NOTHING, ...own } });
     expect([second.code, second.stdout]).toEqual([69, '']);
     expect(second.stderr).toBe(
-      `agentd: another \`serve --dev\` is running in ${cwd}\nStop that one, or run this one in another directory.\n`,
+      `agentd: another \`serve --dev\` is running in ${cwd}\nStop it, or run this one in another directory.\n`,
     );
   }
   expect(readFileSync(join(cwd, '.agentd/env'), 'utf8')).toBe(kept);

@@ -145,7 +145,7 @@ describe('agentd simulate', () => {
   test('sends a bad signature, which must be refused', async () => {
     const { code, stdout, stderr } = await run(['simulate', 'telex', 'Hi', '--bad-signature']);
     expect(stdout).toMatch(/→ ada, to the bot \[bad signature\]: Hi\n {2}401 invalid_signature /);
-    expect(stderr).toContain('The daemon refused the message, as it must.');
+    expect(stderr).toContain('The daemon refused the message, as expected.');
     expect(code).toBe(0);
   });
 

@@ -54,7 +54,7 @@ export class Clients {
     this.#world = world;
   }
 
-  /** Nobody waits for an answer any more. */
+  /** Nobody waits for an answer anymore. */
   get areDone(): boolean {
     return this.#open.size === 0;
   }

@@ -14,7 +14,7 @@ export const COMMANDS = '/webhook/teamchat/commands';
 /** The one channel of the simulated workspace. */
 export const CHANNEL = 'C0LOUNGE';
 
-/** A signed request, with the given errors. */
+/** A signed request. Each member overrides a part of it, for example to make it invalid. */
 export interface Sent {
   path?: string;
   body?: string;

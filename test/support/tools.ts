@@ -46,12 +46,12 @@ export function openApiEntry(rest: Partial<OpenApiEntry> = {}): OpenApiEntry {
   };
 }
 
-/** A source as that entry describes it. */
+/** The source that `openApiEntry` describes. */
 export function sourceOf(rest: Partial<OpenApiEntry>, api_base_url?: string): ToolSourceInfo {
   return describeSource(openApiEntry(rest), api_base_url);
 }
 
-/** The clients that calls of tools need to reach the API at this address. */
+/** The clients with which tools call the API at this address. */
 export function accessTo(api_base_url: string | undefined, log = collectLog().log): ToolAccess {
   return createToolAccess(
     {
@@ -78,7 +78,7 @@ export interface BoundTool {
 /** The members of a run that a test changes. */
 export type RunOptions = Partial<Omit<ToolRun, 'trace'>> & { trace?: Trace };
 
-/** A run for which tools are called, without a journal, an API, or anybody to ask. */
+/** A run that calls tools, without a journal, an API, or a person to ask. */
 export function aToolRun(rest: RunOptions = {}): ToolRun & { trace: Trace } {
   return {
     tool: () => undefined,
@@ -94,7 +94,7 @@ export function aToolRun(rest: RunOptions = {}): ToolRun & { trace: Trace } {
   };
 }
 
-/** The tool, bound as for one message. */
+/** Binds the tool as the daemon does for one message. */
 export function bindOne(tool: Tool, rest: RunOptions = {}): BoundTool {
   const statuses: string[] = [];
   const logged = collectLog();

@@ -32,7 +32,7 @@ describe('the wait before the next attempt', () => {
     expect(backOff(2000, LONGEST_MS.send)).toBe(600_000);
   });
 
-  it('ends at the end of the time limit: the last attempt is made then, and none after it', () => {
+  it('is cut to the rest of the time limit: the last attempt is made when the limit ends', () => {
     expect(withinBudget(60_000, 1_000_000, 900_000)).toBe(60_000);
     expect(withinBudget(60_000, 1_000_000, 990_000)).toBe(10_000);
     expect(withinBudget(60_000, 1_000_000, 1_000_000)).toBeNull();

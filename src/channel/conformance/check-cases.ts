@@ -73,7 +73,7 @@ function quoting({ method, path, headers }: StandInCall): Promise<Response> {
   return Promise.reject(new TypeError(`cannot send ${JSON.stringify({ method, path, headers })}`));
 }
 
-/** No answer until the channel gives up, or the time-out of the scope's `fetch` ends the call. */
+/** No answer until the channel gives up, or the timeout of the scope's `fetch` ends the call. */
 function hanging({ signal }: StandInCall): Promise<Response> {
   return new Promise((_resolve, reject) => {
     if (signal) signal.addEventListener('abort', () => reject(signal.reason), { once: true });

@@ -19,7 +19,7 @@ import {
 import { withShortTimeouts } from './short-timeouts.ts';
 import type { StandInCall, Trouble } from './stand-in.ts';
 
-/** Real time for a call that must end within 60 s, ms. Short time-outs make it 60 ms; a busy machine is slower. */
+/** Real time for a call that must end within 60 s, ms. Short timeouts make it 60 ms; a busy machine is slower. */
 const PATIENCE_MS = 3_000;
 /** Number of words in a reply that is too long for one message on any platform. */
 const WORDS = 2_000;
@@ -273,7 +273,7 @@ function quoting({ method, path, headers, body }: StandInCall): Promise<Response
   return Promise.reject(new TypeError(`cannot send ${request}`, { cause: new Error(request) }));
 }
 
-/** No answer until the channel gives up, or the time-out of the scope's `fetch` ends the call. */
+/** No answer until the channel gives up, or the timeout of the scope's `fetch` ends the call. */
 function hanging({ signal }: StandInCall): Promise<Response> {
   return new Promise((_resolve, reject) => whenGivenUp(signal, reject));
 }

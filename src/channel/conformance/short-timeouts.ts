@@ -1,4 +1,4 @@
-/** Factor by which time-outs are shortened. */
+/** Factor by which timeouts are shortened. */
 const FACTOR = 1000;
 
 /** Number of calls of `withShortTimeouts` that are running. The usual timers are restored when the last one ends. */
@@ -6,7 +6,7 @@ let running = 0;
 let restore = () => {};
 
 /**
- * Shortens the time-outs of the work: while it runs, `setTimeout` and `AbortSignal.timeout` of this process take a
+ * Shortens the timeouts of the work: while it runs, `setTimeout` and `AbortSignal.timeout` of this process take a
  * thousandth of the given time. Everything else takes as long as usual.
  */
 export async function withShortTimeouts<T>(work: () => Promise<T>): Promise<T> {

@@ -9,7 +9,7 @@ export interface StandInCall {
   /** Lower-case names. */
   headers: Readonly<Record<string, string>>;
   body: string;
-  /** Aborts when the channel gives up. If undefined, the time-out of the scope's `fetch` applies. */
+  /** Aborts when the channel gives up. If undefined, the timeout of the scope's `fetch` applies. */
   signal: AbortSignal | undefined;
 }
 

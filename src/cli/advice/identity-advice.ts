@@ -48,7 +48,7 @@ export const IDENTITY_ADVICE: AdviceTable = {
   },
   no_link: {
     happened: `The user of the channel is not linked to a person. ${DEFAULT_CREDENTIALS}.`,
-    todo: 'Do nothing if the user does not need a link. Otherwise have the user link, or link the user with `agentd link`. `agentd link list` shows all links.',
+    todo: 'Do nothing if the user does not need a link. Otherwise have the user link their account, or link it with `agentd link`. `agentd link list` shows all links.',
   },
   link_of_other_sender: {
     happened: `The user id is linked, but it belonged to another sender when it was linked. ${DEFAULT_CREDENTIALS}.`,

@@ -8,7 +8,8 @@ export const MESSAGE_ADVICE: AdviceTable = {
   found: { happened: 'The session existed.' },
   created: { happened: 'A session was created.' },
   session_changed: {
-    happened: 'While the message waited, its session was signed in to, ended or created again.',
+    happened:
+      'While the message waited, somebody signed in to its session, or the session was ended or created again.',
   },
   former_id: {
     happened: "The message used the session's id from before sign-in, with the owner's token.",
@@ -127,7 +128,7 @@ export const MESSAGE_ADVICE: AdviceTable = {
   },
   unavailable: {
     happened: 'The daemon could not serve the request; the client got 503.',
-    todo: 'Check the store: free disk space and permissions of STATE_DIR. The log of this request says more.',
+    todo: 'Check the store: free disk space and permissions of STATE_DIR. See the log of this request, too.',
   },
   internal_error: {
     happened: 'An unexpected error occurred; the client got 500.',

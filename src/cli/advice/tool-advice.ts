@@ -69,7 +69,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   repeated_call: { happened: 'The agent asked for the same call a third time; it was not made.' },
   tool_gone: {
-    happened: 'A confirmed call was not made: there is no such tool any more.',
+    happened: 'A confirmed call was not made: the tool no longer exists.',
     todo: 'Run `agentd tools list` to see which tools there are.',
   },
   no_address: {

@@ -20,7 +20,7 @@ interface Words {
   exitCode?: number;
 }
 
-const LOG = 'The log of the daemon says more (`agentd logs`).';
+const LOG = 'See the log of the daemon (`agentd logs`).';
 
 /** What to tell a person who chats, by error code; for the loop guard, by reason. */
 const WORDS: Readonly<Record<string, Words>> = {

@@ -147,7 +147,7 @@ export class StreamClient {
   #notAgentd(response: IncomingMessage): CliError {
     response.destroy();
     return unavailable(
-      `the server at ${this.#base.origin} is not agentd with event streams (status ${response.statusCode})`,
+      `the server at ${this.#base.origin} is not an agentd daemon with event streams (status ${response.statusCode})`,
       'Compare --url, or HOST and PORT, with the address that the daemon printed. A proxy in between must pass event streams.',
     );
   }

@@ -86,7 +86,7 @@ async function warnAboutToken(token: string, url: URL, note: (text: string) => v
   const expiry = claimedExpiry(decoded);
   if (!isWellFormed(decoded)) note('warning: this is not a token, so you are not signed in');
   else if (expiry !== null && expiry <= Date.now())
-    note('warning: the token has expired, so you are not signed in; `agentd token verify` says more');
+    note('warning: the token has expired, so you are not signed in; check it with `agentd token verify`');
   if (url.protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname))
     note(`warning: the token is sent to ${url.hostname} unencrypted; use https:// if the server has it`);
 }

@@ -7,7 +7,7 @@ export const command: Command = {
   summary: 'Print the reference of all settings and texts.',
   ignoresDev: true,
   description:
-    'Describes each setting of the daemon and of all channels, including the plugins of the configuration file: its effect, its allowed values, its default; then the texts that people see, with their defaults. With --json, a JSON Schema of the configuration file (draft 2020-12) for editors and other programs. With --example, a configuration file that has every setting at its default, commented out. It also works with a broken configuration.',
+    'Describes each setting of the daemon, of all channels, and of the plugins that the configuration file names: effect, allowed values and default. Then lists the texts that people see, with their defaults. With --json, a JSON Schema of the configuration file (draft 2020-12) for editors and other programs. With --example, a configuration file that has every setting at its default, commented out. It also works with a broken configuration.',
   options: [{ flags: '--example', sentence: 'print an example configuration file instead' }],
   examples: [
     { line: 'agentd config reference | less', does: 'Shows the reference page by page.' },

@@ -25,7 +25,7 @@ export const command: Command = {
       '- the clock, by comparing it with those of the machines that answered',
     ].join('\n'),
     'Each check prints a line: `ok`, `warning`, `failed` or `skipped`, with the reason and what to do. With --json, the command prints an array of {check, outcome, detail, advice}; advice is present only if something needs to be done. Secrets are not printed.',
-    'The command works whether the daemon is running or not; run it as the user that the daemon runs as. Other machines are asked in parallel, each with a time-out, and no message is sent to anyone. Outside production, the check of a channel does not fail if its platform is simulated on this machine (`agentd simulate`) and the simulator is not running.',
+    'The command works whether the daemon is running or not; run it as the user that the daemon runs as. The command contacts other machines in parallel, each with a timeout, and sends no message to anyone. Outside production, the check of a channel does not fail if its platform is simulated on this machine (`agentd simulate`) and the simulator is not running.',
     'The exit code is 1 if a check failed. It is 78 if the configuration itself is wrong: then all its problems are listed, and the other checks are skipped.',
   ].join('\n\n'),
   examples: [

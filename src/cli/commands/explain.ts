@@ -11,7 +11,7 @@ export const command: Command = {
   name: 'explain',
   summary: 'Explain why a conversation went as it did.',
   description:
-    "Shows a time line of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the time line, it says for whom the agent acted, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. Exit code 1 if nothing is found.",
+    "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. Exit code 1 if nothing is found.",
   args: [{ name: 'id', sentence: 'id of a session, a request or a message', required: true }],
   options: [
     {

@@ -19,8 +19,8 @@ export const command: Command = {
     { name: 'user', sentence: 'id of the user' },
   ],
   options: [
-    { flags: '--session <id>', sentence: 'the turns of this session' },
-    { flags: '--all', sentence: 'all users and all sessions' },
+    { flags: '--session <id>', sentence: 'reset the turns of this session' },
+    { flags: '--all', sentence: 'reset all users and all sessions' },
   ],
   examples: [
     {

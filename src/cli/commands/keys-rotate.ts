@@ -56,7 +56,7 @@ async function rotate(
     if (out.json) out.write(`${JSON.stringify({ key: id, file: null, ...steps }, null, 2)}\n`);
     else out.write(`TOKEN_ENCRYPTION_KEY=${value}\n`);
     out.note(
-      'Set this line where TOKEN_ENCRYPTION_KEY is set now, or write what follows the first = into the file that TOKEN_ENCRYPTION_KEY_FILE names. Then restart the daemon. The line holds the keys.',
+      'Set this line where TOKEN_ENCRYPTION_KEY is set now, or write what follows the first = into the file that TOKEN_ENCRYPTION_KEY_FILE names. Then restart the daemon. The line contains the keys: keep it secret.',
     );
     if (isShared && earlier.length > 0)
       out.note(
@@ -70,7 +70,10 @@ async function rotate(
   if (keys === undefined)
     throw failed(`there is no key yet: ${path} does not exist`, 'The first start of the daemon makes it.');
   if (keyList(keys).length >= KEYS_MAX)
-    throw failed(`${path} holds ${KEYS_MAX} keys`, 'Remove unused ones with `agentd keys remove`.');
+    throw failed(
+      `${path} already contains ${KEYS_MAX} keys, the maximum`,
+      'Remove unused ones with `agentd keys remove`.',
+    );
   await noteAudit(store, { command: 'keys rotate', about: id });
   try {
     await changeKeyFile(STATE_DIR, (present) => [key, ...present]);

@@ -12,7 +12,7 @@ import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'memory forget',
-  summary: 'Delete one memory of somebody, or all.',
+  summary: 'Delete one or all memories about somebody.',
   description:
     'Deletes the memory with this id, or all memories if no id is given. Before it deletes all, the command asks for confirmation on a terminal; elsewhere it needs --yes. Takes effect at once, even while the daemon runs. Exit code 1 if there is no such memory, or if nothing is remembered.',
   args: [WHO_ARGUMENT, { name: 'id', sentence: 'id of one memory, as `agentd memory list` shows it' }],

@@ -21,8 +21,8 @@ export const command: Command = {
   description: [
     'Deletes everything that `agentd person show` shows, for good. On a terminal the command asks for confirmation; elsewhere it needs --yes. The line in the audit log names the person as an HMAC.',
     "Turns of other people in shared threads are kept, but the summaries of such a thread are made again. Messages that somebody wrote on a platform without sign-in belong to the platform's user: erase that user as well.",
-    'Links, sessions and everything else are deleted in one step, so that a message that is being answered meanwhile stores neither its turn nor its trace nor the answer of its Idempotency-Key. For this purpose, the store keeps hashes of the erased sessions and messages for an hour. If a message of the person arrives meanwhile, the command starts over; if that does not help, the exit code is 1.',
-    'Then the file of the store is written again, so that no free space, log or copy contains the data. This also removes the backups that were made before a migration, and `agentd.db.before-restore`. Until the file is written, which takes seconds with a large store, the daemon answers 503. With Redis, the server writes its log of writes (`BGREWRITEAOF`) and its snapshot (`BGSAVE`) again instead. If the server refuses, everything is deleted from the store, but the exit code is 1, and the message says what is left to do.',
+    'Links, sessions and everything else are deleted in one step, so that a message that is being answered at that time cannot store its turn, its trace or the answer for its Idempotency-Key. For this purpose, the store keeps hashes of the erased sessions and messages for an hour. If a message of the person arrives meanwhile, the command starts over; if that does not help, the exit code is 1.',
+    'Then the file of the store is written again, so that no free space, log or copy contains the data. This also removes the backups that were made before a migration, and `agentd.db.before-restore`. Until the file is written, which takes seconds with a large store, the daemon answers 503. With Redis, the server rewrites its append-only file (`BGREWRITEAOF`) and its snapshot (`BGSAVE`) instead. If the server refuses, everything is deleted from the store, but the exit code is 1, and the message says what is left to do.',
     'Not covered: log files, files that `agentd backup` wrote, the disks of replicas of Redis, and data that platforms, agent runtimes and APIs store.',
   ].join('\n\n'),
   args: [WHO_ARGUMENT],
@@ -74,7 +74,7 @@ async function eraseAll(who: Who, desk: PersonDesk): Promise<Record<string, numb
     if (left === 0) return erased;
   }
   throw failed(
-    `messages of ${whoInWords(who)} arrive while they are erased`,
+    `new messages of ${whoInWords(who)} keep arriving during the erasure`,
     'Remove the links with `agentd link remove`, or stop the daemon, and run the command again.',
   );
 }
@@ -85,8 +85,8 @@ async function eraseRecords({ persons, selector }: PersonDesk): Promise<PersonRe
   } catch (error) {
     if (!(error instanceof FilesNotRewritten)) throw error;
     throw failed(
-      `everything is deleted, but files of the store may still hold bytes of it: ${error.message}`,
-      'Let the server write its files again: `redis-cli BGREWRITEAOF` if it keeps a log, `redis-cli BGSAVE` if it makes snapshots.',
+      `everything is deleted, but files of the store may still contain parts of it: ${error.message}`,
+      'Have the server rewrite its files: `redis-cli BGREWRITEAOF` if it keeps an append-only file, `redis-cli BGSAVE` if it makes snapshots.',
     );
   }
 }

@@ -23,7 +23,7 @@ export const command: Command = {
     {
       flags: '--dev',
       sentence:
-        'Try agentd without any setup: state in .agentd/ of the working directory, a generated secret, all channels on (those of platforms with generated secrets, for `agentd simulate`), a sample business API on a loopback port, a demo page (/demo). Prints the address of that page, a user token and commands to paste. Unless JWT_SECRET_KEY, JWT_PUBLIC_KEY or JWT_JWKS_URL is set, the loop guard is relaxed: it blocks the 20th identical message, for 5 seconds. The settings are stored in .agentd/env, except secrets that were set explicitly; other commands in this directory find them there. Only one `serve --dev` can run in a directory. Explicit settings take precedence. Refused if NODE_ENV=production.',
+        'Try agentd without any setup: state in .agentd/ of the working directory, a generated secret, all channels on (channels of platforms get generated secrets, for `agentd simulate`), a sample business API on a loopback port, a demo page (/demo). Prints the address of that page, a user token and commands to paste. Unless JWT_SECRET_KEY, JWT_PUBLIC_KEY or JWT_JWKS_URL is set, the loop guard is relaxed: it blocks the 20th identical message, for 5 seconds. The settings are stored in .agentd/env, except secrets that were set explicitly; other commands in this directory read this file. Only one `serve --dev` can run in a directory. Explicit settings take precedence. Refused if NODE_ENV=production.',
     },
   ],
   examples: [

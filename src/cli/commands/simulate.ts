@@ -50,7 +50,7 @@ export const command: Command = {
     { flags: '--edit <text>', sentence: 'edit the message to this text immediately after it is sent' },
     {
       flags: '--press <button>',
-      sentence: 'press a button of the question, if the answer asks to confirm an action',
+      sentence: 'press this button if the answer asks for confirmation of an action',
       values: PRESSES,
     },
     { flags: '--repeat <n>', sentence: 'send the text n times, as new messages', default: 1 },
@@ -132,8 +132,8 @@ export const command: Command = {
     const { isExpected } = simulation;
     const summary = simulation.summary();
     const until = interrupted.signal.aborted ? 'before Ctrl-C' : `within ${wait_ms / 1000} seconds`;
-    if (!isExpected) out.note('The daemon did not answer as it must.');
-    else if (options.badSignature === true) out.note('The daemon refused the message, as it must.');
+    if (!isExpected) out.note('The daemon did not answer as expected.');
+    else if (options.badSignature === true) out.note('The daemon refused the message, as expected.');
     else if (!out.json) out.note(summaryInWords(summary, until));
     return isExpected && summary.unanswered === 0 && summary.failed === 0 ? EXIT.ok : EXIT.no;
   },

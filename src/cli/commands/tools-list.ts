@@ -9,7 +9,7 @@ export const command: Command = {
   name: 'tools list',
   summary: 'List the tools of the agent.',
   description: [
-    'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls carry, whether the person must confirm a call, and its state: `ok`, or `withheld`, with the reason, if it is configured but not offered now.',
+    'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls use, whether the person must confirm a call, and its state: `ok`, or `withheld`, with the reason, if it is configured but not offered now.',
     'Modules are loaded and MCP servers are asked for their tools; no tool is called.',
     'With --json, an array of {name, source, effect, credentials, confirm, state, detail}; effect, credentials and confirm are null for a tool that is withheld.',
   ].join('\n\n'),

@@ -48,7 +48,7 @@ async function defaultToken(settings: Settings, baseUrl: string): Promise<Findin
   const downstream = createDownstream({ baseUrl, timeoutMs: API_TIMEOUT_SECONDS * 1000 });
   try {
     await createDefaultToken({ downstream, email, password, clock: systemClock }).get();
-    return ok(`${email} gets a token`);
+    return ok(`the API issued a token to ${email}`);
   } catch (error) {
     if (!(error instanceof DefaultTokenFailure)) throw error;
     // The reason of the failed call says more than the missing token.

@@ -13,13 +13,13 @@ export interface ClockReading {
   ours: number;
 }
 
-/** Sends requests to other machines, with a time-out, and records their clocks. */
+/** Sends requests to other machines, with a timeout, and records their clocks. */
 export class ProbeClient {
   readonly readings: ClockReading[] = [];
   /** The machines that gave any answer. */
   readonly answered = new Set<string>();
 
-  /** Like the global `fetch`, with a time-out unless a signal is given. */
+  /** Like the global `fetch`, with a timeout unless a signal is given. */
   fetchFor(whose: string): typeof fetch {
     return async (input, init) => {
       const response = await fetch(input, { signal: AbortSignal.timeout(ANSWER_MS), ...init });

@@ -42,7 +42,7 @@ function keysIn(census: KeyCensus | null): Finding[] {
   if (census === null) return [];
   const { kinds, isWhole } = census;
   const counts = [...kinds].map(([kind, { keys }]) => `${keys} ${kind}`).join(', ') || 'none';
-  const part = isWhole ? '' : ' among those that were looked at';
+  const part = isWhole ? '' : ' among the keys that were read';
   const endless = [...kinds].flatMap(([kind, one]) => (one.endless > 0 ? [`${one.endless} ${kind}`] : []));
   return [
     keys.ok(`keys by kind${part}: ${counts}`),
@@ -50,7 +50,7 @@ function keysIn(census: KeyCensus | null): Finding[] {
       ? []
       : [
           keys.warning(
-            `keys that should expire and never do${part}: ${endless.join(', ')}`,
+            `keys that should expire but never do${part}: ${endless.join(', ')}`,
             'Did another program write or copy them, without their expiry? Set one with EXPIRE, or delete them; report it if agentd wrote them.',
           ),
         ]),

@@ -11,10 +11,10 @@ interface Question {
 }
 
 export const QUESTIONS = [
-  { option: 'name', question: 'Name of your service, which the agent speaks for', default: 'agentd' },
+  { option: 'name', question: 'Name of the service that the agent speaks for', default: 'agentd' },
   {
     option: 'channels',
-    question: `Channels (${RESERVED_CHANNEL_NAMES.join(', ')}), separated by commas; empty: those of a website`,
+    question: `Channels (${RESERVED_CHANNEL_NAMES.join(', ')}), separated by commas; empty: the channels of a website`,
     default: '',
   },
   {

@@ -7,9 +7,9 @@ export type SimulationEvent =
   /** The daemon's answer to a delivery. `reason` is the code of a refusal. */
   | {
       type: 'answer';
-      /** Of the message. */
+      /** Number of the message. */
       number: number;
-      /** Of the delivery, starting at 1. */
+      /** Number of the delivery, starting at 1. */
       delivery: number;
       status: number;
       request_id: string | null;
@@ -18,7 +18,7 @@ export type SimulationEvent =
     }
   /** `other`: it belongs to an earlier conversation, or to another place. */
   | ({ type: 'shown'; other: boolean } & Shown)
-  /** The platform's API refused a call. `asked_for`: as the options requested. */
+  /** The platform's API refused a call. `asked_for`: the options of the command requested the refusal. */
   | { type: 'refused'; status: number; asked_for: boolean }
   | ({ type: 'end' } & Summary);
 
@@ -36,7 +36,7 @@ export interface Summary {
   reasons: string[];
 }
 
-/** @param isVisible the answers arrive here, or the daemon's records can be read */
+/** @param isVisible whether the answers arrive here, or the daemon's records can be read */
 export function summaryOf(ends: readonly (MessageEnd | null)[], isVisible: boolean): Summary {
   const count = (kind: MessageEnd['end']) => ends.filter((end) => end?.end === kind).length;
   const reasons = ends.flatMap((end) => (end && 'reason' in end && end.reason !== null ? [end.reason] : []));

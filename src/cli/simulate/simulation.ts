@@ -128,7 +128,7 @@ export class Simulation {
     return summaryOf(ends, this.#parts.hasApi || this.#knows);
   }
 
-  /** The daemon answered every delivery as it must. */
+  /** The daemon answered every delivery as expected. */
   get isExpected(): boolean {
     return this.#isExpected;
   }

@@ -100,7 +100,7 @@ async function listen(server: Server, url: URL, setting: string): Promise<void> 
       if (code !== 'EADDRINUSE' || Date.now() >= gives_up_at) {
         throw unavailable(
           `cannot serve the platform's API at ${url.origin} (${setting}): ${code === 'EADDRINUSE' ? 'the address is in use' : message}`,
-          'If another `agentd simulate` is running, wait for its end, or end it.',
+          'If another `agentd simulate` is running, wait until it ends, or stop it.',
           { cause: error },
         );
       }

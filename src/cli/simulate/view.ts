@@ -70,7 +70,7 @@ export function summaryInWords(summary: Summary, until: string): string {
     [blocked, 'was blocked by the loop guard'],
     [failed, 'failed'],
     [unanswered, `was not answered ${until}`],
-    [unseen, 'was sent, with no outcome that can be seen from here'],
+    [unseen, 'was sent, but its outcome cannot be seen from here'],
   ] as const;
   const counted = groups.filter(([count]) => count > 0);
   if (messages === 0) return 'No answer is expected.';

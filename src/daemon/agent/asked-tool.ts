@@ -61,7 +61,7 @@ export function askedTool(text: string, tools: readonly AgentTool[]): AskedTool 
 }
 
 interface Word {
-  /** In lower case. */
+  /** The word in lower case. */
   word: string;
   start: number;
   end: number;

@@ -41,7 +41,7 @@ export interface RememberingRun {
   trace: TraceWriter;
   /** Aborts with the run. */
   signal: AbortSignal;
-  /** Whether nothing of the run may be stored any more, for example because its person was erased. */
+  /** Whether the run may no longer store anything, for example because its person was erased. */
   isLost(): Promise<boolean>;
 }
 

@@ -18,14 +18,14 @@ export interface MeterParts {
   trace: TraceWriter;
   clock: Clock;
   log: Pick<Log, 'warn'>;
-  /** In the language of the person whom the run answers. */
+  /** The texts in the language of the person whom the run answers. */
   texts: LocalTexts;
   /** Null if AGENT_DAILY_TOKENS sets no limit. */
   budget: { store: BudgetStore; key: string; max: number } | null;
   /** Reservations expire with the run, ms since the epoch. */
   deadline: number;
   /**
-   * Whether nothing of the run may be stored any more: if its person was erased, a new budget must not store the person
+   * Whether the run may no longer store anything: if its person was erased, a new budget must not store the person
    * again. May reject if this cannot be found out now.
    */
   isLost(): Promise<boolean>;
@@ -116,7 +116,7 @@ export class RunMeter implements ModelMeter {
     this.#settling.delete(work);
   }
 
-  /** Null if there is no limit, or if nothing of the run may be stored any more. */
+  /** Null if there is no limit, or if the run may no longer store anything. */
   async #budget(): Promise<MeterParts['budget']> {
     const { budget, isLost } = this.#parts;
     if (budget === null) return null;

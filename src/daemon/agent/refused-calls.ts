@@ -13,8 +13,8 @@ const SDK_WORDS: readonly [RegExp, (found: RegExpMatchArray) => string][] = [
 ];
 
 /**
- * The conversation, with the SDK's messages for calls that it did not make replaced: they name classes of the SDK and
- * repeat what the model sent.
+ * Replaces the SDK's messages for calls that it did not make: they name classes of the SDK and repeat what the model
+ * sent.
  */
 export function rewordRefusedCalls(messages: ModelMessage[]): ModelMessage[] {
   return messages.map((message) =>

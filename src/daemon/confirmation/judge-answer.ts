@@ -52,7 +52,7 @@ export function judgeAnswer(
   // sent.
   const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
   if (!isSeen) return 'left';
-  // The sender is not known any more: the sign-in has expired, or no token came.
+  // The sender is no longer known: the sign-in has expired, or no token came.
   if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';
   if (facts.says !== 'confirm') return 'declined';
   return facts.person !== null && !facts.has_token ? 'sign_in' : 'confirmed';

@@ -94,7 +94,7 @@ export class DownstreamFailure extends Error {
 export interface DownstreamOptions {
   /** May have a path prefix, which is added to all paths. */
   baseUrl: string;
-  /** Time-out of one request, including redirects and reading the answer. */
+  /** Timeout of one request, including redirects and reading the answer. */
   timeoutMs: number;
   /** The subject of messages to the agent. Default: `The business API`. */
   system?: string;

@@ -71,7 +71,7 @@ export function createTokenExchange({
   observer = NO_OBSERVER,
   maxKept = MAX_KEPT,
 }: TokenExchangeOptions): TokenExchange {
-  /** In the order of their last use. */
+  /** Exchanged tokens, in the order of their last use. */
   const kept = new Map<string, Kept>();
   const pending = new Map<string, Promise<Secret>>();
 

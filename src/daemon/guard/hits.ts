@@ -74,7 +74,7 @@ export function countWith<H extends Hit>(
 }
 
 /**
- * A hit to add. The oldest hits are dropped with it if they cannot matter any more, because `keep_ms` have passed both
+ * A hit to add. The oldest hits are dropped with it if they can no longer matter, because `keep_ms` have passed both
  * since they happened and since they were counted. So a hit that was reported late is kept as long as other hits of the
  * same time may be reported.
  */

@@ -125,7 +125,7 @@ const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 /** `{` and `[`, like `}` and `]`, differ only in the bit that distinguishes upper and lower case of letters. */
 const [OPEN, CLOSE, CASE] = [0x5b, 0x5d, 0x20];
 
-/** Whether braces and brackets outside of strings are nested deeper. Reads each character once. */
+/** Whether braces and brackets outside of strings are nested more than `levels` deep. Reads each character once. */
 function isDeeper(json: string, levels: number): boolean {
   let depth = 0;
   for (let at = 0; at < json.length; at++) {

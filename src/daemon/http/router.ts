@@ -13,7 +13,7 @@ export interface Found {
   /** Null if no route answers this method. */
   route: MountedRoute | null;
   params: Readonly<Record<string, string>>;
-  /** The routes of the same path for all methods; called only if `route` is not enough. */
+  /** The routes of the same path for all methods. A function, because few requests need them. */
   others(): readonly MountedRoute[];
 }
 
@@ -45,7 +45,7 @@ export function createRouter(routes: readonly MountedRoute[]): Router {
   };
 }
 
-/** Finds the route for the middleware below: CORS needs it before a request can be refused. */
+/** Finds the route before any other middleware needs it: CORS must know it before a request can be refused. */
 export function findRoute(router: Router): Middleware {
   return (ctx, next) => {
     ctx.state.found = router.find(ctx.method, ctx.url);
@@ -64,7 +64,7 @@ export function routeOf(found: Found, method: string): MountedRoute {
   if (found.route) return found.route;
   const others = found.others();
   if (others.length === 0) throw new AgentdError('not_found', 'There is no such path.');
-  throw new AgentdError('method_not_allowed', `The path does not answer ${method}.`, {
+  throw new AgentdError('method_not_allowed', `The path does not support ${method}.`, {
     headers: { Allow: allow(others) },
   });
 }

@@ -115,7 +115,7 @@ export function createServer(parts: ServerParts): Server {
       await Promise.race([closed, setTimeout(LAST_REQUESTS)]);
     },
     async drain(graceMs) {
-      // If the server does not listen any more, remaining requests are still answered, and their connections then end.
+      // If the server no longer listens, remaining requests are still answered, and their connections then end.
       if (server.listening) inFlight.drain();
       // Readers of streams reconnect, and get everything that they have missed (agentd-message(7), "Reconnecting").
       streams.abort();

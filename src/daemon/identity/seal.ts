@@ -11,7 +11,7 @@ export interface Seal {
   close(token: string, record: string): string;
   /** Null if no key opens it, or if it belongs to another record. It then counts as if there were no token. */
   open(stored: string, record: string): string | null;
-  /** The beginnings of texts that its keys have sealed. The first key seals. Empty if nothing is sealed. */
+  /** The marks of all keys. The first is that of the key that seals. Empty if there is no key to seal with. */
   readonly marks: readonly string[];
 }
 
@@ -87,7 +87,7 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
       try {
         return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8');
       } catch {
-        // Authentication failed: the token was altered, or belongs to another record. Both count as if there were no
+        // Authentication failed: the token was altered, or belongs to another record. Either way, it counts as no
         // token.
         return null;
       }
@@ -95,7 +95,7 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
   };
 }
 
-/** The beginnings of tokens that one of these keys has sealed. */
+/** The marks of these keys. */
 export function marksOf(keys: Secret | undefined): string[] {
   return keysOf(keys).map(({ mark }) => mark);
 }

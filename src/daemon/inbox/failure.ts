@@ -24,8 +24,8 @@ export interface RunFailure {
 
 /**
  * Judges a failed run. A 4xx of the model other than 408 and 429 is final, as is a message that was refused. The cause
- * is passing if a model or the store is out of reach, after 408, 429 and 5xx, and if a run took too long, since it
- * probably waited for something that hangs. The time budget bounds these runs, too.
+ * is temporary (`passing`) if a model or the store cannot be reached, if a model answers 408, 429 or 5xx, and if a run
+ * took too long, since it probably waited for something that hangs. The time budget limits these runs, too.
  */
 export function judgeRun(error: unknown): RunFailure {
   if (!(error instanceof AgentdError)) {

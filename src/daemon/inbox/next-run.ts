@@ -7,7 +7,7 @@ import type { RunFailure } from './failure.ts';
 type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
 
 /**
- * What happens after a failed run. Runs that fail for a passing reason are repeated until INBOX_RUN_SECONDS after the
+ * What happens after a failed run. Runs that fail for a temporary reason are repeated until INBOX_RUN_SECONDS after the
  * first one began, all others until INBOX_MAX_ATTEMPTS have failed (agentd-message(7)).
  * @param message as it was claimed, with the failed run counted
  */

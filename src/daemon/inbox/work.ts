@@ -30,9 +30,9 @@ interface Lane {
 
 /** Which platforms can receive texts now. */
 interface Reachable {
-  /** In reach. */
+  /** Platforms that can be reached. */
   near: readonly string[];
-  /** Out of reach. */
+  /** Platforms that cannot be reached. */
   away: readonly Outage[];
 }
 
@@ -122,7 +122,7 @@ export class InboxWorker {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
   }
 
-  /** Resolves when no attempt is running any more. Messages that have not ended stay for the next start. */
+  /** Resolves when no more attempts are running. Messages that have not ended stay for the next start. */
   async stop(): Promise<void> {
     this.pause();
     await this.idle();
@@ -290,10 +290,7 @@ export class InboxWorker {
     try {
       await this.#services.store.inbox.reap();
     } catch (error) {
-      this.#services.log.warn(
-        { err: error },
-        'claims of dead processes could not be ended; tried again later',
-      );
+      this.#services.log.warn({ err: error }, 'could not end claims of dead processes; will try again');
     }
   }
 

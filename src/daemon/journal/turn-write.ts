@@ -50,7 +50,7 @@ export function knownAnswer({ is_shown, state, answer }: TurnWrite): ToolAnswer 
     return failure('An earlier run of this message made this call for somebody else. It was not made again.');
   if (answer) return answer;
   return state === 'done'
-    ? { ok: true, result: { message: 'This was done already. Its answer is not known any more.' } }
+    ? { ok: true, result: { message: 'This was done already. Its answer is no longer known.' } }
     : failure('This has failed already, and it was not tried again.');
 }
 

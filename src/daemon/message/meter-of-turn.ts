@@ -7,7 +7,7 @@ import type { Answering, Resolved } from './turn.ts';
 /**
  * The meter of the model calls of a turn, which count toward AGENT_DAILY_TOKENS of its sender.
  * @param deadline when reservations expire, ms since the epoch.
- * @param isLost whether nothing of the turn may be stored any more.
+ * @param isLost whether the turn may no longer store anything.
  */
 export function meterOfTurn(
   { channel, address, principal, message }: Answering & Resolved,

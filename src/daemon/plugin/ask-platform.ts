@@ -20,7 +20,7 @@ export interface AskOptions {
   environment: string;
 }
 
-/** How long a channel may take to query its platform, ms. It may make several calls, each with its own time-out. */
+/** How long a channel may take to query its platform, ms. It may make several calls, each with its own timeout. */
 const CHECK_MS = 30_000;
 
 /** Asks the platform of a channel whether it accepts the channel's credentials. */

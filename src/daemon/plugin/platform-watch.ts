@@ -5,7 +5,7 @@ import { maskSecrets } from '../settings/mask-secrets.ts';
 import { askPlatform, type PlatformAnswer } from './ask-platform.ts';
 import type { ConfiguredChannel } from './configured-channel.ts';
 
-/** Time-out of one call of a check, ms. */
+/** Timeout of one call of a check, ms. */
 const CALL_MS = 10_000;
 /** Wait before a failed check is repeated, ms; doubled each time. */
 const AGAIN_MIN_MS = 60_000;

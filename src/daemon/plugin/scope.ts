@@ -29,7 +29,7 @@ import { startStream } from '../stream/start-stream.ts';
 import { stopStream } from '../stream/stop-stream.ts';
 import type { StreamServices } from '../stream/stream-services.ts';
 
-/** Time-out of a channel's own calls, ms. */
+/** Timeout of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
 /** `Retry-After` if a channel answers `unavailable`, seconds: the channel does not know when a retry will succeed. */
 const AGAIN_SECONDS = 5;

@@ -22,7 +22,7 @@ interface PresenceOptions {
 /**
  * Records regularly that this daemon runs. Warns once about each setting that has a different value in another daemon
  * on the same store.
- * @returns ends it.
+ * @returns a function that ends it.
  */
 export async function startPresence({
   replicas,
@@ -54,7 +54,7 @@ export async function startPresence({
       }
     } catch (error) {
       // The store itself logs that it is out of reach.
-      log.warn({ err: error }, 'this daemon could not be recorded among the replicas; tried again later');
+      log.warn({ err: error }, 'could not record this daemon among the replicas; will try again');
     }
   };
   await work();

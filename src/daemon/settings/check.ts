@@ -24,7 +24,7 @@ export interface EffectiveSetting {
 
 /** The settings of some records, each checked separately. */
 export interface Checked {
-  /** In the order of the records. */
+  /** The settings, in the order of the records. */
   effective: readonly EffectiveSetting[];
   problems: readonly SettingProblem[];
 }

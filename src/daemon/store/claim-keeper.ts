@@ -41,7 +41,7 @@ export class ClaimKeeper {
   /**
    * Renews a claim until it is dropped.
    * @param lost aborted with `ClaimLost` when a renewal finds that the claim is gone.
-   * @returns a function that drops the claim, so that it is not renewed any more.
+   * @returns a function that drops the claim, so that it is no longer renewed.
    */
   hold<C extends Claim>(claim: C, port: Renews<C>, lost: AbortController): () => void {
     const held: Held = { renew: () => port.renew(claim), lost, isBeingRenewed: false };
@@ -72,7 +72,7 @@ export class ClaimKeeper {
       this.#log.info({}, 'a claim was lost: its work ends without a result');
       held.lost.abort(new ClaimLost());
     } catch (error) {
-      this.#log.warn({ err: error }, 'a claim could not be renewed; tried again later');
+      this.#log.warn({ err: error }, 'could not renew a claim; will try again');
     } finally {
       held.isBeingRenewed = false;
     }

@@ -79,7 +79,7 @@ export interface InboxStore {
   list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]>;
   /** How many messages of each platform are in each state, not counting those that are done. */
   counts(): Promise<InboxCount[]>;
-  /** Finds a message by its `id`; null if there is none, or none any more. */
+  /** Finds a message by its `id`; null if it does not exist or was deleted. */
   find(id: string): Promise<InboxMessage | null>;
   /**
    * The messages with this `id` or `message_id`, newest first, at most 100. The latter may have the channel's name and
@@ -196,7 +196,7 @@ export interface InboxMessage extends NewInboxMessage {
   received_at: number;
   /** The number of runs that were begun. */
   attempts: number;
-  /** The number of runs that failed for a passing reason. They do not count against the allowed number. */
+  /** The number of runs that failed for a temporary reason. They do not count against the allowed number. */
   passing: number;
   /** When the first run began; null before that. */
   first_run_at: number | null;

@@ -43,7 +43,7 @@ export function startSweeper(
     try {
       while (!stopped && ((await store.maintenance?.sweep()) ?? 0) > 0);
     } catch (error) {
-      log.warn({ err: error }, 'expired rows could not be deleted; tried again later');
+      log.warn({ err: error }, 'could not delete expired rows; will try again');
     }
   };
   const report = (now: boolean, detail: string | null) => {

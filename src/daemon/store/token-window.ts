@@ -81,7 +81,7 @@ export function settleTokens(found: TokenWindow, id: string, tokens: number, now
   return { used, reserved };
 }
 
-/** When nothing in the window counts any more, ms since the epoch; 0 if it is empty. */
+/** When nothing in the window counts anymore, ms since the epoch; 0 if it is empty. */
 export function windowEnd({ used, reserved }: TokenWindow): number {
   return Math.max(
     0,

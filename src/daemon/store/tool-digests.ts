@@ -14,7 +14,7 @@ export interface ToolDigestStore {
   observe(name: string, source: string, definition: ToolDefinition): Promise<ToolDigest>;
   /** Null if no server has named this tool yet. */
   find(name: string): Promise<ToolDigest | null>;
-  /** In the order of their names. */
+  /** The digests of all tools, in the order of their names. */
   list(): Promise<ToolDigest[]>;
   /**
    * Trusts the changed definition; atomic. False if `digest` is not that of the changed definition: nothing is stored,

@@ -69,7 +69,7 @@ class Feed {
   #reading = false;
   #readAgain = false;
 
-  /** @param closed called when there are no followers any more, or after the last event. */
+  /** @param closed called when the last follower has left, or after the last event. */
   constructor({ streams, clock, log }: BroadcasterParts, stream_id: string, closed: () => void) {
     this.#streams = streams;
     this.#stream_id = stream_id;

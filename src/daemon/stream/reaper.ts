@@ -22,7 +22,7 @@ export async function startReaper(
       const dead = await streams.reap({ event, data: JSON.stringify(data) });
       if (dead > 0) log.warn({ streams: dead }, 'streams ended as interrupted: their runs had died');
     } catch (error) {
-      log.warn({ err: error }, 'streams of runs that died could not be ended; tried again later');
+      log.warn({ err: error }, 'could not end streams of runs that died; will try again');
     }
   };
   await reap();

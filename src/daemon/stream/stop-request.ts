@@ -39,7 +39,7 @@ export class StopRequest {
       const stream = await store.streams.find(this.#stream_id);
       if (stream?.stop_requested) this.#requested.abort(new Error('the person stopped the answer'));
     } catch (error) {
-      log.warn({ err: error }, 'a request to stop a stream could not be read; tried again later');
+      log.warn({ err: error }, 'could not read a request to stop a stream; will try again');
     }
   }
 }

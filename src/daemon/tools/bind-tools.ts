@@ -55,7 +55,7 @@ export async function executeConfirmed(
   const write = { action_id, key: action_id, again };
   const tool = tools.find((candidate) => candidate.name === name && isOffered(candidate, run));
   if (!tool) {
-    const gone = refusal('tool_gone', 'Nothing was done: there is no such tool any more.');
+    const gone = refusal('tool_gone', 'Nothing was done: the tool no longer exists.');
     return (await endAttempt(gone, write, run)).answer;
   }
   return reported(tool, run, async (within) => {

@@ -13,7 +13,7 @@ export interface JournaledCall {
   readonly tool: Tool;
   /** The arguments as they are sent, including the bound ones. */
   readonly args: ToolArguments;
-  /** As the model filled them in. */
+  /** The arguments as the model filled them in. */
   readonly given: ToolArguments;
 }
 

@@ -20,7 +20,7 @@ import type { ToolRequest, ToolResponse } from './tool-client.ts';
 export class RequestClient {
   /** Whether a request that can change something may have been carried out. */
   changed = false;
-  /** Of the last answer; null if there is none. */
+  /** Status of the last answer; null if there is none. */
   status: number | null = null;
   /** Text for the agent about the last request without a usable answer. */
   failure: string | null = null;

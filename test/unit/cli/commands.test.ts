@@ -337,7 +337,7 @@ describe('status', () => {
     await answering(503, '{}');
     expect(await agentd('status')).toMatchObject({
       code: 69,
-      stderr: expect.stringMatching(/does not take requests now \(503\)/),
+      stderr: expect.stringMatching(/is not accepting requests \(503\)/),
     });
   });
 

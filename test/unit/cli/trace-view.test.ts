@@ -22,7 +22,7 @@ function trace(outcome: string, lines: Omit<TraceLine, 'at'>[]): TraceRecord {
 
 const words = (record: TraceRecord) => traceInWords(record, capturedOutput().out);
 
-describe('the time line of a message', () => {
+describe('the timeline of a message', () => {
   it('shows who, how it ended, and each step with time, verdict, reason and detail', () => {
     const text = words(
       trace('answered', [

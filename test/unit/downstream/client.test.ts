@@ -79,7 +79,7 @@ test('at most 1 MiB is read', async () => {
   });
 });
 
-test('an API that does not answer runs into the time-out', async () => {
+test('an API that does not answer runs into the timeout', async () => {
   api.misbehave('/users', 'hang');
   expect(await failureOf(client(50).send(look))).toEqual({
     reason: 'timeout',

@@ -21,7 +21,7 @@ test('X-Forwarded-For of a trusted proxy causes no warning', async () => {
   expect(warnings(web.log)).toEqual([]);
 });
 
-test('KEEP_ALIVE_SECONDS is the time-out of an idle connection', async () => {
+test('KEEP_ALIVE_SECONDS is the timeout of an idle connection', async () => {
   const web = await serve({ routes: [echo], settings: { KEEP_ALIVE_SECONDS: 7 } });
   const response = await post(`${web.url}/echo`, '{}', { Connection: 'keep-alive' });
   expect(response.headers.get('keep-alive')).toBe('timeout=7');

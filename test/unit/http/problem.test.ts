@@ -71,7 +71,7 @@ describe('problem documents', () => {
     expect(response.headers.get('allow')).toBe('POST, OPTIONS');
     expect(await problem(response)).toMatchObject({
       code: 'method_not_allowed',
-      detail: 'The path does not answer DELETE.',
+      detail: 'The path does not support DELETE.',
     });
     expect((await fetch(`${web.url}/things/a`, { method: 'POST' })).headers.get('allow')).toBe(
       'GET, HEAD, OPTIONS',

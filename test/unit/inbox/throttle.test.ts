@@ -46,7 +46,7 @@ describe('hints to one reader', () => {
     expect(give('ada', 'x')).toBe(true);
   });
 
-  it('are counted for a limited number of readers', () => {
+  it('are no longer counted for the oldest readers once there are too many readers', () => {
     const { limit } = limited();
     for (let n = 0; n <= 10_000; n++) limit.note(`reader ${n}`, 'x');
     expect([limit.allows('reader 0', 'x'), limit.allows('reader 10000', 'x')]).toEqual([true, false]);

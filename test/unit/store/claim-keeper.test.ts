@@ -53,7 +53,7 @@ it('the keeper keeps a claim that could not be renewed, and tries again', async 
   const { lost, lines, renewals, pass } = keeping(() => Promise.reject(new Error('disk')));
   await pass(2);
   expect([renewals.length, lost.signal.aborted]).toEqual([2, false]);
-  expect(lines[0]).toMatchObject({ level: 'warn', msg: expect.stringMatching(/could not be renewed/) });
+  expect(lines[0]).toMatchObject({ level: 'warn', msg: expect.stringMatching(/could not renew a claim/) });
 });
 
 it('the keeper does not report a claim as lost that was dropped while it was renewed: it had ended', async () => {

@@ -7,7 +7,7 @@ import type { Store } from '../../../src/daemon/store/store.ts';
 import { aResident, fillAsPerson, fillAsUser } from '../../support/person-world.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 
-// agentd-doctor(1): keys by kind, and those that should expire and never do.
+// agentd-doctor(1): keys by kind, and those that should expire but never do.
 
 describe.skipIf(!hasRedis)('the keys of a real server', () => {
   let redis: RedisServer;
@@ -60,7 +60,7 @@ describe.skipIf(!hasRedis)('the keys of a real server', () => {
     const [turns = ''] = await redis.client.keys('agentd:{session:*}:turns');
     await redis.client.persist(turns);
     const [, warning] = await keysOf();
-    expect(warning).toEqual(['warning', 'keys that should expire and never do: 1 session']);
+    expect(warning).toEqual(['warning', 'keys that should expire but never do: 1 session']);
     expect(JSON.stringify(warning)).not.toContain('canary');
   });
 });

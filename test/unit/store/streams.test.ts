@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-it('the next process ends the streams whose run died with its process', async () => {
+it('a new process ends the streams whose runs died with the old process', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const first = { id: 1, event: 'stream_start', data: '{}' } as const;
   const stream = {

@@ -279,7 +279,10 @@ describe('a confirmed call', () => {
 
   test('of a tool that no longer exists is not made', async () => {
     const made = scene({ tool: { name: 'other' } });
-    expect(await execute(made)).toEqual({ ok: false, message: expect.stringContaining('no such tool') });
+    expect(await execute(made)).toEqual({
+      ok: false,
+      message: expect.stringContaining('the tool no longer exists'),
+    });
     expect(made.events).toEqual([['finish', 'action-9', 'failed', null, false]]);
   });
 });

@@ -4,7 +4,7 @@ import { Failure, failureOf, unreachable } from './failure.ts';
 
 /** Path of messages that are answered in the response. The daemon replaces it with WEBCHAT_WEBHOOK_PATH. */
 const MESSAGE_PATH = '/webchat/message';
-/** Time-out of such an answer, ms: longer than the queue and AGENT_TIMEOUT_SECONDS together. */
+/** Timeout of such an answer, ms: longer than the queue and AGENT_TIMEOUT_SECONDS together. */
 const ANSWER_WITHIN_MS = 120_000;
 const START_WITHIN_MS = 15_000;
 

@@ -53,7 +53,7 @@ export function readStdioEntry(node: ConfigNode, context: EntryContext): McpEntr
   for (const credentials of carriers) {
     if (!credentials.isAbsent && credentials.value !== 'none')
       credentials.refuseValue(
-        'is for a server with an address: a program carries no credentials',
+        'applies only to a server with an address: a program gets no credentials',
         'none, or no such key',
       );
   }

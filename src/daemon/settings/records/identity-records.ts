@@ -90,7 +90,7 @@ export const IDENTITY_RECORDS = [
     max: 120,
     default: 10,
     unit: 'seconds',
-    sentence: 'Time-out of one call to the business API.',
+    sentence: 'Timeout of one call to the business API.',
   },
   {
     name: 'API_PUBLIC_USER_FIELDS',

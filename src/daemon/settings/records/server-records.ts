@@ -81,7 +81,7 @@ export const SERVER_RECORDS = [
     kind: 'string',
     default: 'agentd',
     sentence:
-      'Name of your service, for which the agent speaks. If it is the default, the agent mentions no name.',
+      'Name of the service that the agent speaks for. If it is the default, the agent mentions no name.',
   },
   {
     name: 'DEFAULT_LOCALE',

@@ -47,7 +47,7 @@ export class SqliteBudgets implements BudgetStore {
     );
   }
 
-  /** Within a commit: deletes at most `bite` budgets in which nothing counts any more. @returns how many. */
+  /** Within a commit: deletes at most `bite` budgets in which nothing counts anymore. @returns how many. */
   deleteExpired(bite: number): number {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
   }

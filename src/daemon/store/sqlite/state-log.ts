@@ -45,7 +45,7 @@ export type PackedEntry =
 /**
  * State that changes with every message and lasts for minutes. All of it is in memory, and on disk it is a log: each
  * commit writes one row with all its changes, however many keys they concern, and for a large state only the change. A
- * row is deleted when it is the oldest and nothing in it counts any more. If the log has grown too long, the states in
+ * row is deleted when it is the oldest and nothing in it counts anymore. If the log has grown too long, the states in
  * the oldest rows that still count are written again completely. Rows are always removed from the oldest on, so that no
  * old state of a key comes back.
  */

@@ -42,7 +42,7 @@ export class McpStatus extends Error {
   }
 }
 
-/** The server does not know the MCP session any more, so it did nothing. */
+/** The server no longer knows the MCP session, so it did nothing. */
 export class McpSessionGone extends Error {
   constructor() {
     super('The server has ended the session.');

@@ -244,7 +244,7 @@ export class McpSource implements ToolSource {
       if (!(await this.#link.isCurrent(call.signal)))
         return failed('tool_changing', 'The server has changed its tools, and has not described them yet.');
       if (configured.tool === null || configured.definition?.digest !== digest)
-        return failed('tool_withdrawn', 'The tool is not available any more.');
+        return failed('tool_withdrawn', 'The tool is no longer available.');
       progress.begun = true;
       try {
         const result = await connection.callTool(configured.own, args, call.signal);

@@ -155,7 +155,7 @@ export class StdioTransport implements McpTransport {
     return this.#asked.delete(id);
   }
 
-  /** Tells the server that nobody waits for the answer any more. A late answer is not delivered. */
+  /** Tells the server that nobody waits for the answer anymore. A late answer is not delivered. */
   #cancel(id: string | number): void {
     if (!this.#asked.delete(id) || this.#end.signal.aborted) return;
     const params = { requestId: id, reason: 'the call was ended' };

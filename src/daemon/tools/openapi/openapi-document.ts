@@ -18,7 +18,7 @@ export class DocumentProblem extends Error {
 
 /** An OpenAPI document that was read. Only its top level and its version are checked. */
 export interface OpenApiDocument {
-  /** Of the file. */
+  /** Path of the file. */
   readonly path: string;
   readonly version: '3.0' | '3.1';
   readonly root: DocumentNode;

@@ -96,7 +96,7 @@ describe('the client of event streams', () => {
     const base = await serve((_request, response) =>
       response.writeHead(status, { 'Content-Type': type }).end(body),
     );
-    const message = expect.stringContaining(`is not agentd with event streams (status ${status})`);
+    const message = expect.stringContaining(`is not an agentd daemon with event streams (status ${status})`);
     await expect(clientOf(base).start(outgoing, never)).rejects.toMatchObject({ exitCode: 69, message });
     await expect(clientOf(base).open('s', 0, never)).rejects.toMatchObject({ exitCode: 69, message });
   });

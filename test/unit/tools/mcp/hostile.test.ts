@@ -55,7 +55,7 @@ describe('an MCP server that misbehaves', () => {
   const json = { 'content-type': 'application/json' };
   const stream = { 'content-type': 'text/event-stream' };
 
-  it('and never answers delays only the call, until its time-out', async () => {
+  it('and never answers delays only the call, until its timeout', async () => {
     await start();
     answer(() => {});
     const abort = new AbortController();

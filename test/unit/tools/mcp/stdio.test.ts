@@ -122,7 +122,7 @@ describe('an MCP server that is a program', () => {
     expect(test.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
   });
 
-  it('carries no credentials', async () => {
+  it('gets no credentials', async () => {
     await start({}, { tools: { search: { credentials: 'user' } } });
     await expect(
       send(test.tool('docs_search'), { query: 'x' }, { client: clientWith('t1') }),
