@@ -7,6 +7,9 @@ import { asStoreFailure, isBusy, isEnvironmentFailure, isOutOfSpace, isUnwritten
 /** Maximum number of writes in a transaction. It limits how long a commit blocks the event loop. */
 const MAX_MEMBERS = 1000;
 
+/** How long a commit waits for more writes at most, ms: a commit that took long says little about the next one. */
+const JOIN_WAIT_MS = 50;
+
 /** How long a read or write waits while another process holds the lock of the database, ms. */
 const LOCK_WAIT_MS = 2000;
 /** How often it tries again, ms. The event loop is free in between. */
@@ -238,12 +241,13 @@ export class GroupCommit {
 
   /**
    * Whether more writes have arrived since the last check. If a commit waits for more writes, they share it. It waits
-   * at most as long as the last commit took, so no write waits longer than it would for another commit.
+   * at most as long as the last commit took, so that a write waits about as long as it would for another commit, and
+   * never longer than `JOIN_WAIT_MS`.
    */
   #isGrowing(): boolean {
     const grows = this.#waiting.length > this.#seen && this.#waiting.length < MAX_MEMBERS;
     this.#seen = this.#waiting.length;
-    return grows && performance.now() - this.#scheduled_at < this.#took_ms;
+    return grows && performance.now() - this.#scheduled_at < Math.min(this.#took_ms, JOIN_WAIT_MS);
   }
 
   /** @returns `locked` if nothing was written, and writes that have not waited too long still wait. */

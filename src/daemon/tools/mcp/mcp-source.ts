@@ -241,7 +241,7 @@ export class McpSource implements ToolSource {
     const { credentials } = call.client;
     const work = async (connection: McpConnection): Promise<Sent> => {
       // With the connection in hand: while it was waited for, the tools may have been listed again.
-      if (!(await this.#link.isCurrent(call.signal)))
+      if (!(await this.#link.isCurrent([call.signal, connection.ended])))
         return failed('tool_changing', 'The server has changed its tools, and has not described them yet.');
       if (configured.tool === null || configured.definition?.digest !== digest)
         return failed('tool_withdrawn', 'The tool is no longer available.');
@@ -262,6 +262,8 @@ export class McpSource implements ToolSource {
       return await this.#onConnection(call, work).catch((error: unknown) => {
         if (!(error instanceof McpSessionGone)) throw error;
         progress.begun = false;
+        // The server may have been replaced.
+        this.#link.noteChange();
         return this.#onConnection(call, work);
       });
     } catch (error) {

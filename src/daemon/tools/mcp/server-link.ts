@@ -48,7 +48,7 @@ export class ServerLink {
   #changes = 0;
   /** How many of these changes the last listing includes. */
   #changesListed = 0;
-  /** Resolves with the next listing, or with the end of the connection. */
+  /** Resolves with the next listing. */
   #listing = Promise.withResolvers<void>();
   #wake: () => void = () => {};
 
@@ -88,18 +88,19 @@ export class ServerLink {
 
   /**
    * Waits until every change that the server has announced is listed, so that no call reaches a tool whose definition
-   * was not checked.
-   * @returns false if this takes too long. Rejects with the reason of the signal.
+   * was not checked. If the connection ends first, the next one begins with a listing.
+   * @param signals end the wait.
+   * @returns false if this takes too long. Rejects with the reason of a signal.
    */
-  async isCurrent(signal: AbortSignal): Promise<boolean> {
+  async isCurrent(signals: readonly AbortSignal[]): Promise<boolean> {
     const changes = this.#changes;
     if (this.#changesListed >= changes) return true;
-    const limit = new TimeLimit(this.#options.clock, LISTING_MS, [signal]);
+    const limit = new TimeLimit(this.#options.clock, LISTING_MS, signals);
     try {
       while (this.#changesListed < changes) await limit.within(this.#listing.promise);
       return true;
     } catch {
-      signal.throwIfAborted();
+      for (const signal of signals) signal.throwIfAborted();
       return false;
     } finally {
       limit.lift();
@@ -109,6 +110,12 @@ export class ServerLink {
   /** Why there is no connection; null if there is one. */
   get failure(): unknown {
     return this.#failure;
+  }
+
+  /** The tools may have changed: they are listed again soon, and calls wait for it. */
+  noteChange(): void {
+    this.#changes++;
+    this.lookAgain();
   }
 
   /** Causes the tools to be listed again soon. */
@@ -157,10 +164,7 @@ export class ServerLink {
     const { open, listed, clock } = this.#options;
     const connection = await open({
       signal: this.#stopping.signal,
-      toolsChanged: () => {
-        this.#changes++;
-        this.lookAgain();
-      },
+      toolsChanged: () => this.noteChange(),
     });
     const over = AbortSignal.any([this.#stopping.signal, connection.ended]);
     const stopLooking = every(clock, LOOK_AGAIN_MS, () => this.lookAgain());
@@ -184,8 +188,6 @@ export class ServerLink {
         this.#usable = Promise.withResolvers();
       }
       this.#connection = null;
-      // The next connection begins with a listing.
-      this.#noteListing(this.#changes);
       await stopLooking();
       await connection.close();
     }

@@ -31,10 +31,10 @@ beforeEach(async () => {
 afterEach(() => link.stop());
 
 it('the link delays a call until a change that the server announced is listed', async () => {
-  expect(await link.isCurrent(never)).toBe(true);
+  expect(await link.isCurrent([never])).toBe(true);
   toolsChanged();
   const settled = vi.fn();
-  const waiting = link.isCurrent(never).then(settled);
+  const waiting = link.isCurrent([never]).then(settled);
   clock.moveTo(999);
   await ioPhase();
   expect(settled).not.toHaveBeenCalled();
@@ -47,13 +47,13 @@ it('the link delays a call until a change that the server announced is listed', 
 it('the link lists tools at most once a second, however often the server says that its tools have changed', async () => {
   for (let times = 0; times < 50; times++) toolsChanged();
   clock.moveTo(1_000);
-  expect(await link.isCurrent(never)).toBe(true);
+  expect(await link.isCurrent([never])).toBe(true);
   for (let times = 0; times < 50; times++) toolsChanged();
   clock.moveTo(1_999);
   await ioPhase();
   expect(listTools).toHaveBeenCalledTimes(2);
   clock.moveTo(2_000);
-  expect(await link.isCurrent(never)).toBe(true);
+  expect(await link.isCurrent([never])).toBe(true);
   expect(listTools).toHaveBeenCalledTimes(3);
 });
 
@@ -64,7 +64,7 @@ it('the link waits for the listing of a change that is announced while the tools
   clock.moveTo(1_000);
   await vi.waitFor(() => expect(listTools).toHaveBeenCalledTimes(2));
   toolsChanged();
-  const waiting = link.isCurrent(never);
+  const waiting = link.isCurrent([never]);
   first.resolve([]);
   await ioPhase();
   clock.moveTo(2_000);
@@ -77,14 +77,23 @@ it('the link gives up after five seconds if the server does not list its tools',
     (signal) => new Promise((_, reject) => onAbort(signal, () => reject(signal.reason))),
   );
   toolsChanged();
-  const waiting = link.isCurrent(never);
+  const waiting = link.isCurrent([never]);
   clock.moveTo(5_000);
   expect(await waiting).toBe(false);
 });
 
-it('the link delays nothing after the connection has ended: the next one begins with a listing', async () => {
+it('the link delays a call until the next connection if the connection ends after an announced change', async () => {
   toolsChanged();
-  const waiting = link.isCurrent(never);
+  const settled = vi.fn();
+  const waiting = link.isCurrent([never]).then(settled);
+  const { signal } = ended;
+  const onEnded = link.isCurrent([never, signal]);
   ended.abort(new Error('the server is gone'));
-  expect(await waiting).toBe(true);
+  ended = new AbortController();
+  await expect(onEnded).rejects.toThrow('the server is gone');
+  expect(settled).not.toHaveBeenCalled();
+  clock.moveTo(2_000);
+  await waiting;
+  expect(settled).toHaveBeenCalledWith(true);
+  expect(listTools).toHaveBeenCalledTimes(2);
 });
