@@ -89,20 +89,19 @@ it('the group commit does not let writes wait long because one commit was slow',
   });
   await insert(0);
   slow_ms = 0;
-  const asked_at = performance.now();
-  let took_ms = 0;
+  let isCommitted = false;
   const first = insert(1).then(() => {
-    took_ms = performance.now() - asked_at;
+    isCommitted = true;
   });
-  // Another write joins at each turn of the event loop.
+  // Another write joins at each turn of the event loop, which takes 2 ms or more: at most 25 of them within 50 ms.
   const others: Promise<unknown>[] = [];
-  for (let x = 2; took_ms === 0; x++) {
+  for (let x = 2; !isCommitted; x++) {
     others.push(insert(x));
     for (const until = performance.now() + 2; performance.now() < until; );
     await ioPhase();
   }
   await Promise.all([first, ...others]);
-  expect(took_ms).toBeLessThan(500);
+  expect(others.length).toBeLessThan(50);
 });
 
 it('the group commit rejects and undoes only the write that throws, and keeps its neighbors', async () => {
