@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { countRecords, type PersonSelector, type PersonStore } from '../../src/daemon/store/persons.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
+import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
 import {
   aResident,
   fillAsPerson,
@@ -213,6 +214,19 @@ export function describePersons(current: () => StoreUnderTest): void {
       const next = await store.sessions.claim(session_id);
       if (next === null) throw new Error('somebody else holds it');
       expect(await store.actions.start({ session: next, key: null }, action)).toEqual({ outcome: 'started' });
+    });
+
+    it('erases the traces of their refused messages, which have neither a turn nor a session', async () => {
+      if (store.persons === null) return;
+      const [theirs, other] = [cleo.person, bob.person].map((person) =>
+        aTrace(null, { user_id: 'web-visitor', person, outcome: 'loop_guard_blocked' }),
+      ) as [TraceRecord, TraceRecord];
+      for (const trace of [theirs, other]) await store.traces.keepRefused(trace);
+      const of = { person: cleo.person, link_keys: [] };
+      expect(countRecords(await store.persons.show(of))).toBe(1);
+      await (await test.beside()).persons?.erase(of);
+      expect(await store.traces.find(theirs.turn_id)).toEqual([]);
+      expect(await store.traces.find(other.turn_id)).toHaveLength(1);
     });
 
     it('keeps no trace of a platform message in progress', async () => {

@@ -82,7 +82,8 @@ export type Credential =
   | { kind: 'person'; verdict: Extract<TokenVerdict, { valid: true }> }
   | {
       kind: 'invalid';
-      reason: TokenReason /** Whether it has expired and the person was notified. */;
+      reason: TokenReason;
+      /** Whether it has expired and the person was notified. */
       expiry_notified?: boolean;
     }
   /** An explicit `jwt_token: null`. */

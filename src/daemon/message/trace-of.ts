@@ -1,8 +1,14 @@
+import { type PersonKey, personOf } from '../identity/identity.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
-import type { Answering, Arrived, Opened } from './turn.ts';
+import type { Answering, Arrived, Identified, Opened } from './turn.ts';
 
 /** The trace as it is stored; `outcome` is `answered`, `replayed`, or the error code. */
-export function traceOf(turn: Arrived & Partial<Opened>, outcome: string, finished_at: number): TraceRecord {
+export function traceOf(
+  turn: Arrived & Partial<Identified & Opened>,
+  outcome: string,
+  finished_at: number,
+): TraceRecord {
+  const person = personIn(turn);
   return {
     turn_id: turn.turn_id,
     request_id: turn.request_id,
@@ -10,6 +16,7 @@ export function traceOf(turn: Arrived & Partial<Opened>, outcome: string, finish
     message_id: turn.message.message_id ?? null,
     platform: turn.message.platform,
     user_id: turn.message.user_id,
+    ...(person === null ? {} : { person }),
     started_at: turn.started_at,
     finished_at,
     outcome,
@@ -27,6 +34,12 @@ export function answeredTrace(turn: Answering & Opened, finished_at: number): Tr
   const reason = turn.outlet.leaves;
   if (reason !== null) lines.push({ at: finished_at, step: 'send-reply', verdict: 'ok', reason });
   return { ...record, lines };
+}
+
+/** The person of the valid token that came with the message, even if the message was refused before `identify`. */
+function personIn({ credential, validated }: Arrived & Partial<Identified>): PersonKey | null {
+  if (credential) return personOf(credential);
+  return validated?.verdict.valid ? validated.verdict.person : null;
 }
 
 /**

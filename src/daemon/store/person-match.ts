@@ -103,9 +103,13 @@ export class PersonMatch {
     return state === 'running' && message !== null && message.shared !== true ? session_id : null;
   }
 
-  trace({ platform, user_id, session_id, turn_id, message_id }: TraceRecord): boolean {
+  /** A refused message has neither a turn nor a session. */
+  trace({ platform, user_id, person, session_id, turn_id, message_id }: TraceRecord): boolean {
     const isTheirs =
-      this.#turns.has(turn_id) || this.#isSession(session_id) || this.#isUser(platform, user_id);
+      this.#turns.has(turn_id) ||
+      this.#isSession(session_id) ||
+      (person !== undefined && person === this.#person) ||
+      this.#isUser(platform, user_id);
     if (isTheirs) this.#noteMessage(platform, message_id);
     return isTheirs;
   }

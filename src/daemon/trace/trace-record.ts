@@ -27,6 +27,11 @@ export interface TraceRecord {
   message_id: string | null;
   platform: string;
   user_id: string | null;
+  /**
+   * The key of the person whose valid token came with it, so that it can be erased with their data. Absent if there is
+   * none.
+   */
+  person?: string;
   started_at: number;
   finished_at: number;
   /** `answered`, or the error code that ended it. */

@@ -7,7 +7,14 @@ import { withTurn } from '../../../src/daemon/message/with-turn.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
 import { aSession, aStream } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
-import { aMessage, aTurnOf, ON_PLATFORM, type StepWorld, stepWorld } from '../../support/step.ts';
+import {
+  aMessage,
+  aTurnOf,
+  ON_PLATFORM,
+  personVerdict,
+  type StepWorld,
+  stepWorld,
+} from '../../support/step.ts';
 
 let world: StepWorld;
 /** The behavior of the runtime before it answers. */
@@ -154,5 +161,12 @@ describe('the trace of a turn', () => {
     ['that was refused as a stranger', 'session_forbidden', null],
   ])('%s on a platform names its session only if it became part of it: %s', (_case, outcome, session_id) => {
     expect(traceOf(aTurnOf(world, ON_PLATFORM), outcome, 0).session_id).toBe(session_id);
+  });
+
+  it('names the person of a valid token, even if the message was refused before it was identified', () => {
+    const verdict = personVerdict('ada');
+    const validated = { token: 'token-of-ada', verdict };
+    expect(traceOf(aTurnOf(world, { validated }), 'loop_guard_blocked', 0).person).toBe(verdict.person);
+    expect(traceOf(aTurnOf(world), 'loop_guard_blocked', 0)).not.toHaveProperty('person');
   });
 });
