@@ -1,7 +1,7 @@
 import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import { every } from '../clock.ts';
 import type { Services } from '../services.ts';
-import { CLAIM_MS } from '../store/claims.ts';
+import { REAP_MS } from '../store/claims.ts';
 import type { AttemptKind, InboxClaim } from '../store/inbox.ts';
 import type { Outage } from '../store/outages.ts';
 import { Delivery, type LaterChannel } from './delivery.ts';
@@ -18,8 +18,6 @@ const POLL_MS = 500;
 
 /** The wait after an attempt that ended because of a defect, ms. */
 const BROKE_OFF_MS = 60_000;
-/** How often the claims of dead processes are ended, ms. */
-const REAP_MS = CLAIM_MS / 3;
 
 /** Messages of one kind that are processed at the same time. Messages to send do not wait behind messages to run. */
 interface Lane {

@@ -29,4 +29,10 @@ export interface StreamClaim extends Claim {
  * How long a claim is valid after it was taken or renewed, ms by the store's clock. After that, another caller can take
  * it over. As long as nobody has, its owner may still renew it.
  */
-export const CLAIM_MS = 15_000;
+export const CLAIM_MS = 12_000;
+
+/**
+ * How often claims that have expired are looked for, ms. A daemon that dies is noticed within 15 s (agentd-scaling(7)):
+ * `CLAIM_MS` after its last renewal, and then at the next look.
+ */
+export const REAP_MS = 3000;

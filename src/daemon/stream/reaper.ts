@@ -1,10 +1,8 @@
 import { type AlarmClock, every } from '../clock.ts';
 import type { Log } from '../log.ts';
+import { REAP_MS } from '../store/claims.ts';
 import type { StreamStore } from '../store/streams.ts';
 import { INTERRUPTED } from './events.ts';
-
-/** How often streams without a run are looked for, ms. */
-const REAP_INTERVAL_MS = 5000;
 
 /**
  * Ends streams whose run died with its process, or was abandoned, with the event `error` and the code `interrupted`: at
@@ -26,5 +24,5 @@ export async function startReaper(
     }
   };
   await reap();
-  return every(clock, REAP_INTERVAL_MS, reap);
+  return every(clock, REAP_MS, reap);
 }

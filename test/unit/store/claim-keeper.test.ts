@@ -6,7 +6,7 @@ import { collectLog } from '../../support/log-lines.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const CLAIM = { owner: 'me' };
-const EVERY_MS = 5000;
+const EVERY_MS = 4000;
 
 /** A keeper of one claim, whose renewals the test controls. */
 function keeping(renew: () => Promise<boolean>) {
@@ -32,10 +32,10 @@ function keeping(renew: () => Promise<boolean>) {
   return { keeper, lost, lines, renewals, drop, pass, port };
 }
 
-it('the keeper renews a claim every 5 seconds until it is dropped', async () => {
+it('the keeper renews a claim every 4 seconds until it is dropped', async () => {
   const { keeper, lost, renewals, drop, pass } = keeping(async () => true);
   await pass(3);
-  expect([renewals, keeper.size, lost.signal.aborted]).toEqual([[5000, 10_000, 15_000], 1, false]);
+  expect([renewals, keeper.size, lost.signal.aborted]).toEqual([[4000, 8000, 12_000], 1, false]);
   drop();
   await pass(3);
   expect([renewals.length, keeper.size]).toEqual([3, 0]);
@@ -69,7 +69,7 @@ it('the keeper does not report a claim as lost that was dropped while it was ren
 it('the keeper has only one request at a time while the store does not answer', async () => {
   const { renewals, pass } = keeping(() => new Promise(() => {}));
   await pass(4);
-  expect(renewals).toEqual([5000]);
+  expect(renewals).toEqual([4000]);
 });
 
 it('the keeper starts again with the next claim after it had none', async () => {
@@ -78,5 +78,5 @@ it('the keeper starts again with the next claim after it had none', async () => 
   await pass(2);
   keeper.hold(CLAIM, port, new AbortController());
   await pass(1);
-  expect(renewals).toEqual([15_000]);
+  expect(renewals).toEqual([12_000]);
 });

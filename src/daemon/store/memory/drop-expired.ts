@@ -1,10 +1,9 @@
 import { AUDIT_RETENTION_MS } from '../audit.ts';
 import { DONE_MS, FAILED_MS } from '../bounds.ts';
-import { CLAIM_MS } from '../claims.ts';
 import type { MemoryContext } from './context.ts';
 
 /** How long an expired claim is remembered: until then its owner can still renew it. */
-const CLAIM_MEMORY_MS = 240 * CLAIM_MS;
+const CLAIM_MEMORY_MS = 3_600_000;
 
 /** Deletes everything that has expired or exceeds a limit, so that no sweeper is needed. */
 export function dropExpired({ state, clock, bounds }: MemoryContext): void {
