@@ -8,7 +8,8 @@ export interface Part {
 }
 
 /**
- * A reply as messages. The question has two buttons, unless it takes several messages. People then answer with words.
+ * A reply as messages. The question has two buttons. If it does not fit into one message, it has none, and people
+ * answer with words.
  */
 export async function partsOf(text: string, confirmation: ReplyConfirmation | undefined): Promise<Part[]> {
   const [only, ...more] = confirmation === undefined ? [] : await render(confirmation.question);

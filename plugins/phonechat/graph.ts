@@ -54,7 +54,7 @@ export class Graph {
     };
   }
 
-  /** A business number as the platform shows it, or why the platform does not. Never throws. */
+  /** A business number as the platform shows it, or the reason why the platform refused. Never throws. */
   async look(number_id: string): Promise<{ shown: string } | Failure> {
     const path = `${encodeURIComponent(number_id)}?fields=display_phone_number,verified_name`;
     const outcome = await this.#ask(path, { method: 'GET' });
@@ -80,7 +80,10 @@ export class Graph {
     };
   }
 
-  /** Makes the platform deliver the messages to a number to this address, which it asks at once. Never throws. */
+  /**
+   * Makes the platform deliver the messages to a number to this address, which the platform verifies at once. Never
+   * throws.
+   */
   setWebhook(number_id: string, url: string): Promise<Failure | null> {
     const { verify_token } = this.#configured;
     return this.#change(encodeURIComponent(number_id), {
@@ -211,7 +214,7 @@ async function readAnswer(response: Response): Promise<Fields> {
   try {
     return fieldsOf(JSON.parse(text));
   } catch {
-    // The page of a proxy. Its status is enough.
+    // This is the page of a proxy, so only its status matters.
     return {};
   }
 }

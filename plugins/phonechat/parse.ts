@@ -105,7 +105,7 @@ interface Reading {
   parsed: Parsed;
 }
 
-/** Adds the content of a message to the result. Returns the reason if there is none for us. */
+/** Adds the content of a message to the result. If it has no content for us, returns the reason. */
 function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }: Reading): string | null {
   const content = contentOf(message);
   if (content.kind === 'none') return 'nothing to answer';
@@ -133,7 +133,7 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   return null;
 }
 
-/** All members except the text. */
+/** All members of a message except its text. */
 function messageOf(
   { timestamp }: Fields,
   message_id: string,

@@ -1,6 +1,6 @@
 const NAME = 'jwt_token';
 
-/** Not made by a library, because the exact text of the header is specified (agentd-sse(7)). */
+/** The header is not made by a library, because its exact text is specified (agentd-sse(7)). */
 const ATTRIBUTES = 'Path=/; HttpOnly; Secure; SameSite=Lax';
 const MAX_AGE = 3600;
 

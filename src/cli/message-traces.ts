@@ -30,7 +30,7 @@ export async function messageTraces(
     if (earlier) earlier.push(trace);
     else byTurn.set(trace.turn_id, [trace]);
   }
-  // The inbox returns the newest first. Texts of the channel itself are not messages.
+  // The inbox returns the newest first. Texts that the channel itself sends do not count as messages.
   const waiting = (await inbox.search(id)).reverse().filter(({ message }) => message !== null);
   for (const message of waiting) if (!byTurn.has(message.id)) byTurn.set(message.id, []);
   const known = new Map(waiting.map((message) => [message.id, message]));
@@ -43,7 +43,10 @@ export async function messageTraces(
   return { shown: (await Promise.all(shown)).flat(), all: byTurn.size };
 }
 
-/** The traces of an id, oldest first. For a session, those of both its ids, since sign-in replaces the first one. */
+/**
+ * The traces of an id, oldest first. For a session, the traces of both of its ids, because sign-in replaces the first
+ * id.
+ */
 async function tracesOf(
   id: string,
   { sessions, traces }: Pick<Store, 'sessions' | 'traces'>,

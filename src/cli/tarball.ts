@@ -26,12 +26,12 @@ function headerOf({ name, content, isExecutable }: TarFile): Uint8Array {
   header.write(octal(0, 8), 108);
   header.write(octal(0, 8), 116);
   header.write(octal(content.length, 12), 124);
-  // No time of the file, so that the bytes depend on the content alone.
+  // The time of the file is left out, so that the bytes depend only on the content.
   header.write(octal(0, 12), 136);
   header.write('        0', 148);
   header.write('ustar\0', 257);
   header.write('00', 263);
-  // The format computes the checksum with spaces in its own field.
+  // The checksum is computed as if its own field contained spaces.
   const checksum = header.reduce((sum, byte) => sum + byte, 0);
   header.write(`${checksum.toString(8).padStart(6, '0')}\0 `, 148);
   return header;

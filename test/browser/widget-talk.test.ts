@@ -83,7 +83,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     ]);
   });
 
-  it('leaves a text in the field that is entered before the page shows that it has begun', async () => {
+  it('keeps a second text in the field if it is entered before the first one was sent', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       await goOn;

@@ -137,7 +137,7 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
     silent.close();
   });
 
-  it('speaks TLS as the address says', async () => {
+  it('uses TLS as the address specifies', async () => {
     const withTls = await Postgres.start({ tls: true });
     try {
       const url = (await withTls.createDatabase()).replace('127.0.0.1', 'localhost');

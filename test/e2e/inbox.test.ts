@@ -206,7 +206,7 @@ describe('agentd inbox', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
   });
 
-  it('shows why the run failed, and why the person could not be told', async () => {
+  it('shows why the run failed, and why the person could not be notified', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { id: 'm1', text: 'fail 9' });

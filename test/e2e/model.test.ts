@@ -80,7 +80,7 @@ describe('the model', () => {
     }
   });
 
-  test('AGENT_DAILY_TOKENS bounds a person on all channels together; beyond it, the reply says so', async () => {
+  test('AGENT_DAILY_TOKENS limits a person across all channels, and the reply says when the limit is exceeded', async () => {
     const bearer = await token({ sub: 'spender' });
     const say = (path?: string) =>
       shop.say({ user_id: 'spender', message: 'Hi' }, { bearer, ...(path === undefined ? {} : { path }) });

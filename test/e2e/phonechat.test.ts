@@ -210,7 +210,7 @@ describe('a message that cannot be read', () => {
     expect(here.sends()).toHaveLength(2);
   });
 
-  it('gets one text that says so if it is too long, and the platform does not repeat it', async () => {
+  it('gets one notice if it is too long, and the platform does not deliver it again', async () => {
     const answer = await here.deliver({ text: 'x'.repeat(16_001) });
     expect(answer.status).toBe(200);
     expect(await here.texts(here.ada, 1)).toEqual([

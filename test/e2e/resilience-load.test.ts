@@ -84,7 +84,7 @@ it('keeps the order of each of several clients that share a session, and runs on
   }
 });
 
-it('runs sessions in parallel, as many as AGENT_CONCURRENCY says and no more', async () => {
+it('runs as many sessions in parallel as AGENT_CONCURRENCY allows, and no more', async () => {
   const { daemon } = await loaded({ AGENT_CONCURRENCY: '4' });
   const answers = await inParallel(numbered(200), 100, (number) =>
     post(daemon.url, { user_id: `user-${number}`, message: 'hello' }),

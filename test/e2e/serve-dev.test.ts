@@ -50,7 +50,7 @@ describe('serve --dev in an empty folder', () => {
   });
   afterAll(() => daemon.stop());
 
-  test('prints a curl line that is answered with the data of the person whose token it holds', async () => {
+  test('prints a curl line that is answered with the data of the person whose token it contains', async () => {
     const { response, session_id, metadata } = await paste(lineAfter(printed, 'Ask as Ada Lovelace:'));
     expect(response).toContain('You are **Ada Lovelace** (ada@example.com).');
     expect(response).toContain('Analytical engine, brass');

@@ -146,7 +146,7 @@ describe('a delivery', () => {
     expect([status, JSON.parse(text)]).toEqual([200, { challenge: sample('url-verification').challenge }]);
   });
 
-  it('that is signed but not JSON, of another type or to another path is refused as on other routes', async () => {
+  it('that is signed is still refused if it is not JSON, has another type, or uses another path, as on other routes', async () => {
     expect(problemOf(await work.send({ body: '{' }))).toEqual([400, 'malformed_json']);
     expect(problemOf(await work.send({ body: '[]' }))).toEqual([400, 'malformed_json']);
     const form = { body: 'a=b', type: 'application/x-www-form-urlencoded' };
@@ -169,7 +169,7 @@ describe('a delivery', () => {
     ]);
   });
 
-  it('of a bot, even the own one, is ignored', async () => {
+  it('of a bot, even of the channel itself, is ignored', async () => {
     await work.deliver({ user: 'U0E2', kind: 'status', text: 'count 3' });
     await work.deliver({ user: 'U0E2', text: 'count 1' });
     expect(await work.texts('D0E2', 1)).toEqual([words(1)]);

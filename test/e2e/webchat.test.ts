@@ -156,7 +156,7 @@ describe('a request that is refused because of its form', () => {
     expect(answer.body.errors).toEqual([{ field, message: expect.stringMatching(/^(is|must)/) }]);
   });
 
-  test('names every field that is wrong at once', async () => {
+  test('names all wrong fields in one response', async () => {
     const { body } = await shop.say({ user_id: '', session_id: 7 });
     expect(body.errors.map((error: { field: string }) => error.field)).toEqual([
       'user_id',
@@ -347,7 +347,7 @@ describe('CORS', () => {
     });
   const list = (header: string | null) => (header ?? '').split(', ');
 
-  test('an allowed origin may read the answer, and the documented headers of it', async () => {
+  test('an allowed origin may read the response and its documented headers', async () => {
     const { headers } = await ask('POST', { Origin: SITE });
     expect(headers.get('access-control-allow-origin')).toBe(SITE);
     expect(headers.get('access-control-allow-credentials')).toBe('true');

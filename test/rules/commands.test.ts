@@ -8,7 +8,7 @@ import { read, sourcesBelow } from './source-files.ts';
 const generated = await pages();
 
 describe.each(COMMANDS)('agentd $name', ({ name, summary, load }) => {
-  it('loads, under the name and summary that are in the index', async () => {
+  it('can be loaded, and has the same name and summary as in the index', async () => {
     const command = await load();
     expect([command.name, command.summary]).toEqual([name, summary]);
   });
@@ -17,11 +17,11 @@ describe.each(COMMANDS)('agentd $name', ({ name, summary, load }) => {
     expect(summary).toMatch(/^[A-Z][^.]*\.$/);
   });
 
-  it('has examples of itself', async () => {
+  it('has examples of its own use', async () => {
     const { examples } = await load();
     expect(examples.length).toBeGreaterThan(0);
     for (const { line, does } of examples) {
-      // The channel of the manual page about writing channels, which is not installed.
+      // `telex` is the example channel of agentd-channel(7). It is not installed.
       expect(line).not.toContain('telex');
       expect(line).toMatch(new RegExp(`^agentd ${name}( |$)`));
       expect(does).toMatch(/^[A-Z].*\.$/);
@@ -61,7 +61,7 @@ describe.each(Object.entries(GROUPS))('the group %s', (name, { summary, example 
 });
 
 describe('the index of commands', () => {
-  it('is in the README: each command, or the name of its group', () => {
+  it('matches the README, which names each command or its group', () => {
     const [, table = ''] = /^## Commands\n(.*?)^## /ms.exec(read('README.md')) ?? [];
     const words = new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? ''));
     expect([...words].filter((word) => !new RegExp(`\`(?:agentd )?${word}\\b`).test(table))).toEqual([]);

@@ -9,7 +9,7 @@ import { parseHtml } from './html.ts';
 
 /** Longest text of a message, UTF-16 units after its markup was read. */
 const TEXT_MAX = 4096;
-/** The bot's own messages have numbers from here on, so that they differ from those of people. */
+/** The first number of the bot's own messages, so that their numbers differ from those of people's messages. */
 const FIRST_MESSAGE = 1_000_001;
 
 type Payload = Readonly<Record<string, unknown>>;
@@ -132,7 +132,7 @@ export class BotApi implements SimulatedApi {
   }
 }
 
-/** Longest data of a button, bytes, and longest text of an answer, characters. */
+/** Maximum length of the data of a button, in bytes, and of the text of an answer, in characters. */
 const DATA_MAX = 64;
 const ANSWER_MAX = 200;
 

@@ -9,7 +9,7 @@ const WORDS: Readonly<Record<number, string>> = {
 /** The platform always says how long to wait, seconds. */
 const RETRY_AFTER = 1;
 
-/** An error of the Bot API ("Making requests", "ResponseParameters"). It has no header for the wait. */
+/** An error of the Bot API ("Making requests", "ResponseParameters"). The wait is in the body, not in a header. */
 export function refusalOf({ status, retryAfterSeconds }: SimulatedRefusal): SimulatedRefused {
   const retry_after = retryAfterSeconds ?? (status === 429 ? RETRY_AFTER : null);
   const words = WORDS[status] ?? STATUS_CODES[status] ?? 'Unknown Error';

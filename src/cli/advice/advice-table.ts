@@ -1,4 +1,4 @@
-/** What a reason in a trace means, and what the operator can do. */
+/** The meaning of a reason in a trace, and what the operator can do about it. */
 export interface Advice {
   /** What happened, in one sentence. */
   happened: string;
@@ -6,7 +6,7 @@ export interface Advice {
   todo?: string;
 }
 
-/** By reason or error code, as in traces and logs. */
+/** Advice by reason or error code, as they appear in traces and logs. */
 export type AdviceTable = Readonly<Record<string, Advice>>;
 
 /** Advice for a failure that only the log can explain. */

@@ -9,12 +9,12 @@ export type ChatInput = TokenInput['stdin'];
 export interface ChatSession {
   token: string | null;
   input: ChatInput;
-  /** Closes what was opened. */
+  /** Closes the terminal if it was opened. */
   close(): void;
 }
 
 export interface ChatStreams extends TokenInput {
-  /** The terminal of the process, even if standard input is a pipe; null if there is none. */
+  /** Opens the terminal of the process, even if standard input is a pipe. Null if there is no terminal. */
   openTerminal(): ChatInput | null;
 }
 

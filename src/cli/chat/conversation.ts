@@ -17,7 +17,7 @@ export interface Interrupts {
   leave: AbortSignal;
 }
 
-/** The messages of one session and their answers, one after the other. */
+/** Sends the messages of one session, and reports their answers, one after the other. */
 export class Conversation {
   readonly #client: Pick<StreamClient, 'start' | 'open' | 'stop'>;
   #session_id: string | null = null;
@@ -38,7 +38,7 @@ export class Conversation {
     try {
       stream_id = await this.#start(message, listener, AbortSignal.any([stop, leave]));
     } catch (error) {
-      // A run starts when its stream is opened, so nothing runs.
+      // A run starts only when its stream is opened. This stream was not opened, so no run must be stopped.
       if (stop.aborted && !leave.aborted) return this.#nothing();
       throw error;
     }

@@ -13,7 +13,7 @@ export interface Problem {
 }
 
 interface Words {
-  /** `{wait}` is replaced. */
+  /** What happened, in words. `{wait}` is replaced by the time to wait. */
   happened: string;
   todo: string;
   /** Default: 1. */

@@ -5,7 +5,7 @@ import { MutedOutput } from '../muted-output.ts';
 import type { Sink } from '../output.ts';
 
 const PROMPT = '> ';
-/** Lines that are kept while an answer arrives. Lines beyond them are dropped. */
+/** Maximum number of lines that are kept while an answer arrives. Further lines are dropped. */
 const WAITING_MAX = 1000;
 
 /**

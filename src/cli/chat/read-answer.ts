@@ -18,7 +18,7 @@ export interface Patience {
   waits_ms: readonly number[];
 }
 
-/** Longer than a restart takes, and longer than a stopping daemon waits for its answers. */
+/** The default: longer than a restart takes, and longer than a stopping daemon waits for its answers. */
 export const PATIENCE: Patience = { patience_ms: 120_000, waits_ms: [300, 1000, 2000, 4000] };
 
 /**
@@ -75,7 +75,7 @@ export async function readAnswer(
   }
 }
 
-/** The daemon answered before, and has not answered for too long. */
+/** The error for a daemon that answered before, but has not answered for too long. */
 export function outOfReach(lost: ConnectionLost): CliError {
   return unavailable(
     `cannot reach the daemon: ${lost.message}`,

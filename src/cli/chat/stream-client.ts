@@ -29,7 +29,7 @@ export interface Outgoing {
   session_id: string | null;
 }
 
-/** Until the head of a response has arrived, ms. */
+/** Maximum time until the head of a response arrives, ms. */
 const ANSWER_WITHIN_MS = 15_000;
 /** The daemon sends a comment every 10 s, so a stream that is silent for this long is dead, ms. */
 const SILENCE_MS = 45_000;
@@ -37,8 +37,8 @@ const SILENCE_MS = 45_000;
 const BODY_MAX = 1_048_576;
 
 /**
- * The event-stream endpoints of a daemon. It follows no redirect, so that a token, which is in the body of a message,
- * is sent to this origin only.
+ * A client for the event-stream endpoints of a daemon. It follows no redirects, so that a token, which is in the body
+ * of a message, is sent to this origin only.
  */
 export class StreamClient {
   readonly #base: URL;
@@ -153,7 +153,7 @@ export class StreamClient {
   }
 }
 
-/** The bytes as they arrive. Ends the connection if the reader leaves, or if nothing arrives for too long. */
+/** Yields the bytes as they arrive. Ends the connection if the reader leaves, or if nothing arrives for too long. */
 async function* piecesOf(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   response.setTimeout(SILENCE_MS, () =>
     response.destroy(new Error('the connection was silent for too long')),
@@ -169,7 +169,7 @@ async function* piecesOf(response: IncomingMessage, signal: AbortSignal): AsyncG
   signal.throwIfAborted();
 }
 
-/** The JSON object of a response; empty if it has none, or is cut off: then its status says enough. */
+/** The JSON object of a response. Empty if there is none, or if the response is cut off: the status is then enough. */
 async function bodyOf(response: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
   const body = await readBounded(response, BODY_MAX).catch(() => Buffer.alloc(0));
   return jsonObject(body.toString('utf8'));

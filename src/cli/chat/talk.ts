@@ -64,7 +64,7 @@ export async function answerLines(
   return code;
 }
 
-/** @returns why the answer is not complete; null if it is, or was stopped */
+/** @returns why the answer is not complete; null if it is complete or was stopped */
 async function answer(
   conversation: Conversation,
   line: string,

@@ -42,7 +42,7 @@ export const command: Command = {
       async (store, settings) => {
         const { seal } = await openAdministratorSeal(settings);
         const id = typeof options.session === 'string' ? options.session : null;
-        // Sign-in changes the id of a session, and never its tag.
+        // Sign-in changes the id of a session, but never its tag.
         const session = id === null ? null : await store.sessions.find(id);
         const found = await store.actions.list({
           limit: limit + 1,

@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<AuditLine>[] = [
   { title: 'PERSON', json: 'person' },
 ];
 
-/** Lines that are read to find those of one person. */
+/** Maximum number of lines that are read to find the lines about one person. */
 const READ_MAX = 10_000;
 
 export const command: Command = {

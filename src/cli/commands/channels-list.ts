@@ -46,7 +46,7 @@ export const command: Command = {
   },
 };
 
-/** If no daemon answers, null, with a note: the list is useful without it. */
+/** The health that the daemon reports. Null, with a note, if no daemon answers: the list is useful without it. */
 async function healthOf(options: OptionValues, out: Output): Promise<Health | null> {
   try {
     return await fetchHealth(await daemonAddress(options));
@@ -58,7 +58,7 @@ async function healthOf(options: OptionValues, out: Output): Promise<Health | nu
   }
 }
 
-/** What does not fit into a line of the table. */
+/** Details that do not fit into a line of the table. */
 function details(
   { name, summary, from, state, detail, settings, problems }: ChannelView,
   out: Output,

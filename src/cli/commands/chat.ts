@@ -79,7 +79,10 @@ function loginName(): string {
   }
 }
 
-/** Warns about problems that are visible from here. The daemon still answers, as to a person who is not signed in. */
+/**
+ * Warns about a token that is not usable, and about an unencrypted connection. The daemon still answers, but treats a
+ * person without a usable token as not signed in.
+ */
 async function warnAboutToken(token: string, url: URL, note: (text: string) => void): Promise<void> {
   const { claimedExpiry, decodeToken, isWellFormed } = await import('../../daemon/identity/decode-token.ts');
   const decoded = decodeToken(token);

@@ -49,7 +49,7 @@ export const command: Command = {
 };
 
 interface Reset {
-  /** For `--json`. */
+  /** What is reset, for the output of `--json`. */
   named: Record<string, string | boolean>;
   words: string;
   audited: Pick<Administration, 'about' | 'who'>;
@@ -57,7 +57,7 @@ interface Reset {
   run(guard: GuardStore): Promise<boolean>;
 }
 
-/** Exactly one of the three forms. */
+/** Reads the arguments, which must have exactly one of the three forms. */
 function resetOf([platform, user]: readonly string[], { session, all }: OptionValues): Reset {
   const forms = [platform !== undefined, session !== undefined, all === true].filter(Boolean).length;
   if (forms === 1 && all === true) {

@@ -68,7 +68,7 @@ export const command: Command = {
           store,
           clock: systemClock,
           seal,
-          // Its warnings are reported as the reason why the command fails.
+          // The validator logs nothing: the command itself reports why a token is invalid.
           tokens: createValidator(settings, await importKeys(settings), systemClock, quiet),
           log: quiet,
         };
@@ -81,7 +81,7 @@ export const command: Command = {
         const { holder } = outcome;
         if (!(await confirm(`${holderInWords(holder, user_id)}. Replace that link?`)))
           throw held(holder, user_id);
-        // The answer was about this holder only.
+        // The administrator has agreed to replace the link of this holder, but of nobody else.
         const again = await link(services, channel, user_id, token, ({ person }) => person === holder.person);
         if (again.linked) return again;
         if (again.reason === 'held_by_another') throw held(again.holder, user_id);

@@ -203,7 +203,7 @@ function reporter(
       return;
     }
     const words = eventInWords(event, isOneOfMany);
-    // A typing indicator is repeated again and again.
+    // A typing indicator is sent repeatedly.
     if (event.type === 'shown' && event.text === '' && words === lastSign) return;
     lastSign = words;
     out.write(words);

@@ -63,7 +63,7 @@ export const command: Command = {
         `Use fewer claims: a token must not have more than ${TOKEN_MAX} characters.`,
       );
     }
-    // Not `data`, which masks tokens.
+    // `data` is not used, because it masks tokens.
     out.write(
       out.json ? `${escapeControls(JSON.stringify({ token, claims: signed }, null, 2))}\n` : `${token}\n`,
     );
@@ -78,7 +78,7 @@ async function signingSecret(settings: Settings) {
       'Only the issuer has the private key: have the issuer sign the token.',
     );
   }
-  // The daemon's check of the secret, because the daemon must accept the token.
+  // This is also the daemon's check of the secret, because the daemon must accept the token.
   await importKeys({ ...settings, JWT_VERIFY_SIGNATURE: true });
   if (!settings.JWT_SECRET_KEY) throw misconfigured('JWT_SECRET_KEY is not set');
   return settings.JWT_SECRET_KEY;

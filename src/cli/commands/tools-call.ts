@@ -96,7 +96,7 @@ interface OperatorCall {
 
 interface CallReport {
   tool: string;
-  /** Those of the last request, or the policy of the tool if there was none. */
+  /** The credentials of the last request, or the policy of the tool if there was no request. */
   credentials: string;
   requests: WatchedRequest[];
   ok: boolean;

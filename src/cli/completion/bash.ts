@@ -1,7 +1,7 @@
 import { valueCases } from './value-cases.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-/** For bash 3.2 and later, with or without the package bash-completion. */
+/** The completion script for bash 3.2 and later, with or without the package bash-completion. */
 export function bashCompletion(vocabulary: Vocabulary): string {
   const { commands, valued } = vocabulary;
   const paths = commands.map(({ at }) => at).filter((at) => at !== '');

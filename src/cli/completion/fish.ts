@@ -1,6 +1,6 @@
 import type { OptionWords, ValueKind, Vocabulary } from './vocabulary.ts';
 
-/** For fish 3 and later. */
+/** The completion script for fish 3 and later. */
 export function fishCompletion({ commands, valued }: Vocabulary): string {
   const paths = commands.map(({ at }) => at).filter((at) => at !== '');
   const [program] = commands;

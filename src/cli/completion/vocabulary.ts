@@ -23,11 +23,11 @@ export interface OptionWords {
 
 /** What can be typed after one command. */
 export interface CommandWords {
-  /** As typed after `agentd`; empty for the program itself. */
+  /** The command as it is typed after `agentd`; empty for the program itself. */
   at: string;
   next: readonly Word[];
   options: readonly OptionWords[];
-  /** By position. */
+  /** The kind of each argument, by position. */
   args: readonly ValueKind[];
 }
 

@@ -1,7 +1,7 @@
 import { valueCases } from './value-cases.ts';
 import type { Vocabulary, Word } from './vocabulary.ts';
 
-/** For zsh 5: sourced after compinit, or stored as `_agentd` in a folder of fpath. */
+/** The completion script for zsh 5. It is sourced after compinit, or stored as `_agentd` in a folder of fpath. */
 export function zshCompletion(vocabulary: Vocabulary): string {
   const { commands, valued } = vocabulary;
   const paths = commands.map(({ at }) => at).filter((at) => at !== '');

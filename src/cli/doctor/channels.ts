@@ -20,7 +20,8 @@ export async function checkChannel(
     environment,
   };
   const credentials = { check: `channel ${name}`, ...(await askPlatform(configured, options)) };
-  // Without credentials the platform says nothing else; a channel without a platform has no registration.
+  // If the platform does not accept the credentials, it answers no other question. A channel without a platform has no
+  // registration.
   if (credentials.outcome === 'failed' || credentials.outcome === 'skipped') return [credentials];
   const registration = await askRegistration(configured, options);
   if (registration.outcome === 'skipped') return [credentials];

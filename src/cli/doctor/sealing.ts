@@ -33,7 +33,7 @@ export async function checkSealing(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** @param store null if it does not open, which has its own check */
+/** @param store null if the store does not open, which another check reports */
 async function look(settings: Settings, store: Store | null): Promise<Finding[]> {
   const { TOKEN_ENCRYPTION_KEY: set, STATE_DIR } = settings;
   const isShared = sessionBackend(settings) !== 'sqlite';

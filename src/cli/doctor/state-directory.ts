@@ -42,8 +42,8 @@ export async function checkStateDirectory(path: string): Promise<Finding[]> {
 }
 
 /**
- * The first start of the daemon creates it. A directory is created next to it, to see whether that will work:
- * permissions alone do not tell, since the file system may be read-only.
+ * Checks whether the first start of the daemon can create the missing state directory. A test directory is created next
+ * to it, because the permissions alone do not show whether the file system is read-only.
  */
 async function missing(path: string): Promise<Finding> {
   let above = dirname(path);

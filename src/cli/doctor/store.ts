@@ -35,8 +35,8 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
 }
 
 /**
- * How many keys there are of each kind, and whether some never expire. Names of keys hold ids of people, so none is
- * shown.
+ * How many keys there are of each kind, and whether some never expire. Names of keys contain ids of people, so no name
+ * is shown.
  */
 function keysIn(census: KeyCensus | null): Finding[] {
   if (census === null) return [];

@@ -32,7 +32,7 @@ export const QUESTIONS = [
 
 export type Answers = Record<(typeof QUESTIONS)[number]['option'], string>;
 
-/** The answers that the options give; the others are asked for on a terminal, unless --yes is given. */
+/** The answers from the options. All other questions are asked on a terminal, unless --yes is given. */
 export async function answersTo(options: OptionValues): Promise<Answers> {
   const asks = options.yes !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
   const answers: Partial<Answers> = {};

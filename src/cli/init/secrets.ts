@@ -4,15 +4,15 @@ import type { Answers } from './answers.ts';
 
 /** Secrets that agentd can make itself, 256 bits each. */
 const GENERATED = ['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN'] as const;
-/** Secrets of channels that the operator makes up and gives to the platform. */
+/** Secrets that the operator of a channel makes up and enters at the platform. */
 const MADE_UP = /_(?:VERIFY_TOKEN|WEBHOOK_SECRET)$/;
 
 export interface Secrets {
   /** New random values by setting. */
   generated: ReadonlyMap<string, string>;
-  /** Settings that the chosen channels need, and only the platform can give. */
+  /** Settings that the chosen channels need and that only the platform can issue. */
   needed: readonly string[];
-  /** Credentials that only the provider of the API or of the model can give, if it asks for any. */
+  /** Credentials that only the provider of the API or of the model can issue, if it requires any. */
   optional: readonly string[];
 }
 

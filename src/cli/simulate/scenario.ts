@@ -67,7 +67,7 @@ function settingsOf({ settings, name: channel }: ChannelPlugin, found: Inspectio
   return Object.fromEntries(names.map((name) => [name, values.get(name)]));
 }
 
-/** Returns the error, or throws the problem because of which the channel does not load. */
+/** The error for an unknown channel. If the channel exists but cannot be loaded, throws that problem. */
 function unknownChannel(channel: string, { plugins, problems }: Inspection): CliError {
   const simulated = plugins.filter(({ simulator }) => simulator).map(({ name }) => name);
   const broken = problems.find(({ setting }) => setting === `channel ${channel}`);

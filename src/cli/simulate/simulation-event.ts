@@ -16,7 +16,7 @@ export type SimulationEvent =
       reason: string | null;
       took_ms: number;
     }
-  /** `other`: it belongs to an earlier conversation, or to another place. */
+  /** `other`: the text belongs to an earlier conversation, or to another place. */
   | ({ type: 'shown'; other: boolean } & Shown)
   /** The platform's API refused a call. `asked_for`: the options of the command requested the refusal. */
   | { type: 'refused'; status: number; asked_for: boolean }
@@ -28,11 +28,11 @@ export interface Summary {
   answered: number;
   blocked: number;
   failed: number;
-  /** Nothing arrived in time. */
+  /** Messages for which nothing arrived in time. */
   unanswered: number;
-  /** Their end cannot be seen from here. */
+  /** Messages whose end this command cannot see. */
   unseen: number;
-  /** Why the loop guard blocked, and what failed: each reason once. */
+  /** The reasons for blocks and failures, each listed once. */
   reasons: string[];
 }
 

@@ -12,7 +12,7 @@ import { type SimulationEvent, type Summary, summaryOf } from './simulation-even
 const POLL_MS = 100;
 /** How long to wait after the last answer for a read mark or the next part, ms. */
 const SETTLE_MS = 300;
-/** The same if the daemon's records cannot be read, so that nothing says whether more will follow, ms. */
+/** The same wait if the daemon's records cannot be read, so that it is not known whether more will follow, ms. */
 const SETTLE_BLIND_MS = 1500;
 
 /** A message that gets an answer, or ends in another way. */
@@ -25,7 +25,7 @@ interface Pending {
 export interface SimulationParts {
   scenario: Scenario;
   daemon: URL;
-  /** Null if they cannot be read. */
+  /** Null if the daemon's records cannot be read. */
   records: DaemonRecords | null;
   /** The records and the address of the daemon come from the same settings, so they belong to the same daemon. */
   areItsRecords: boolean;
@@ -72,7 +72,7 @@ export class Simulation {
     if (isOurs) this.#press(shown);
   }
 
-  /** Presses the button that was asked for, once for each question. */
+  /** Presses the button that the options name, once for each question. */
   #press({ to, buttons = [] }: Shown): void {
     const { press } = this.#parts;
     const button = buttons.find((one) => readPressPayload(one.press)?.approve === (press === 'yes'));
@@ -87,12 +87,12 @@ export class Simulation {
     this.#presses.add(sending);
   }
 
-  /** Is it a text for this simulation, and not for an earlier one? */
+  /** Whether the text is for this simulation, and not for an earlier one. */
   isReply(shown: Shown): boolean {
     return isText(shown) && this.#places.has(shown.to);
   }
 
-  /** The platform's API has refused a call of the channel. @param asked_for as the options requested */
+  /** The platform's API has refused a call of the channel. @param asked_for whether the options requested this */
   refuse(status: number, asked_for: boolean): void {
     this.#parts.report({ type: 'refused', status, asked_for });
   }

@@ -7,7 +7,7 @@ import { readBounded } from '../read-bounded.ts';
 import type { Scenario } from './scenario.ts';
 import type { Simulation } from './simulation.ts';
 
-/** Another `agentd simulate` may be about to end: how long to wait for its port, ms. */
+/** How long to wait for the port of another `agentd simulate` that may be about to end, ms. */
 const PORT_WAIT_MS = 5000;
 const PORT_AGAIN_MS = 100;
 /** Longest request, bytes. */

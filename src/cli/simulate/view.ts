@@ -11,7 +11,7 @@ export function eventAsJson(event: SimulationEvent): string {
   return maskTokens(escapeControls(JSON.stringify(event)));
 }
 
-/** An event for people; empty if they need not see it. @param isOneOfMany more than one delivery is sent */
+/** An event for people; empty if they need not see it. @param isOneOfMany whether more than one delivery is sent */
 export function eventInWords(event: SimulationEvent, isOneOfMany: boolean): string {
   const text = words(event, isOneOfMany);
   return text === '' ? '' : maskTokens(`${text}\n`);

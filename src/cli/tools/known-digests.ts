@@ -3,8 +3,8 @@ import { observedTool } from '../../daemon/store/observed-tool.ts';
 import type { ToolDigest, ToolDigestStore } from '../../daemon/store/tool-digests.ts';
 
 /**
- * What is known about the tools of MCP servers, for a command that only reads: nothing that it sees is stored or
- * trusted.
+ * The known definitions of the tools of MCP servers, for a command that only reads: it neither stores nor trusts a
+ * definition that a server sends.
  */
 export function knownDigests(known: readonly ToolDigest[]): ToolDigestStore {
   const find = (name: string) => known.find((tool) => tool.name === name) ?? null;

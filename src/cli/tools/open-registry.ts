@@ -14,7 +14,8 @@ import { knownDigests } from './known-digests.ts';
 export const SEAL = createSeal(undefined);
 
 /**
- * The tools as the daemon would have them, started, and stopped when the work is done or has failed.
+ * Runs the work with the tools that the daemon would have. Starts them first, and stops them when the work has ended or
+ * failed.
  * @param log default: none
  */
 export async function withRegistry<T>(

@@ -13,7 +13,7 @@ import { noteAudit, systemUser } from '../note-audit.ts';
 /**
  * The journal of a call that an operator makes. The call is recorded with the name of the system user. It never counts
  * as a repeat of an earlier call.
- * @param person whom the call acts for; null if nobody is signed in
+ * @param person the person for whom the call acts; null if nobody is signed in
  * @throws CliError (78) if the key that seals the records is not known here.
  */
 export async function operatorJournal(

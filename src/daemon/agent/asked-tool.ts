@@ -102,8 +102,8 @@ function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
     rest
       .replace(/\s+/g, ' ')
       .replace(/^(?:[\s:;,#]|\p{Pd} )+/u, '')
-      // Matched only where such a run begins: otherwise a long run that is not the last would be read once per
-      // character.
+      // Matches only at the beginning of a run of such characters. Otherwise a long run in the middle would be scanned
+      // from each character.
       .replace(/(?<![\s.!?,;:])[\s.!?,;:]+$/, '')
       .trim(),
   );

@@ -36,7 +36,7 @@ export function createBuiltin(): AgentRuntime {
         .join('\n\n');
       turn.signal.throwIfAborted();
       const said = turn.channel.markdown === 'none' ? unmarked(reply) : reply;
-      // Word by word, as a model would answer, so that people can see streams stream.
+      // Sends the answer word by word, as a model does, so that people can see how a stream works.
       yield* said.split(/(?<=\s)(?=\S)/);
     },
   };

@@ -48,7 +48,8 @@ export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentR
       summarize(models.first, request, {
         temperature: settings.AGENT_TEMPERATURE,
         maxOutputTokens: settings.AGENT_MAX_OUTPUT_TOKENS,
-        // Room for the exchanges that did not fit, and for the message that exceeded the limit.
+        // This leaves room for the exchanges that did not fit into the history, and for the message that exceeded its
+        // limit.
         tokens: 2 * settings.AGENT_HISTORY_TOKENS,
       }),
   };

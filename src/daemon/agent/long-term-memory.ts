@@ -16,7 +16,7 @@ const PAUSE_MS = 5_000;
 
 /** Maximum number of memories that a run is given. */
 const GIVEN_MAX = 5;
-/** The part of a model's window that they may take, in tokens of about four bytes. */
+/** The part of a model's window that these memories may take, in tokens of about four bytes. */
 const GIVEN_TOKENS = 1_000;
 const BYTES_PER_TOKEN = 4;
 
@@ -60,7 +60,7 @@ export class LongTermMemory {
   #isDown = false;
   #isClosed = false;
   readonly #inUse = new Set<Promise<unknown>>();
-  /** Until then, runs begin without memories. */
+  /** The time until which runs begin without memories. */
   #paused_until = Number.NEGATIVE_INFINITY;
 
   constructor(services: MemoryServices) {
@@ -152,8 +152,8 @@ export class RunMemory {
   }
 
   /**
-   * The memories that match a message best, given to the run at its start. Tainted memories are never among them. Empty
-   * if the backend is down or slow. They count as used.
+   * The memories that match a message best, given to the run at its start. The result contains no tainted memories, and
+   * is empty if the backend is down or slow. The returned memories count as used.
    */
   async given(text: string): Promise<AgentMemory[]> {
     const { owner, trace } = this.#run;

@@ -50,7 +50,9 @@ function providerName({ provider }: Model): string {
   return name === COMPATIBLE_SERVER ? 'openai' : name;
 }
 
-/** What one call has received from its model. It ends the call once, at the latest when the call is aborted. */
+/**
+ * The answer of the model to one call, as far as it has arrived. Ends the call once, at the latest when it is aborted.
+ */
 class Heard {
   readonly #began = performance.now();
   readonly #end: (result: ModelCallResult, output: string) => Promise<void>;
@@ -75,7 +77,7 @@ class Heard {
     await this.#end({ failure, input_tokens: 0, output_tokens: 0 }, '');
   }
 
-  /** Passes on the same parts. The call ends with the last one. */
+  /** Passes on the parts unchanged. The call ends with the last one. */
   async *listen(stream: ReadableStream<Part>): AsyncGenerator<Part> {
     try {
       for await (const part of stream) {

@@ -11,8 +11,8 @@ import { providerWords } from './provider-words.ts';
  * `model_broken_stream` (the answer ended before its end, or does not follow the protocol). The first two are
  * temporary, as is a stream that the network broke.
  *
- * The SDK's error holds the whole prompt, so neither it nor its message is passed on; only its name, its status and
- * what the server said about the refusal (provider-words.ts).
+ * The SDK's error contains the whole prompt, so neither the error nor its message is passed on. Only its name, its
+ * status and the server's words about the refusal (provider-words.ts) are passed on.
  * @param keys API keys of the models
  */
 export function modelFailure(error: unknown, keys: readonly Secret[] = []): AgentFailure {
@@ -38,7 +38,7 @@ export function describeModelError(
   return code === undefined ? { name } : { name, code };
 }
 
-/** `ECONNREFUSED`, `ENOTFOUND`, …, of the error or of what caused it. */
+/** `ECONNREFUSED`, `ENOTFOUND`, …, of the error or of its cause. */
 function connectionCode(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < 5 && current instanceof Error; depth++) {

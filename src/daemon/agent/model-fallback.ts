@@ -48,8 +48,8 @@ export function modelWithFallback(
 }
 
 /**
- * Runs `run`, or `fallback` instead if the model is out of reach before any text was sent. Not after a call of a tool
- * that writes: the fallback does not know about the call and might repeat it.
+ * Runs `run`, or `fallback` instead if the model is out of reach before any text was sent. Does not switch after a call
+ * of a tool that writes: the fallback does not know about the call and might repeat it.
  */
 export async function* runWithFallback(
   turn: AgentTurn,

@@ -25,9 +25,9 @@ export interface ModelChoice {
 }
 
 /**
- * The model that the settings name: on the OpenAI-compatible server at `base_url`, where the name may
- * hold a colon (`llama3:8b`); else `provider:model`, of the installed package `@ai-sdk/<provider>`.
- * Throws a configuration error that says what to set or install.
+ * The model that the settings name: on the OpenAI-compatible server at `base_url`, where the name may contain a colon
+ * (`llama3:8b`); else `provider:model`, of the installed package `@ai-sdk/<provider>`. Throws a configuration error
+ * that says what to set or install.
  */
 export async function loadModel(choice: ModelChoice): Promise<Model> {
   const { model: name, base_url, settings } = choice;
@@ -104,7 +104,7 @@ async function importInstalled(
     try {
       path = createRequire(from).resolve(name);
     } catch {
-      // Not installed there; the last place decides.
+      // The package is not installed there, so the next place is tried.
       continue;
     }
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;

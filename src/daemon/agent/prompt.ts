@@ -170,7 +170,7 @@ function format({ channel }: AgentTurn): string {
     : 'Answer in Markdown where it helps.';
 }
 
-/** JSON in which nothing can close the fence around it. */
+/** JSON that contains nothing that could close the fence around it. */
 function data(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
 }

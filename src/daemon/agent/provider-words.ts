@@ -11,7 +11,7 @@ const QUOTATION_MIN = 20;
 const TEXT_MIN = 6;
 /** Shortest piece of the key that is masked, characters. */
 const KEY_PIECE_MIN = 6;
-/** Members of a request that hold no text of a person, a prompt or a tool. */
+/** Members of a request that contain no text of a person, a prompt or a tool. */
 const NO_CONTENT: readonly string[] = ['model', 'role', 'type', 'name', 'id', 'tool_choice', 'tools'];
 /** Keys as the usual servers write them, including keys with asterisks in the middle. */
 const KEYS = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|gsk|xai|key|api)[-_][\w*.-]{5,}[\w*]|[A-Za-z0-9_*]{24,})/gi;

@@ -6,9 +6,9 @@ const MAX_RETRIES = 3;
 const FIRST_WAIT_MS = 2000;
 
 /**
- * Repeats a model call that fails for a temporary reason, after the wait that the model asks for, else after one that
- * doubles each time. If the run has less time left than that, the call fails at once. The error contains the wait, so
- * that the inbox or the client can try again after it.
+ * Repeats a model call that fails for a temporary reason, after the wait that the model asks for, or else after a wait
+ * that doubles each time. If the run has less time left than the wait, the call fails at once. The error contains the
+ * wait, so that the inbox or the client knows when to try again.
  * @param deadline of the run, ms since the epoch
  */
 export async function retryModelCall<T>(

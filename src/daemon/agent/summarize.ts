@@ -70,7 +70,7 @@ function shortened({ user, reply }: PastExchange): { user: string; reply: string
   return { user: cut(user), reply: cut(reply) };
 }
 
-/** JSON in which nothing can close the fence around it. */
+/** JSON that contains nothing that could close the fence around it. */
 function data(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
 }

@@ -1,6 +1,6 @@
 type Fields = Record<string, unknown>;
 
-/** What `get_user` answers when the look-up went through. */
+/** The answer of `get_user` to a look-up that succeeded. */
 export type UserLookUp =
   | { user: Fields; sign_in_needed?: false }
   /** Several users match, but none of them has exactly this address. */

@@ -86,7 +86,7 @@ function unknownChannel(item: string, names: readonly string[], source: string):
   };
 }
 
-/** The code of a plugin: an error in it is reported, not thrown. */
+/** Runs code of the plugin: an error in that code is reported, not thrown. */
 function isDetected({ plugin, settings, from }: ConfiguredChannel, problems: SettingProblem[]): boolean {
   try {
     return plugin.detect(settings) === true;

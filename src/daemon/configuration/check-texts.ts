@@ -13,7 +13,7 @@ const TEXT_CHARACTERS = 1_000;
 const RIGHT_WORDS = `a list of one or more words in quotes, each of at most ${WORD_CHARACTERS} characters`;
 
 export interface CheckedTexts {
-  /** By language tag in lower case, with `-` between its parts. */
+  /** The replacements by language tag, in lower case and with `-` between its parts. */
   replaced: ReadonlyMap<string, Replacements>;
   problems: readonly SettingProblem[];
 }

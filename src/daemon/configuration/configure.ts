@@ -52,7 +52,9 @@ export interface Configuration {
   environment: string;
 }
 
-/** The configuration as far as it can be read, with all its problems: for commands that examine a broken one. */
+/**
+ * The configuration as far as it can be read, with all its problems, for commands that examine a broken configuration.
+ */
 export interface Inspection extends Omit<Configuration, 'settings'> {
   /** All available plugins, active or not. */
   plugins: readonly ChannelPlugin[];
@@ -176,7 +178,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     ...activation.problems,
     ...unknown.problems,
   ];
-  // If there are problems with the channels, it is not worth a warning that none is active.
+  // If the channels have problems, those explain why no channel is active, so there is no warning about it.
   if (activation.channels.length === 0 && problems.length === 0) look.warn(noChannel(loaded));
   return {
     channels: activation.channels,

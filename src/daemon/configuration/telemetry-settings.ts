@@ -77,7 +77,7 @@ function checkPairs(
     );
 }
 
-/** Headers of exports often contain a key. */
+/** Warns about headers that are sent unencrypted, because they often contain a key. */
 function warnOfPlainHeaders(look: Examination): void {
   const header = HEADERS.find((name) => look.isGiven(name));
   const endpoint =

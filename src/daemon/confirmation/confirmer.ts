@@ -1,6 +1,6 @@
 import type { Principal } from '../identity/principal.ts';
 
-/** The parts of a turn that say who it acts for. */
+/** The parts of a turn that determine whom it acts for. */
 interface Acting {
   principal: Principal;
   channel: { name: string; has_platform: boolean };

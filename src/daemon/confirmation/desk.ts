@@ -10,7 +10,7 @@ import { plainQuestion, QUESTION_MAX, type Question, questionLine, questionOf } 
 
 /** The turn that asks. */
 export interface AskingTurn {
-  /** Null for an anonymous web client: nobody can tell who would answer. */
+  /** Null for an anonymous web client, because it is not known who would answer. */
   confirmer: string | null;
   /** Another action of this principal already waits in the session. */
   still_waits: boolean;

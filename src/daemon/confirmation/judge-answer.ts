@@ -5,7 +5,7 @@ import type { Action } from '../store/actions.ts';
 export interface AnswerFacts {
   /** What the message says: a word of the list or a button, or anything else. */
   says: 'confirm' | 'decline' | 'other';
-  /** It names the action by its id, as a button does. False for a word, or anything else. */
+  /** The message names the action by its id, as a button does. False for a word or any other text. */
   names_action: boolean;
   /** The channel user. */
   user_id: string;

@@ -1,7 +1,8 @@
 import { domainToASCII } from 'node:url';
 
 /**
- * Characters that are invisible or reorder the text around them, and spaces that look like a normal space or like none.
+ * Characters that are invisible or reorder the text around them, and spaces that look like a normal space or like no
+ * space.
  */
 const HIDDEN =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<= ) /gu;

@@ -7,7 +7,7 @@ export const QUESTION_MAX = 3_000;
 const ARGUMENTS_MAX = 4 * QUESTION_MAX;
 /** Shown for an argument that is not given. It has no quotes, so it cannot be mistaken for a value. */
 const LEFT_OUT = '–';
-/** Deeper values are shown as JSON. */
+/** Maximum depth of values that are shown line by line. Deeper values are shown as JSON. */
 const MAX_DEPTH = 16;
 
 /** The properties of a tool that a person is shown. */
@@ -32,8 +32,8 @@ export interface Question {
 /**
  * The question about a call. Values are quoted, on one line, with nothing hidden in them.
  * @param args the arguments that the model chose
- * @param complete the same and the arguments from claims of the person, which are shown only if the summary names them
- * @returns null if it would be too long
+ * @param complete `args`, and the arguments from claims of the person, which are shown only if the summary names them
+ * @returns null if the question would be too long
  */
 export function questionOf(tool: AskedTool, args: Arguments, complete: Arguments = args): Question | null {
   if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;

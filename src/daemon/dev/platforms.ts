@@ -10,15 +10,15 @@ import { DEV_SOURCE } from '../settings/sources.ts';
 export interface PlatformsOptions {
   plugins: readonly ChannelPlugin[];
   effective: readonly EffectiveSetting[];
-  /** All generated secrets are derived from the seed, so they stay the same as long as it does. */
+  /** All generated secrets are derived from the seed, so they stay the same as long as the seed does. */
   seed: string;
   /** Values that an earlier run has stored, by name of the setting. */
   kept: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * Below the ports that systems use for outgoing connections, which may be taken just when `agentd simulate` wants to
- * listen.
+ * The lowest port. All ports are below those of outgoing connections, which may be in use when `agentd simulate` wants
+ * to listen.
  */
 const PORT_MIN = 20_000;
 const PORT_MAX = 32_000;
@@ -29,7 +29,7 @@ const TRIES = 50;
  * platform's API a loopback address, where `agentd simulate` simulates the platform. A channel that the operator has
  * set up gets none of these settings: it talks to its platform.
  *
- * @throws ConfigurationError if a channel's simulator does not fit.
+ * @throws ConfigurationError if a channel's simulator does not follow the contract.
  */
 export async function platformSettings(options: PlatformsOptions): Promise<{
   settings: Record<string, string>;

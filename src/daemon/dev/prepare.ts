@@ -54,7 +54,7 @@ export interface Dev {
 /** The services of the daemon that the sample company uses. */
 export type DevServices = Pick<Services, 'tokens' | 'store' | 'seal'>;
 
-/** In `.agentd/`. */
+/** The name of the env file in `.agentd/`. */
 const ENV_FILE = 'env';
 /** Maximum number of actions that the shop shows. */
 const ACTIONS_SHOWN = 12;
@@ -69,7 +69,8 @@ const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_S
 
 /**
  * Makes `.agentd/` in the working directory, with secrets that stay the same in later runs. Only one process at a time
- * may use the directory, even if its state is elsewhere, because other commands use the settings that are stored there.
+ * may use the directory, even if STATE_DIR is elsewhere, because other commands use the settings that are stored in
+ * `.agentd/`.
  * @throws DevAlreadyRunning
  */
 export async function prepareDev(place: ConfigureOptions): Promise<Dev> {

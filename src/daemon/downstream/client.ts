@@ -96,7 +96,7 @@ export interface DownstreamOptions {
   baseUrl: string;
   /** Timeout of one request, including redirects and reading the answer. */
   timeoutMs: number;
-  /** The subject of messages to the agent. Default: `The business API`. */
+  /** The name of the system in messages to the agent. Default: `The business API`. */
   system?: string;
 }
 

@@ -9,7 +9,9 @@ export const TOKEN_PATH = '/authentication_token';
 /** A token without `exp` is assumed to be valid this long (agentd-api(7), "The default token"). */
 const ASSUMED_LIFE_MS = 24 * 3_600_000;
 const RENEW_BEFORE_MS = 5 * 60_000;
-/** How long a token is used that has already expired when it arrives: long enough for the callers that wait for it. */
+/**
+ * How long a token is used if it has already expired when it arrives, ms: long enough for the callers that wait for it.
+ */
 const EXPIRED_LIFE_MS = 250;
 
 /**
@@ -134,8 +136,8 @@ function isToken(value: unknown): value is string {
 }
 
 /**
- * Until 5 minutes before it expires (agentd-api(7), "The default token"). A token that expires sooner is used only by
- * the callers that wait for it now.
+ * The time until which a token is used: 5 minutes before it expires (agentd-api(7), "The default token"). A token that
+ * expires sooner is used only by the callers that wait for it now.
  */
 function useUntil(token: Secret, now: number): number {
   const end = expiryOf(token.reveal()) ?? now + ASSUMED_LIFE_MS;
@@ -144,7 +146,7 @@ function useUntil(token: Secret, now: number): number {
   return end <= now ? now + EXPIRED_LIFE_MS : end - RENEW_BEFORE_MS;
 }
 
-/** `exp` in ms; null if the token is opaque or has none. It is the API's own, so it is not validated. */
+/** `exp` in ms; null if the token is opaque or has none. The token is the API's own, so it is not validated. */
 function expiryOf(token: string): number | null {
   try {
     const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

@@ -45,7 +45,7 @@ export interface Judgement {
   state: GuardState;
   /** Set if this message is the only change of `user` (`addMessage`), so that a log needs to store only the message. */
   added: AddedHit<MessageHit> | null;
-  /** Until when the state of the user must be stored, at least. */
+  /** The state of the user must be stored at least until this time, ms since the epoch. */
   user_expires_at: number;
 }
 
@@ -138,7 +138,7 @@ function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {
   );
 }
 
-/** Counts a message in its session. A count never lasts longer than a session would that is used now. */
+/** Counts a message in its session. A count never lasts longer than a session that is used now. */
 function judgeTurn(
   found: SessionTurns | null,
   counts: Pick<Passed, 'messages' | 'equal_texts'>,

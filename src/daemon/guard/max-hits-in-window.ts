@@ -1,7 +1,7 @@
 /**
  * The maximum number of hits in any window that contains a hit at `at`, including that hit.
  * @param times the times of the other hits in ascending order, all less than a window away from `at`; ms.
- * @param window_ms a window holds hits that are less than this apart.
+ * @param window_ms hits that are less than this apart are in the same window.
  */
 export function maxHitsInWindow(times: readonly number[], at: number, window_ms: number): number {
   const before = times.filter((time) => time <= at);

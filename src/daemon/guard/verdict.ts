@@ -58,7 +58,7 @@ export interface BlockedByCircuit {
   reason: CircuitReason;
   /** This message opened the circuit. */
   opened: boolean;
-  /** The count that opened the circuit: more than `max`, which would pass. */
+  /** The count that opened the circuit. It is more than `max`, because a count of `max` still passes. */
   count: number;
   max: number;
   /** Messages that this circuit has blocked, this one included. */

@@ -26,7 +26,7 @@ export interface BodyRoom {
 interface Inside {
   readonly request: IncomingMessage;
   readonly since: number;
-  /** Bytes that the connection had received by then. */
+  /** Bytes that the connection had received at the time `since`. */
   readonly before: number;
 }
 

@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts';
 
 /** A request must have arrived completely within this time, ms. */
 const REQUEST_TIMEOUT = 30_000;
-/** How often connections are checked for that, ms. */
+/** How often connections are checked for requests that exceed this time, ms. */
 const CHECKING_INTERVAL = 5000;
 /** Room for a token of 8,192 characters in a header and another in a cookie, bytes. */
 const MAX_HEADER_SIZE = 32_768;
@@ -29,7 +29,7 @@ export interface ListeningAddress {
   url: string;
 }
 
-/** Where a server listens, and the setting that says so. */
+/** Where a server listens, and the setting that determines it. */
 export interface ListenTarget {
   /** Undefined for every address of the machine. */
   host: string | undefined;

@@ -67,7 +67,7 @@ export class Refusals {
   readonly #log: Log;
   readonly #monotonic: () => number;
   #pending = 0;
-  /** Traces that may be written now. */
+  /** Number of traces that may be written now. */
   #allowance = WRITES_AT_ONCE;
   #allowed_at: number;
   #lost = 0;

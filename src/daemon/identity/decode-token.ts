@@ -14,7 +14,7 @@ export interface DecodedToken {
   claims: Claims | null;
   /** Header and payload as written, which are the signed text. */
   signed: string;
-  /** As written, base64url. */
+  /** The signature as written, in base64url. */
   signature: string;
 }
 
@@ -83,7 +83,7 @@ function decodeObject(part: string): UntrustedObject | null {
   }
 }
 
-/** Claims that are checked by their type, and so must keep it. */
+/** Claims whose type is checked, so their values must not be converted. */
 const TYPED = ['sub', 'email', 'exp', 'nbf', 'iat'];
 
 /**

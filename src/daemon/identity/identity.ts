@@ -97,7 +97,7 @@ export function personOf(credential: Credential): PersonKey | null {
 
 export type NoCredential =
   | 'no_token'
-  /** The sender has no link; on channels that look for one. */
+  /** The sender has no link. Only on channels that look for a link. */
   | 'no_link'
   /** The user id is linked, but now belongs to another sender. */
   | 'link_of_other_sender';

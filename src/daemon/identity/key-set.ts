@@ -38,7 +38,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
     cacheMaxAge: MAX_AGE_MS,
     [customFetch]: source.fetch,
   });
-  /** When the set was fetched for a key that it lacks, ms since the epoch. */
+  /** The times of the last fetches for a key that was not in the set, ms since the epoch. */
   let reloads: readonly number[] = [];
 
   /** The keys for this `kid`. If there are none, the set is fetched again, since the key may be newer than the set. */

@@ -1,6 +1,6 @@
 import type { PersonKey } from './identity.ts';
 
-/** For whom memories are kept (agentd-agent(7), "Memory"). */
+/** The person or user whose memories are kept (agentd-agent(7), "Memory"). */
 export interface MemoryOwner {
   /**
    * The key of a person, or `platform:user_id` of a user that a platform has verified. The two never collide: a

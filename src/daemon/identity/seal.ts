@@ -7,7 +7,7 @@ import { keysIn } from './encryption-keys.ts';
  * cannot be opened if it is copied to another row. Without a key, tokens are stored as they are.
  */
 export interface Seal {
-  /** @param record the record that it belongs to: `session:<session id>:<channel user>`, or a link's key */
+  /** @param record the record that the token belongs to: `session:<session id>:<channel user>`, or a link's key */
   close(token: string, record: string): string;
   /** Null if no key opens it, or if it belongs to another record. It then counts as if there were no token. */
   open(stored: string, record: string): string | null;

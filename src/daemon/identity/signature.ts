@@ -4,7 +4,7 @@ import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 export interface Signed {
   /** Header and payload as written, which are the signed text. */
   signed: string;
-  /** As written, base64url. */
+  /** The signature as written, in base64url. */
   signature: string;
   /** Which key of a set was used, according to the header. Not trusted. */
   kid: unknown;

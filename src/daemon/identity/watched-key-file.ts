@@ -39,7 +39,7 @@ export class WatchedKeyFile implements KeySource {
     return this.#keys;
   }
 
-  /** Changes with the file. */
+  /** A text that changes whenever the file changes. */
   #look(): string {
     const found = statSync(this.#path, { throwIfNoEntry: false, bigint: true });
     return found === undefined ? 'none' : `${found.ino} ${found.mtimeNs} ${found.size}`;

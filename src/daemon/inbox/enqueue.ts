@@ -18,7 +18,7 @@ const DELIVERY_MAX = 1000;
  * the loop guard. The platform does not learn that a message was blocked. No token is stored: `metadata.jwt_token` is
  * left out, and text that is shaped like a token is masked. The sender's token is looked up when the message runs.
  *
- * Rejects with `invalid_request` if a message is not as the contract says, and with `unavailable` if the store is out
+ * Rejects with `invalid_request` if a message does not follow the contract, and with `unavailable` if the store is out
  * of reach or too many messages wait. In these cases no message is stored, and the platform delivers them again.
  *
  * @param request the request that brought them; its id is on every log line of their runs.

@@ -9,7 +9,8 @@ const MESSAGES_IN_A_ROW = 3;
 const PROBE_LEASE_MS = 90_000;
 
 /**
- * `free`: send. `probe`: send, as the one message that tries whether a platform is in reach again. `wait`: do not send.
+ * `free`: send. `probe`: send this one message, to find out whether the platform is in reach again. `wait`: do not
+ * send.
  */
 export type Admittance = 'free' | 'probe' | 'wait';
 
@@ -43,7 +44,7 @@ export class PlatformReach {
     return this.note(await this.#services.store.outages.list());
   }
 
-  /** The same, for outages that were read already. */
+  /** As `outages`, for outages that were already read. */
   note(outages: readonly Outage[]): ReadonlyMap<string, Outage> {
     this.#outages = new Map(outages.map((outage) => [outage.platform, outage]));
     return this.#outages;

@@ -13,8 +13,8 @@ interface Told {
 
 /**
  * Limits texts that are not an answer (`ChannelScope.notify` with a `throttle_key`). The loop guard checks only
- * messages that lead to a run, so without this limit two programs could notify each other forever. Counted in this
- * process.
+ * messages that lead to a run, so without this limit two programs could notify each other forever. Each process counts
+ * only its own hints.
  */
 export class Throttle {
   readonly #now: () => number;

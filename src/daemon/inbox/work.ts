@@ -185,7 +185,7 @@ export class InboxWorker {
     return false;
   }
 
-  /** Tries a platform that is out of reach with one message, once that is due. */
+  /** Sends one message to a platform that is out of reach, once a probe is due. */
   async #probe({ platform }: Outage): Promise<void> {
     const due = await this.#services.store.inbox.nextDueAt('send', [platform]);
     if (due === null || due > this.#services.clock.now()) return;

@@ -40,9 +40,9 @@ export interface JournalParts {
 
 /** What is known about the writes of a turn. */
 interface Calls {
-  /** By their ids, in the order in which they were begun. */
+  /** The writes by id, in the order in which they were begun. */
   readonly writes: Map<string, TurnWrite>;
-  /** For identical calls, the number of the last one. */
+  /** For each set of identical calls, the number of the last one. */
   readonly numbers: Map<string, number>;
   /** Functions that record the outcomes that could not be recorded before. */
   readonly unrecorded: Map<string, () => Promise<void>>;

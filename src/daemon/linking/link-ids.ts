@@ -11,12 +11,12 @@ const WRITINGS_MAX = 8;
 /** Longest id, in characters (agentd-service(7), "Fields"). */
 const ID_MAX = 256;
 
-/** The documented key; also the record that a sealed token is bound to. */
+/** The documented key of a link. The link's sealed token is bound to this key. */
 function linkKey(channel: string, user_id: string): string {
   return `${channel}:jwt:${user_id}`;
 }
 
-/** Channel and user of a documented key; a channel's name has no colon. */
+/** The channel and the user in a documented key. The name of a channel contains no colon. */
 export function userOfKey(key: string): { platform: string; user_id: string } {
   const [platform = '', , ...rest] = key.split(':');
   return { platform, user_id: rest.join(':') };

@@ -32,7 +32,7 @@ export interface Effect {
  * whatever the person has done since, and gets the answer of the first one. If the effect failed, or if the process
  * died during it, so that it is not known whether it was carried out, it is tried again when the message is delivered
  * again.
- * @param work resolves with an answer that can be written as JSON, and holds no token.
+ * @param work resolves with an answer that can be written as JSON, and contains no token.
  * @throws `unavailable` while the first delivery is being processed, or if the store is out of reach.
  */
 export async function runOnce<Answer>(

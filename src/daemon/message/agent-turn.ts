@@ -24,7 +24,7 @@ export interface Prepared {
   reportWrites(): void;
 }
 
-/** What a runtime learns about the message. To be called within the request context. */
+/** Describes the message for a runtime. Must be called within the request context. */
 export async function agentTurn(
   turn: Runnable,
   services: Services,

@@ -26,7 +26,7 @@ export interface Origin {
 
 /**
  * A web client's message.
- * @throws `invalid_request` if the message is not as the contract says
+ * @throws `invalid_request` if the message does not follow the contract
  */
 export function arrivalOf(
   plugin: ChannelPlugin,

@@ -32,7 +32,7 @@ const UNREADABLE: ToolAnswer = {
 
 /**
  * Makes the call that the person has confirmed, exactly as it was stored, and only once (agentd-agent(7),
- * "Confirmation"). To be called within the request context, whose credentials it carries.
+ * "Confirmation"). Must be called within the request context. The call uses the credentials of that context.
  * @returns null if the action is no longer waiting.
  * @throws ClaimLost
  */

@@ -19,9 +19,10 @@ import type { Answered, Runnable } from './turn.ts';
 type Composed = Omit<Answered, 'usage' | 'history'>;
 
 /**
- * The reply, in the order of its parts: that a waiting action was declined; the text of the agent, which knows the
- * outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could not say what it
- * did; and the question about a call that waits for confirmation. To be called within the request context.
+ * The reply, in the order of its parts: the notice that a waiting action was declined; the text of the agent, which
+ * knows the outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could not
+ * say what it did; and the question about a call that waits for confirmation. Must be called within the request
+ * context.
  */
 export async function composeReply(
   turn: Runnable,
@@ -119,7 +120,7 @@ function isStopped({ stopped }: Runnable): boolean {
   return stopped?.aborted === true;
 }
 
-/** Whether the reply would never be stored. */
+/** Whether the reply can no longer be stored. */
 function wouldBeLost({ lost }: Runnable, { stopping }: Services): boolean {
   return lost.signal.aborted || stopping.aborted;
 }

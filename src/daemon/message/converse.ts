@@ -10,7 +10,7 @@ import { answerNow } from './steps.ts';
  * The entry for channels that answer in the response: answers the message, and reports progress meanwhile. The run does
  * not depend on its reader: if the client disconnects, the session still gets the complete turn. The iterable throws
  * the error that ended the turn.
- * @throws `invalid_request` at once if the message is not as the contract says.
+ * @throws `invalid_request` at once if the message does not follow the contract.
  */
 export function converse(
   plugin: ChannelPlugin,
@@ -38,7 +38,7 @@ export function converse(
   return events;
 }
 
-/** The outlet of a message that is answered in the response of its request. */
+/** The outlet for a message that is answered in the response to its own request. */
 function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Outlet {
   return {
     leaves: 'in_response',

@@ -20,7 +20,10 @@ export async function guardedText(
   return textHash(confirm === undefined ? text : `${confirm.id} ${confirm.approve} ${text}`);
 }
 
-/** As far as this is known before the turn: a word of any language, or a button. */
+/**
+ * Whether the message answers a question, as far as this is known before the turn: by a word of any language, or by a
+ * button.
+ */
 async function answersQuestion(
   { user_id, text, confirm }: IncomingMessage,
   session_tag: string,

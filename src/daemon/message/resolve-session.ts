@@ -20,7 +20,10 @@ export async function resolveSession(turn: Turn, services: Pick<Services, 'store
   return nameSession(turn, await services.store.sessions.find(turn.session_id));
 }
 
-/** The same for a session that was read. @param found the session that has the id, or had it before sign-in. */
+/**
+ * As `resolveSession`, for a session that was already read. @param found the session that has the id, or had it before
+ * sign-in.
+ */
 export function nameSession(turn: Turn, found: Session | null): NamedSession {
   const { session_id, session_is_generated, credential } = turn;
   if (found === null || found.session_id === session_id) {

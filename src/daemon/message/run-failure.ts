@@ -8,7 +8,7 @@ import type { TimeLimit } from '../time-limit.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { Answering } from './turn.ts';
 
-/** Why a run has no reply: returns the error for the sender, and notes the cause on the line of the trace. */
+/** Returns the error for the sender of a message whose run failed, and writes the cause to the line of the trace. */
 export function runFailure(
   error: unknown,
   { lost }: Answering,
@@ -42,7 +42,10 @@ export function runFailure(
   });
 }
 
-/** Where a runtime threw, for its author. Leaves out the error message, which may quote what a person wrote. */
+/**
+ * The place where a runtime threw, for the author of the runtime. Leaves out the error message, which may quote what a
+ * person wrote.
+ */
 function thrownDetail(error: unknown): { error: string; at?: string } {
   const at = sourceLocation(error);
   return { error: error instanceof Error ? error.name : typeof error, ...(at === null ? {} : { at }) };

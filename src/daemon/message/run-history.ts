@@ -39,7 +39,7 @@ export async function readHistory(
   return { summary, turns: turnsAfter(summary, turns, turn) };
 }
 
-/** Null if too few turns were read at the beginning of the turn to decide. */
+/** The history from the turns that were read at the beginning of the turn. Null if these are too few. */
 function begunHistory(
   { begun: { turns } }: Pick<Locked, 'begun'>,
   reader: HistoryReader,

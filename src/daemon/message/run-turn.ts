@@ -65,7 +65,7 @@ async function answer<Turn extends Answering>(
   return { session_id, response: reply, question, stopped, replayed: false };
 }
 
-/** Gives the first answer again. There is no turn to store the trace with. */
+/** Replays the first answer. There is no turn to store the trace with. */
 async function replay(
   turn: Answering,
   { session_id, response, confirmation }: StoredAnswer,

@@ -62,7 +62,7 @@ const REASONS: Readonly<Record<AnswerVerdict, string>> = {
   foreign: 'action_of_another',
 };
 
-/** What a message says, whether an action waits or not. */
+/** What a message says, regardless of whether an action waits. */
 function answerIn({ confirm, text }: Turn['message'], texts: LocalTexts): AnswerFacts['says'] {
   if (confirm) return confirm.approve ? 'confirm' : 'decline';
   if (texts.isWord('confirm', text)) return 'confirm';
@@ -145,7 +145,7 @@ function factsOf(turn: Turn, says: AnswerFacts['says']): Omit<AnswerFacts, 'name
   };
 }
 
-/** @returns whether it was still pending. @throws ClaimLost */
+/** @returns whether the action was still pending. @throws ClaimLost */
 async function end(
   turn: Turn,
   { action_id }: Action,

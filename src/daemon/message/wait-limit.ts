@@ -13,9 +13,7 @@ export interface WaitLimits {
 /** A message that must wait. */
 export interface Waiter {
   line: StepLine;
-  /**
-   * It waits until the daemon stops, and neither limit applies to it, because no client waits for it on a connection.
-   */
+  /** The message waits until the daemon stops, and neither limit applies, because no client waits on a connection. */
   patient: boolean;
 }
 
@@ -32,7 +30,7 @@ export class WaitLimit {
     this.#limits = limits;
   }
 
-  /** The number of waiting messages that count. */
+  /** The number of waiting messages that count toward the limit. */
   get waiting(): number {
     return this.#waiting;
   }

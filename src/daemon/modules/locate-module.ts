@@ -95,7 +95,7 @@ function packageManifest(name: string, from: string | URL): string | undefined {
   try {
     return findPackageJSON(name, from);
   } catch (error) {
-    // Not installed there; the next place is tried.
+    // The package is not installed there, so the next place is tried.
     if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined;
     throw error;
   }

@@ -1,4 +1,7 @@
-/** Why a plugin does not fit, and what would. `problem` is the end of a sentence that begins with the location. */
+/**
+ * Why a plugin does not fit the contract, and what would fit. `problem` is the end of a sentence that begins with the
+ * location.
+ */
 export interface Refusal {
   problem: string;
   right: string;

@@ -12,7 +12,7 @@ import { isStandInAddress } from './stand-in-address.ts';
 export type PlatformAnswer = ChannelCheck | { outcome: 'skipped'; detail: string };
 
 export interface AskOptions {
-  /** The channel calls its platform with it. */
+  /** The `fetch` that the channel uses to call its platform. */
   fetch: typeof fetch;
   /** Whether any of these calls was answered. */
   isAnswered(): boolean;

@@ -36,7 +36,9 @@ export interface LoadedPlugins {
    * Bundled plugins first, then plugins of the configuration file, then plugins that only MESSAGING_PLATFORMS names.
    */
   plugins: readonly LoadedPlugin[];
-  /** By item of MESSAGING_PLATFORMS; absent if there is no plugin with that name, or if it does not fit. */
+  /**
+   * The plugin of each item of MESSAGING_PLATFORMS; absent if there is no plugin with that name, or if it does not fit.
+   */
   byItem: ReadonlyMap<string, LoadedPlugin>;
   /** Items whose plugin was found, but does not fit; `problems` says why. */
   refused: ReadonlySet<string>;
@@ -49,7 +51,7 @@ interface Candidate {
   from: string;
   /** Whether it is bundled, and so may have a reserved name. */
   bundled: boolean;
-  /** Named in problems. */
+  /** The setting that is named in problems. */
   setting: string;
   source: string | null;
   expectedName?: string;

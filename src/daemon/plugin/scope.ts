@@ -180,7 +180,7 @@ function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {
   return { linked: false, reason: held ? 'Held By Another' : outcome.reason, held };
 }
 
-/** A channel learns whose token it is, but nothing about the token that it did not have. */
+/** The result of a validation, for a channel: the owner, the expiry and the phone number, but no other claims. */
 function answerOf(verdict: TokenVerdict): TokenAnswer {
   if (!verdict.valid) return { valid: false, reason: verdict.reason };
   const { phone } = verdict.claims;

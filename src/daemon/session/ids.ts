@@ -2,20 +2,20 @@ import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { randomSuffix } from '../clock.ts';
 
 /**
- * `<channel>_<user_id>_<suffix>`, the form of generated ids (agentd-message(7), "Session ids"); the suffix holds 128
+ * `<channel>_<user_id>_<suffix>`, the form of generated ids (agentd-message(7), "Session ids"); the suffix contains 128
  * random bits.
  */
 export function generateSessionId(channel: string, user_id: string): string {
   return `${channel}_${user_id}_${randomSuffix()}`;
 }
 
-/** Has the form of a generated id. A client may choose such an id, too. */
+/** Whether the id has the form of a generated id. A client may choose such an id, too. */
 export function isLikeGenerated(session_id: string): boolean {
   return /_[A-Za-z0-9_-]{22}$/.test(session_id);
 }
 
 /**
- * Begins like a session id that a channel chooses itself (`name:`), so no web client may use it.
+ * Whether the id begins like one that a channel chooses itself (`name:`), so that no web client may use it.
  * @param active names of the active channels, including those of third parties.
  */
 export function isChannelSessionId(session_id: string, active: readonly string[]): boolean {
@@ -28,8 +28,8 @@ export function isChannelSessionId(session_id: string, active: readonly string[]
 const RANDOM_PART = /(_[A-Za-z0-9_-]{6})[A-Za-z0-9_-]{16}(?![A-Za-z0-9_-])/g;
 
 /**
- * For log lines: generated ids act as capabilities, so only 6 characters of the random part are shown
- * (agentd-message(7), "Session ids"). Takes an id, or a path that holds one.
+ * Shortens an id for log lines: generated ids act as capabilities, so only 6 characters of the random part are shown
+ * (agentd-message(7), "Session ids"). Accepts an id, or a path that contains one.
  */
 export function shortId(id: string): string {
   return id.replace(RANDOM_PART, '$1…');

@@ -35,7 +35,7 @@ export interface Session {
   metadata: { jwt_context?: JwtContext };
   /** The owner of `jwt_context`: the channel user that brought the token, and the person of the token. */
   credential_owner: { user_id: string; person: PersonKey } | null;
-  /** Turns that were let through. */
+  /** Number of turns that the loop guard let through. */
   turns: number;
   /** ms since the epoch, all three. */
   created_at: number;

@@ -1,7 +1,7 @@
 import { type ExpirySettings, hasExpired } from './jwt-context.ts';
 import type { Session } from './session.ts';
 
-/** Those states of agentd-identity(7), "States of a session", that a stored session can have. */
+/** The states that a stored session can have (agentd-identity(7), "States of a session"). */
 export type SessionState = 'SessionCreated' | 'NoJWT' | 'ValidJWT' | 'SessionExpired';
 
 export function sessionState(session: Session, now: number, settings: ExpirySettings): SessionState {

@@ -4,7 +4,7 @@ import type { Loader } from 'cosmiconfig';
 import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
-/** Searched first. Then come the places where cosmiconfig looks for a program of this name. */
+/** The files that are searched first. Then come the places where cosmiconfig looks for a program of this name. */
 const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
 const RIGHT_PLUGIN =
   'a path relative to the file (`./channels/telex.ts`), the name of an installed package, or { path, name }';

@@ -63,7 +63,7 @@ export class Examination {
     });
   }
 
-  /** Reports that a setting is missing that another one needs. */
+  /** Reports that a setting is missing although another setting needs it. */
   demand(name: keyof Settings, why: string): void {
     const record = this.#settings.get(name)?.record;
     if (record !== undefined && !this.isGiven(name)) this.problems.push(notSet(record, why));

@@ -1,6 +1,6 @@
 /** One problem with a setting, described so that it can be fixed without looking anything up. */
 export interface SettingProblem {
-  /** Its name; for a broken file, the path of the file. */
+  /** The name of the setting; for a broken file, the path of the file. */
   setting: string;
   /** The value as it may be shown: secrets masked, at most 200 characters. Null if there is none. */
   value: string | null;
@@ -12,7 +12,7 @@ export interface SettingProblem {
   right: string;
 }
 
-/** The configuration cannot be used. Has all of its problems (agentd-settings(5), "Description"). Exit code 78. */
+/** The configuration cannot be used. The error lists all problems (agentd-settings(5), "Description"). Exit code 78. */
 export class ConfigurationError extends Error {
   readonly problems: readonly SettingProblem[];
 

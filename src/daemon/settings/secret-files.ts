@@ -12,7 +12,7 @@ export function fileSettingOf(secret: string): string {
   return `${secret}_FILE`;
 }
 
-/** The names of the settings that give the secrets among these records as files. */
+/** The names of the settings that name the files of the secrets among these records. */
 export function fileSettings(records: readonly SettingRecord[]): string[] {
   return records.filter(({ secret }) => secret).map(({ name }) => fileSettingOf(name));
 }

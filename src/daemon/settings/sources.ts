@@ -23,14 +23,14 @@ export interface Place {
 
 /** All values of one source, by name. */
 export interface Layer {
-  /** In words, as it is shown: `environment`, `.env`, `agentd.yaml`. */
+  /** The source in words, as it is shown: `environment`, `.env`, `agentd.yaml`. */
   source: string;
   /** An environment also has variables of other programs. In a file every name must be known. */
   kind: 'environment' | 'env-file' | 'file' | 'defaults';
   values: ReadonlyMap<string, unknown>;
   /** The folder of the file. Absent if the source is not a file. */
   path?: string;
-  /** By name: the files that secrets were read from, which `NAME_FILE` names (secret-files.ts); absolute. */
+  /** The absolute paths of the files from which secrets were read, by the name of the secret (secret-files.ts). */
   fromFile?: ReadonlyMap<string, string>;
 }
 
@@ -63,7 +63,7 @@ export interface StructuredValue {
 }
 
 export interface Sources {
-  /** The first one that has a value has priority. */
+  /** The layers by priority: the first one that has a value is used. */
   layers: readonly Layer[];
   plugins: readonly PluginEntry[];
   /** By key; only the keys that the configuration file has. */
@@ -78,7 +78,7 @@ export interface Sources {
 export interface Given {
   value: unknown;
   layer: Layer;
-  /** In words: that of the layer, with the name of the setting that names the file. */
+  /** The source in words: that of the layer, with the name of the setting that names the file. */
   source: string;
   /** The file, if a secret was read from one. */
   file?: string;

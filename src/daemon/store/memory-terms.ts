@@ -18,7 +18,7 @@ const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 /** In scripts with letters, a word of one letter means nothing. */
 const LETTER = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]$/u;
-/** Too short to lose its ending, but the stored word may have one: `dog`, `dogs`. */
+/** A word that is too short to lose its ending. The stored word may still have an ending: `dog`, `dogs`. */
 const SHORT_WORD = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{3}$/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 

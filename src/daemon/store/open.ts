@@ -21,10 +21,10 @@ export interface OpenOptions {
 
 /**
  * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`), ready to use: its schema is the
- * current one. The backend is loaded only now, so that commands without a store do not pay for it.
- * @throws StoreLocked if another daemon uses it, StoreMissing for an administrator if there is none,
- * StoreTooNew if a later version wrote it, MigrationBackupFailed if it could not be backed up before its migration,
- * StoreUnavailable if it cannot be read or written.
+ * current one. The backend is loaded only now, so that commands without a store do not load it.
+ * @throws StoreLocked if another daemon uses it, StoreMissing for an administrator if there is none, StoreTooNew if a
+ * later version wrote it, MigrationBackupFailed if it could not be backed up before its migration, StoreUnavailable if
+ * it cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
   const traceRetentionMs = settings.TRACE_RETENTION_DAYS * DAY_MS;

@@ -135,8 +135,8 @@ export class PersonMatch {
   }
 
   /**
-   * Whether a message that is recognized by its platform's id is theirs. Call it last, because the result follows from
-   * turns, traces and inbox.
+   * Whether a message, recognized by its platform's id, belongs to the person or user. Call it last, because the result
+   * follows from turns, traces and inbox.
    */
   seenMessage(platform: string, message_id: string): boolean {
     return this.#messages.has(`${platform}:${message_id}`);
@@ -186,7 +186,7 @@ export class PersonMatch {
   }
 
   /**
-   * Whether this is a key of theirs, as in budgets and in the principal of actions: a person's key, or
+   * Whether the key belongs to the person or user, as in budgets and in the principal of actions: a person's key, or
    * `platform:user_id`.
    */
   #isOwnerKey(key: string | null): boolean {

@@ -24,8 +24,8 @@ export class FilesNotRewritten extends Error {}
 
 export type PersonSelector =
   /**
-   * `link_keys`: the links that hold a token of the person. The store cannot find them itself, because the tokens are
-   * sealed.
+   * `link_keys`: the links that contain a token of the person. The store cannot find them itself, because the tokens
+   * are sealed.
    */
   { person: PersonKey; link_keys: readonly string[] } | { platform: string; user_id: string };
 

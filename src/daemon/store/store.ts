@@ -64,8 +64,8 @@ export interface Store {
   /** Warnings that the daemon logs at its start, one sentence each, about the configuration of the store's server. */
   advice(): Promise<readonly string[]>;
   /**
-   * What the store holds, by kind, for `agentd doctor`. Null if the store is examined in a different way. The work is
-   * bounded.
+   * Counts the keys in the store by kind, for `agentd doctor`. Null if the store is examined in a different way. The
+   * work is bounded.
    */
   census(): Promise<KeyCensus | null>;
   /** Deletion of expired data, examination, and backup. Null if the backend needs none of these. */

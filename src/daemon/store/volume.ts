@@ -13,7 +13,7 @@ const FRESH_MS = 50;
 
 export interface Space {
   free_bytes: number;
-  /** Below it, new messages are refused. */
+  /** If there is less space than this, new messages are refused. */
   low_water_bytes: number;
 }
 

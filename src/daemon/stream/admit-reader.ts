@@ -12,7 +12,7 @@ export async function findStream(services: Services, stream_id: string): Promise
   throw new AgentdError('stream_not_found', 'There is no such stream, or it has expired.');
 }
 
-/** What a request wants from a stream, and the tokens that it brought. */
+/** A request to a stream, with the tokens that it brought. */
 export interface Reading {
   tokens: StreamTokens;
   /** Id of the last event that the client has; 0 if it has none. */
@@ -23,15 +23,15 @@ export interface AdmittedReader {
   stream: StreamRecord;
   /** The token that its run would act with. Null means "signed out", undefined means that there is no token. */
   token: string | null | undefined;
-  /** The result of its only validation. */
+  /** The result of validating that token, which happens only once. */
   validated: ValidatedToken | null;
   /** The owner of the stream, if this request begins its run. */
   claimant: StreamClaimant;
 }
 
 /**
- * Who may open, read or stop a stream, and with which token its run would act (agentd-message(7), "Whose stream it
- * is").
+ * Decides who may open, read or stop a stream, and with which token its run would act (agentd-message(7), "Whose stream
+ * it is").
  *
  * The id of a stream is a capability, which only the client that posted the message was given. It is not enough for a
  * sender whose valid token belongs to a different person. If a token in the address made the stream a person's own, it

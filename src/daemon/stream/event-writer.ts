@@ -45,7 +45,7 @@ export class EventWriter {
     merge(this.#waiting, event);
     if (this.#scheduled || this.#saving || this.#waitsForMore()) return;
     this.#scheduled = true;
-    // After all pieces of text that a runtime produces in this tick.
+    // This runs after a runtime has produced all of its text for this tick.
     process.nextTick(() => {
       this.#scheduled = false;
       if (!this.#isClosed) this.#saveInBackground();

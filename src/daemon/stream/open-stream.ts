@@ -109,7 +109,7 @@ async function begin(
       });
   services.running.add(work);
   services.streaming.add(work);
-  // It never rejects.
+  // `work` never rejects.
   work.then(() => {
     services.running.delete(work);
     services.streaming.delete(work);

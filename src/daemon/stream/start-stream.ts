@@ -17,7 +17,7 @@ import { shortId } from '../session/ids.ts';
  * Stores a message until its stream is opened.
  * @param ttl_ms how long the message waits, and how long its answer is kept after the end.
  * @param ambient the cookies of the request (`StreamTokens.ambient`).
- * @throws `invalid_request` if the message is not as the contract says; and the errors of the steps. For a refused
+ * @throws `invalid_request` if the message does not follow the contract; also the errors of the steps. For a refused
  * message, a trace is stored under the id of its request.
  */
 export async function startStream(

@@ -25,7 +25,7 @@ export class StreamOutlet implements Outlet {
   #hasText = false;
   /** The turn is ending or has ended. */
   #isClosing = false;
-  /** The pending end of a stream that was stopped before it had any text. Resolves with whether the end is stored. */
+  /** The pending end of a stream that was stopped before it had any text. Resolves to true if the end is stored. */
   #stopping: Promise<boolean> | null = null;
 
   constructor(parts: StreamOutletParts) {

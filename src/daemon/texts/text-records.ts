@@ -128,7 +128,7 @@ function prose<const Names extends string[]>(
   return { kind: 'text', sentence, default: text, placeholders, form: 'markdown', limit: null };
 }
 
-/** On one line of plain text, because some platforms show it in a small window: at most 200 characters. */
+/** A text on one line of plain text, because some platforms show it in a small window: at most 200 characters. */
 function plain(sentence: string, text: string): ProseRecord & { placeholders: [] } {
   return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: 200 };
 }

@@ -16,7 +16,7 @@ export class Texts {
   readonly #replaced: ReadonlyMap<string, Replacements>;
   readonly #fallback: readonly string[];
   readonly #default_locale: string;
-  /** For a person whose language is not known. */
+  /** The texts for a person whose language is not known. */
   readonly #default: LocalTexts;
 
   /** @param replaced by language tag in lower case. */

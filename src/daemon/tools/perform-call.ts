@@ -73,7 +73,7 @@ export async function performCall(
     const { sent, opened } = await send(prepared, idempotency_key, context, limit);
     if (sent.outcome !== 'sign_in_needed' || credential.use !== 'user' || !credential.fallback)
       return answerOf(tool, sent, opened);
-    // Only for a protocol library: `request` itself falls back.
+    // This is only for protocol libraries, because `request` itself falls back.
     const byDefault = { use: 'default', because: 'user_token_refused' } as const;
     note(context, tool, byDefault);
     const second = await send({ ...prepared, credential: byDefault }, idempotency_key, context, limit);

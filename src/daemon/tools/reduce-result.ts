@@ -1,6 +1,6 @@
 /**
- * What may be shown of a result that was fetched under default credentials: the public fields of an object, or of each
- * element of an array. Any other result, such as a text, is shown completely with `all`, or not at all.
+ * The part of a result that may be shown if it was fetched under default credentials: the public fields of an object,
+ * or of each element of an array. Any other result, such as a text, is shown completely with `all`, or not at all.
  */
 export function reduceResult(result: unknown, shown: readonly string[] | 'all'): unknown {
   if (shown === 'all') return result;

@@ -62,7 +62,7 @@ export class RequestClient {
       else if (error instanceof TokenExchangeFailure) this.#lines.exchangeFailed(error.reason);
       else if (!(error instanceof DownstreamFailure)) throw error;
       this.#call.log.warn(
-        // The stack of a call that was only too slow is of no use.
+        // The stack is useless if the call was only too slow.
         {
           tool: this.#tool.name,
           reason: error.reason,
@@ -94,7 +94,7 @@ export class RequestClient {
     return { outcome: 'answered', credentials: 'default', ...second.response };
   }
 
-  /** Makes one request; after a 401 to a token that can be renewed, one more. */
+  /** Makes one request, and repeats it after a 401 to a token that can be renewed. */
   async #send(
     request: ToolRequest,
     target: SourceTarget,

@@ -15,7 +15,7 @@ interface Entry {
 interface SourcePolicy {
   /** Prefix of the names of its tools. */
   readonly name: string;
-  /** If absent, it depends on effect and origin. `user-or-default` means `user` for writes. */
+  /** If absent, the policy depends on effect and origin. `user-or-default` means `user` for writes. */
   readonly credentials?: CredentialPolicy;
   /** Sent with each request, for example an API key. */
   readonly headers: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export interface OpenApiEntry extends Entry, SourcePolicy {
   readonly path: string;
   /** Default: `API_BASE_URL`. */
   readonly base_url: string;
-  /** By operationId or `GET /orders/{id}`. */
+  /** The entries of operations, by operationId or `GET /orders/{id}`. */
   readonly operations: Readonly<Record<string, ToolEntry>>;
   /** The locations of the entry and its operations in the configuration file, for problems with the document. */
   readonly places: {
@@ -50,7 +50,7 @@ export interface McpEntry extends Entry, SourcePolicy {
   readonly server:
     | { readonly url: string }
     | { readonly command: readonly [string, ...string[]]; readonly env: Readonly<Record<string, string>> };
-  /** By the server's own names. */
+  /** The entries of tools, by the server's own names. */
   readonly tools: Readonly<Record<string, ToolEntry>>;
 }
 
@@ -64,7 +64,7 @@ export interface ModuleEntry extends Entry {
 
 /** What an entry says about one operation or tool. */
 export interface ToolEntry {
-  /** Its whole name, instead of the name that is made from the prefix. */
+  /** The whole name of the tool, instead of the name that is made from the prefix. */
   readonly as?: string;
   readonly effect?: Effect;
   readonly credentials?: CredentialPolicy;

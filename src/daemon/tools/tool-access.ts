@@ -10,7 +10,7 @@ import type { Settings } from '../settings/settings.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import type { SourceTarget } from './tool.ts';
 
-/** What calls of tools need to be sent with their credentials. Created once, and shared by all sources. */
+/** The services that send calls of tools with their credentials. Created once, and shared by all sources. */
 export interface ToolAccess extends CredentialSources {
   /** Null without `API_BASE_URL`. */
   readonly defaultToken: DefaultToken | null;

@@ -96,7 +96,7 @@ export interface SourceTarget {
   readonly exchange: ExchangeSettings | null;
 }
 
-/** What decides whether a tool is offered. */
+/** The properties of a run that determine whether a tool is offered. */
 export interface ToolAudience {
   /**
    * Key of the owner of the memories (agentd-agent(7), "Memory"): a person, or a platform's verified user. Null if

@@ -70,7 +70,7 @@ describe('the usage of a run', () => {
     expect(meter.usage).toEqual({ input_tokens: 230, output_tokens: 14 });
   });
 
-  test('it is an estimate if the model reports none', async () => {
+  test('the usage is an estimate if the model reports none', async () => {
     model.script([{ text: ['four', 'four'] }]);
     const { meter, lines } = meteredRun();
     await replyOf(await run(meter, { text: 'x'.repeat(4000) }));

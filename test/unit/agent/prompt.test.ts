@@ -8,7 +8,7 @@ const NOW = new Date('2026-01-02T03:04:05Z');
 const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
 
 describe('the system prompt', () => {
-  test('says of a confirmed action that it was carried out only if it was', () => {
+  test('says that a confirmed action was carried out only if this is true', () => {
     const about = { tool: 'cancel', summary: 'Cancel order "1"' };
     const done = agentTurn({ confirmed: { ...about, answer: { ok: true, result: 'cancelled' } } });
     expect(systemPrompt(done, undefined, NOW)).toContain('the service has carried it out');

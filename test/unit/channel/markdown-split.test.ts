@@ -138,7 +138,7 @@ describe('splitting', () => {
     );
   });
 
-  it('does so with markup characters, prefixes and lookalikes', () => {
+  it('shows every word even with markup characters, prefixes and lookalikes', () => {
     fc.assert(
       fc.property(markdown, fc.integer({ min: 60, max: 200 }), (text, limit) => {
         const messages = renderMarkdown(text, { ...SIGNS, limit });

@@ -204,7 +204,7 @@ describe('the vocabulary', () => {
   });
 });
 
-it('names the supported shells for another one', async () => {
+it('names the supported shells if another shell is requested', async () => {
   const stderr = capture();
   const stdout = capture();
   expect(await runProgram(['completion', 'tcsh'], { stdout, stderr })).toBe(2);

@@ -464,7 +464,7 @@ describe('unknown names', () => {
     ]);
   });
 
-  it('that turn on a channel that is not installed are a problem, with the known ones', async () => {
+  it('that turn on a channel that is not installed are a problem, which names the known channels', async () => {
     const { problems } = await withOnly(['sse', 'webchat'], { MSGBOT_ENABLED: 'true' });
     expect(problems).toEqual([
       {
@@ -503,7 +503,7 @@ describe('the store', () => {
     expect(others).toEqual([]);
   });
 
-  it('warns in Redis if replicas share no key, and about settings without effect', async () => {
+  it('warns if replicas on Redis share no key, and about settings without effect', async () => {
     const warningsOf = async (env: Record<string, string>) => (await configure(placeWith(env))).warnings;
     expect(await warningsOf({ ...VALID, REDIS_URL: 'redis://r' })).toEqual([
       expect.stringMatching(/^TOKEN_ENCRYPTION_KEY is not set: tokens are stored in Redis unsealed/),

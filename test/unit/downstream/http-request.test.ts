@@ -82,7 +82,7 @@ test('a new connection that breaks is a failure', async () => {
   expect(sockets).toHaveLength(1);
 });
 
-test('an abort ends it with the reason of the signal, before, during and in the middle of the answer', async () => {
+test('an abort ends a request with the reason of the signal, before, during and in the middle of the answer', async () => {
   const controllers = [new AbortController(), new AbortController(), new AbortController()];
   const [before, during, within] = controllers as [AbortController, AbortController, AbortController];
   before.abort(new Error('deadline'));

@@ -148,7 +148,7 @@ describe('memory', () => {
     expect((await exchange.exchange('shop', settings(), alice)).reveal()).toBe('exchanged-2-for-billing');
   });
 
-  test('it is bounded: the least recently used token is dropped first', async () => {
+  test('the memory is bounded: the least recently used token is dropped first', async () => {
     const exchange = create(2);
     const use = async (sub: string) => void (await exchange.exchange('shop', settings(), subject(sub)));
     for (const sub of ['a', 'b', 'a', 'c', 'a']) await use(sub);

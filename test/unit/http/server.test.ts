@@ -116,7 +116,7 @@ describe('answers of routes', () => {
     expect([got.status, got.headers.get('content-type'), await got.text()]).toEqual([status, type, text]);
   });
 
-  test('their headers replace the daemon’s, and several cookies stay separate', async () => {
+  test('have headers that replace those of the daemon, and keep several cookies separate', async () => {
     const headers = {
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'Set-Cookie': ['a=1', 'b=2'],
@@ -273,7 +273,7 @@ describe('streams', () => {
     expect(answer).toMatch(/\r\n\r\none,two$/);
   });
 
-  test('a HEAD of a stream writes nothing', async () => {
+  test('write nothing for a HEAD request', async () => {
     let written = false;
     const web = await serve({
       routes: [
@@ -314,7 +314,7 @@ describe('streams', () => {
     expect(web.log.filter(({ level }) => level >= 40)).toEqual([]);
   });
 
-  test('one that fails breaks its connection, since its head has been sent', async () => {
+  test('break their connection if they fail, because the head has been sent', async () => {
     const web = await serve({
       routes: [
         streaming(async (out) => {
@@ -427,7 +427,7 @@ describe('stopping', () => {
     await web.server.close();
   });
 
-  test('a port in use is the system’s error', async () => {
+  test('a port in use is reported with the error of the system', async () => {
     const web = await serve();
     const other = await serve();
     await other.server.close();

@@ -49,7 +49,7 @@ describe('the key file', () => {
     expect(readdirSync(directory)).toEqual(['encryption-key']);
   });
 
-  it('is that of the first of many simultaneous starts', async () => {
+  it('is created by the first of many simultaneous starts, and used by all of them', async () => {
     const seen = await Promise.all(
       Array.from({ length: 20 }, async () => {
         await makeKeyFile(directory);
@@ -114,7 +114,7 @@ describe('the seal of the daemon', () => {
     warnings.length = 0;
   });
 
-  it('has a key that the first start creates and the next one finds', async () => {
+  it('uses a key that the first start creates and the next start finds', async () => {
     const first = await sealOf();
     const stored = first.close('a.b.c', 'record');
     expect(stored).toMatch(/^sealed\.v1\./);

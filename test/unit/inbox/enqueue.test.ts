@@ -77,7 +77,7 @@ describe('enqueue', () => {
     expect(none?.sent_at).toBeLessThanOrEqual(Date.now());
   });
 
-  it('stores no token: not that of the metadata, and none that somebody typed, however deeply nested', async () => {
+  it('stores neither the token of the metadata nor a token that somebody typed, however deeply nested', async () => {
     const secret = await token();
     await take(
       aMessage({

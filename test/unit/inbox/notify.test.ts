@@ -39,7 +39,7 @@ async function kept(): Promise<InboxMessage[]> {
 }
 
 describe('notify', () => {
-  it('stores a text that is sent without a run, in the queue of its place, tokens masked', async () => {
+  it('stores a text that is sent without a run, in the queue of its chat, with tokens masked', async () => {
     const secret = await token();
     await notify(notifier, { to: 'c1' }, ` linked ${secret}`);
     await notify(notifier, { to: 'c1' }, 'again');
@@ -82,7 +82,7 @@ describe('notify', () => {
     });
   });
 
-  it('drops only hints that their reader has got often enough', async () => {
+  it('drops only hints whose reader has already received enough of them', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'I read words only.', { message_id: 'm1', throttle_key: 'u1' });
     await notify(notifier, to, 'I read words only.', { message_id: 'm2', throttle_key: 'u1' });

@@ -15,7 +15,7 @@ it('an answer that arrives right after the platform accepted the question counts
   expect(world.calls).toHaveLength(1);
 });
 
-it('a slow platform is not waited for: the message then counts as earlier than the question', async () => {
+it('an answer does not wait for a slow platform, and then counts as earlier than the question', async () => {
   const world = await ConfirmationWorld.open();
   const { promise: taken, resolve } = Promise.withResolvers<void>();
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();

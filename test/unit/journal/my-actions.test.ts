@@ -89,7 +89,7 @@ describe('my_actions', () => {
     expect(await summaries(nobody)).toEqual(['theirs']);
   });
 
-  test('shows a new owner of a user id no actions of the previous owner', async () => {
+  test('does not show a new owner of a user id the actions of the previous owner', async () => {
     const of = { platform: 'telex', user_id: 'u1' };
     await record({ ...of, alias_id: 'first', summary: 'of the first owner' });
     await record({ ...of, alias_id: 'second', summary: 'of the second owner' });

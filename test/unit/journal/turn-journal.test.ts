@@ -80,7 +80,7 @@ async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: R
 const listed = () => store.actions.list({ limit: 10 });
 
 describe('a write', () => {
-  test('is recorded before it is sent, and its outcome after', async () => {
+  test('is recorded before it is sent, and its outcome afterwards', async () => {
     const states: unknown[] = [];
     const tool: Tool = {
       ...cancel,
@@ -197,7 +197,7 @@ describe('a write', () => {
     expect(sent).toEqual([]);
   });
 
-  test('continues if its outcome cannot be recorded, which the next run then does not know', async () => {
+  test('continues if its outcome cannot be recorded, so that the next run does not know the outcome', async () => {
     const first = await begin();
     const { finish } = store.actions;
     store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
@@ -209,7 +209,7 @@ describe('a write', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('has its outcome recorded before the reply, if that failed at first', async () => {
+  test('has its outcome recorded before the reply if the first attempt to record it failed', async () => {
     const { call, journal } = await begin();
     const { finish } = store.actions;
     store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
@@ -410,7 +410,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('needs none if the tool has written nothing, or if the run is the first', async () => {
+  test('needs no confirmation if the tool has written nothing in the turn, or if the run is the first', async () => {
     answers = [answered(422, {})];
     const first = await begin();
     await first.call({ id: 7 });
@@ -450,7 +450,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('knows the outcome, although not the answer, if no key opens the record', async () => {
+  test('knows the outcome, but not the answer, if no key opens the record', async () => {
     answers = [answered(200, { a: 1 }), answered(404, {})];
     const first = await begin();
     for (const id of [1, 2]) await first.call({ id });

@@ -116,7 +116,7 @@ describe('a link', () => {
     expect((await link(services, TELEX, 'u1', await token({ sub: 'bob' }), never)).linked).toBe(true);
   });
 
-  it('is checked and replaced in one step: if two people link at the same time, who may not take over, one gets it', async () => {
+  it('is checked and replaced in one step: if two people link at the same time and may not take over, one of them gets it', async () => {
     const [adas, bobs] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const outcomes = await Promise.all([
       link(services, TELEX, 'u1', adas, never),
@@ -185,7 +185,7 @@ describe('a link with several spellings of one id', () => {
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
   });
 
-  it("counts as another person's under any spelling, even if the sender has one, too", async () => {
+  it("counts as another person's link under any spelling, even if the sender has a link, too", async () => {
     await putAt('+1-555', 'bob');
     await putAt('+1555', 'ada');
     const bobs = await token({ sub: 'bob' });
@@ -244,7 +244,7 @@ describe('a sender with two ids', () => {
     await link(services, NUMBERED, NUMBER, await token({ sub: 'ada' }));
   });
 
-  it('is found by only the second id after both have arrived together, and not before', async () => {
+  it('is found by the second id alone once both have arrived together, and not before', async () => {
     expect(await sender('US.1')).toBeNull();
     expect(await sender('+1555', 'US.1')).toMatchObject({ person: ADA });
     expect(await sender('US.1')).toMatchObject({ key: `telex:jwt:${NUMBER}`, person: ADA });

@@ -46,7 +46,7 @@ describe('identify, by a link', () => {
     expect(world.lines).toMatchObject([{}, { level: 'warn', request_id: 'request-1' }]);
   });
 
-  it('has an expired sign-in mentioned until a turn that could mention it has succeeded', async () => {
+  it('requests a mention of an expired sign-in until a turn that could mention it has succeeded', async () => {
     await linked('u1', 60);
     world.clock.moveTo(world.clock.now() + 2 * MINUTE);
     const notified = async (failed: boolean) => {

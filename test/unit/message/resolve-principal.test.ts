@@ -156,7 +156,7 @@ describe('resolve-principal, without a token', () => {
     expect(resolved.changes.session).toEqual(resolved.session);
   });
 
-  it('does not give the session of a person back to them if an invalid token arrives after its end', async () => {
+  it('does not return a session to its person if an invalid token arrives after the session has ended', async () => {
     const turn = await opened(await stored({}, 'ada'), INVALID);
     await world.peer.sessions.end('s');
     const { turn: resolved } = await runStep(world, resolvePrincipal, turn);

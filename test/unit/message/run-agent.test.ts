@@ -166,7 +166,7 @@ describe('run-agent', () => {
       expect(await runWith(NOBODY, { message: aMessage({ user_id: 'ada', text: 'tea?' }) })).toEqual(NOTHING);
     });
 
-    it('is empty from the first message on in which the user has a different alias', async () => {
+    it('is empty from the first message in which the user has a different alias', async () => {
       await remember(ownerOnPlatform('telex', 'U1', 'one'));
       expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'one' }))).toEqual(TEA);
       expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'two' }))).toEqual({ ...TEA, texts: [] });

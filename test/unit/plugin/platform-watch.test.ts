@@ -61,7 +61,7 @@ it('does not report a channel that its platform knows, and checks once', async (
   expect([channel.health?.(), asked, lines]).toEqual([{ status: 'ok' }, 1, []]);
 });
 
-it('makes a channel degraded whose token is refused, until a later check succeeds', async () => {
+it('marks a channel as degraded if its token is refused, until a later check succeeds', async () => {
   answers = [REFUSED, REFUSED, OK];
   const channel = watched();
   await settled();
@@ -76,7 +76,7 @@ it('makes a channel degraded whose token is refused, until a later check succeed
   expect(asked).toBe(3);
 });
 
-it('makes it ok again when the platform accepts a reply, and not when it refuses one', async () => {
+it('marks the channel as ok again when the platform accepts a reply, but not when it refuses one', async () => {
   answers = [REFUSED];
   let refuses = true;
   const channel = watched({

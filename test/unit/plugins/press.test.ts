@@ -22,7 +22,7 @@ const question = (text: string) => ({
 });
 
 describe('the payload of a button', () => {
-  it('carries the answer, in at most 64 ASCII characters', () => {
+  it('contains the answer, in at most 64 ASCII characters', () => {
     for (const approve of [true, false]) {
       expect(readPressPayload(pressPayload(ID, approve))).toEqual({ id: ID, approve });
       expect(pressPayload('x'.repeat(52), approve).length).toBeLessThanOrEqual(64);

@@ -104,7 +104,7 @@ it('the group commit does not let writes wait long because one commit was slow',
   expect(others.length).toBeLessThan(50);
 });
 
-it('the group commit rejects and undoes only the write that throws, and keeps its neighbors', async () => {
+it('the group commit rejects and undoes only the write that throws, and keeps the other writes of the commit', async () => {
   const { commit, insert, stored, db } = fixture();
   const other = db.prepare('INSERT INTO numbers VALUES (77, NULL)');
   const results = await Promise.allSettled([
@@ -122,7 +122,7 @@ it('the group commit rejects and undoes only the write that throws, and keeps it
   expect(stored()).toEqual([1, 2]);
 });
 
-it('the group commit limits a commit, and writes the rest in the next ones, in order', async () => {
+it('the group commit limits the number of writes in one commit, and stores the others with the next commits, in order', async () => {
   const { commit, statements } = fixture();
   const order: number[] = [];
   await Promise.all(upTo(2500).map((n) => commit.write(() => order.push(n))));
@@ -180,7 +180,7 @@ it('the group commit commits waiting writes when it is closed, and refuses later
   await expect(insert(4)).rejects.toBeInstanceOf(StoreUnavailable);
 });
 
-it('the group commit loads the state in memory before it is used, and again if another connection has written or if it was undone', async () => {
+it('the group commit loads the state in memory before its first use, and again after another connection has written or a transaction was undone', async () => {
   const { db, commit, insert } = fixture();
   const numbers = db.prepare('SELECT x FROM numbers ORDER BY x').pluck();
   const held = {
@@ -231,7 +231,7 @@ it('the group commit rejects all writes, and loads the state again, if the state
   expect(loads).toBe(2);
 });
 
-/** Numbers in memory, which are changed there before they are written. */
+/** A list of numbers that is changed in memory before it is written. */
 function decided({ db, commit }: Fixture) {
   const held = {
     numbers: [] as unknown[],
@@ -255,7 +255,7 @@ function decided({ db, commit }: Fixture) {
   return { held, decide };
 }
 
-it('the group commit decides at once, and stores the decisions in one commit with what is written after them', async () => {
+it('the group commit returns decisions at once, and stores them in one commit with the writes that follow', async () => {
   const all = fixture();
   const { insert, statements, stored, commit } = all;
   const { decide } = decided(all);
@@ -271,7 +271,7 @@ it('the group commit decides at once, and stores the decisions in one commit wit
   await expect(decide(5)).rejects.toBeInstanceOf(StoreUnavailable);
 });
 
-it('the group commit repeats decisions if another process has written before they were stored', async () => {
+it('the group commit repeats decisions if another process writes before they are stored', async () => {
   const all = fixture();
   const { decide, held } = decided(all);
   expect(await decide(1)).toBe(1);
@@ -284,7 +284,7 @@ it('the group commit repeats decisions if another process has written before the
   expect(all.stored()).toEqual([1, 2, 7]);
 });
 
-it('the group commit keeps decisions if a neighbor fails, and stores them with the next commit if one fails', async () => {
+it('the group commit keeps decisions if a write in the same commit fails, and stores them with the next commit if a commit fails', async () => {
   const all = fixture();
   const { decide } = decided(all);
   await all.insert(1);

@@ -158,7 +158,7 @@ function readCredentials(
   const child = node.child('credentials');
   const hasExchange = !node.child('exchange').isAbsent;
   const written = child.isAbsent ? undefined : child.choice(CREDENTIALS);
-  // If an entry has `exchange` but no `credentials`, `exchange` is meant.
+  // If an entry has `exchange` but no `credentials`, its `credentials` are `exchange`.
   const credentials = child.isAbsent && hasExchange ? 'exchange' : written;
   const named = Object.entries(tools.entries).flatMap(([key, entry]) =>
     entry.credentials === undefined

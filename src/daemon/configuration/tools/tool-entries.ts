@@ -22,14 +22,14 @@ const KEYS: Readonly<Record<'openapi' | 'mcp', readonly string[]>> = {
   mcp: [...SHARED_KEYS, 'effect'],
 };
 
-/** Reads `operations` of an OpenAPI source or `tools` of an MCP source: by key, what the entry says about each. */
+/** Reads `operations` of an OpenAPI source or `tools` of an MCP source. @returns the settings of each tool, by key */
 export function readToolEntries(node: ConfigNode, kind: 'openapi' | 'mcp'): Record<string, ToolEntry> {
   const example = kind === 'openapi' ? '{ listOrders: {} }' : '{ search: { effect: read } }';
   const right = `at least one, such as ${example}; only what is listed becomes a tool`;
   const members = node.members(right);
   if (members.length === 0 && typeof node.value === 'object' && !node.isAbsent)
     node.refuse('is empty', right);
-  // A name of the prototype must stay a plain member.
+  // `fromEntries` makes even a name like `__proto__` an ordinary member.
   return Object.fromEntries(members.map(([key, tool]) => [key, readToolEntry(tool, kind)]));
 }
 

@@ -1,6 +1,6 @@
 import type { SettingRecord } from '../../../channel/index.ts';
 
-/** Stores, and what is kept in them for how long. */
+/** Stores, and how long they keep data. */
 export const STORE_RECORDS = [
   {
     name: 'SESSION_BACKEND',

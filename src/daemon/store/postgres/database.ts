@@ -27,7 +27,7 @@ export class Database {
   readonly description: string;
   readonly #pool: Pool;
 
-  /** @param url `postgres://user:password@host/name?sslmode=…`. TLS is used as it says. */
+  /** @param url `postgres://user:password@host/name?sslmode=…`. The URL determines whether TLS is used. */
   constructor(url: string, log: Pick<Log, 'debug'>) {
     this.description = describe(url);
     this.#pool = new Pool({

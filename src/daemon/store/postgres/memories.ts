@@ -9,7 +9,7 @@ import { rankMemories } from '../rank-memories.ts';
 import { Database, type Transaction } from './database.ts';
 import { migrate } from './migrations.ts';
 
-/** Times are bigint, which the client gives as text. */
+/** Times are bigint, which the client returns as text. */
 type MemoryRow = Omit<Memory, 'created_at' | 'used_at'> & { created_at: string; used_at: string };
 
 const COLUMNS = 'memory_id, text, turn_id, tainted, created_at, used_at';

@@ -7,7 +7,8 @@ const STEP = 1000;
 const STEPS_MAX = 200;
 
 /**
- * The parts of keys that end by themselves, by kind. Other keys are indexes, or end with the work that they belong to.
+ * The parts of keys that expire by themselves, by kind. Other keys are indexes, or are deleted with the work that they
+ * belong to.
  */
 const EXPIRING: Readonly<Record<string, readonly string[]>> = {
   session: ['state', 'turns', 'summaries', 'name', 'count', 'claim'],

@@ -89,7 +89,7 @@ export class RedisConnection {
 
   /**
    * From now on, scripts of the journal resolve when their writes are on disk, if the server can report this.
-   * @param isAlways the same is true of everything that is acknowledged, on disk and on a replica.
+   * @param isAlways whether all scripts that lead to an acknowledgment wait, too, for the disk and for a replica.
    */
   awaitDurability(server: ServerFacts, isAlways: boolean): void {
     if (!isAlways && !hasWaitAof(server)) return;
@@ -172,7 +172,7 @@ export class RedisConnection {
   }
 }
 
-/** Options in which a client for subscriptions differs. */
+/** The options that differ in a client for subscriptions. */
 interface Differing {
   enableOfflineQueue: boolean;
   lazyConnect: boolean;

@@ -29,7 +29,7 @@ export class KeyNames {
     return key.slice(begins.length, -ends.length);
   }
 
-  /** The key for other facts about a link than its value, in the same slot. */
+  /** The key for facts about a link other than its value, in the same slot. */
   besideLink(link_key: string): string {
     return `agentd:{${link_key}}:link`;
   }

@@ -198,7 +198,7 @@ export class RedisPersons implements PersonStore {
     const gone = new Set(links.map(({ key }) => key));
     for (const { key } of links) await this.#parts.links.remove(key);
     if (gone.size === 0) return;
-    // Also aliases that no longer lead to the link, because their names and values contain its user's ids.
+    // This includes aliases that no longer lead to the link, because their names and values contain ids of its user.
     for await (const keys of this.#redis.scan(names.pattern('alias', 'link'))) {
       const values = await this.#redis.send(() =>
         Promise.all(keys.map((key) => this.#redis.client.get(key))),

@@ -61,7 +61,7 @@ export class Claims<Detail = null> implements Resident {
     return this.#find(name)?.detail ?? null;
   }
 
-  /** The same, if the claim has not been expired for longer than `after_ms`. */
+  /** As `detailOf`, but null if the claim expired more than `after_ms` ago. */
   detailFor(name: string, after_ms: number): Detail | null {
     const held = this.#find(name);
     return held && held.expires_at + after_ms > this.#now() ? held.detail : null;

@@ -36,7 +36,7 @@ export class SqliteGuard implements GuardStore {
   readonly #users: StateLog<GuardUserState, AddedHit<MessageHit>>;
   readonly #turns: GuardTurns;
 
-  /** @param surplus that of the log; `LOG_SURPLUS` except in tests. */
+  /** @param surplus the surplus of the log; `LOG_SURPLUS` except in tests. */
   constructor(
     db: Database.Database,
     commit: GroupCommit,

@@ -23,7 +23,7 @@ interface Queue {
   claimed: Waiting | null;
 }
 
-/** The first message of an unclaimed queue, as it was at that time. */
+/** The first message of an unclaimed queue, as it was when it was added to the list. */
 interface Head {
   readonly queue: string;
   readonly message: Waiting;

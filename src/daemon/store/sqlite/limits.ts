@@ -22,7 +22,7 @@ export class SqliteLimits implements LimitStore {
   readonly #clock: Clock;
   readonly #windows: StateLog<Hits, AddedHit>;
 
-  /** @param surplus that of the log; `LOG_SURPLUS` except in tests. */
+  /** @param surplus the surplus of the log; `LOG_SURPLUS` except in tests. */
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock, surplus = LOG_SURPLUS) {
     this.#commit = commit;
     this.#clock = clock;

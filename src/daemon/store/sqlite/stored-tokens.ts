@@ -45,7 +45,7 @@ const TOKENS = `
   UNION ALL
   SELECT ${TOKEN_OF_SESSION} FROM sessions WHERE expires_at > @now AND metadata <> '{}'`;
 
-/** Whether a token is not sealed, in the same words as in the index. */
+/** SQL that tests whether a token is unsealed: the same expression as in the index. */
 const isUnsealed = (text: string) => `substr(${text}, 1, 10) <> '${SEALED}'`;
 
 /** The tokens of links, sessions and streams, as they are stored, and the texts of actions. */

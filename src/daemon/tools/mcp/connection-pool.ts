@@ -17,7 +17,7 @@ export interface Carrier {
 
 /** A connection whose requests carry one credential. */
 export interface CarryingConnection extends McpConnection {
-  /** Sends the requests of the next call with this. */
+  /** Uses this `fetch` for the requests of the next call. */
   carry(fetch: Carrier['fetch']): void;
 }
 
@@ -109,7 +109,7 @@ export class ConnectionPool {
     }
   }
 
-  /** The one that has been idle longest. */
+  /** Closes the connection that has been idle longest. */
   #discardIdle(): void {
     const idle = [...this.#pooled].find(isIdle);
     if (idle) this.#discard(idle);

@@ -43,7 +43,7 @@ interface Configured {
   definition: ToolDefinition | null;
   /** Null while the tool is not offered. */
   tool: Tool | null;
-  /** Why it is not offered. */
+  /** Why the tool is not offered. */
   because: string;
   /** The digest of the changed definition that was logged last. */
   withheld: string | null;
@@ -240,7 +240,7 @@ export class McpSource implements ToolSource {
     const progress = { begun: false };
     const { credentials } = call.client;
     const work = async (connection: McpConnection): Promise<Sent> => {
-      // With the connection in hand: while it was waited for, the tools may have been listed again.
+      // This is checked once there is a connection: while the call waited for it, the tools may have been listed again.
       if (!(await this.#link.isCurrent([call.signal, connection.ended])))
         return failed('tool_changing', 'The server has changed its tools, and has not described them yet.');
       if (configured.tool === null || configured.definition?.digest !== digest)

@@ -115,7 +115,7 @@ export class StdioTransport implements McpTransport {
     this.#end.abort(failure);
     this.onerror?.(failure);
     this.onclose?.();
-    // Once: its id may belong to another process afterwards.
+    // The process is ended only once: afterwards its id may belong to another process.
     this.#ending = this.#endProgram();
   }
 
@@ -163,7 +163,7 @@ export class StdioTransport implements McpTransport {
     this.#child?.stdin?.write(`${JSON.stringify(notification)}\n`);
   }
 
-  /** Closes its input, then SIGTERM, then SIGKILL to the group. */
+  /** Closes the program's input, then sends it SIGTERM, and then sends SIGKILL to its group. */
   async #endProgram(): Promise<void> {
     const child = this.#child;
     if (!child?.pid) return;
@@ -172,7 +172,7 @@ export class StdioTransport implements McpTransport {
       signalGroup(child.pid, 'SIGTERM');
       await this.#exitsWithin(END_MS.SIGTERM);
     }
-    // Includes programs that it has started, which may outlive it.
+    // The group includes programs that this program has started and that may outlive it.
     signalGroup(child.pid, 'SIGKILL');
     await this.#exited;
   }

@@ -1,6 +1,6 @@
 import type { DocumentPath, LineFinder } from '../../yaml-lines.ts';
 
-/** A problem of a document because of which it cannot be used. */
+/** A problem that makes a document unusable. */
 export class DocumentProblem extends Error {
   readonly at: DocumentPath;
   /** The end of a sentence about the place, such as `has no parameter \`id\``. */

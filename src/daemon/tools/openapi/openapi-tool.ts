@@ -53,7 +53,9 @@ export function nameOf(entry: OpenApiEntry, told: ToolEntry, found: FoundOperati
   return toolName(entry.name, found.operation_id ?? keyOf(found), told.as);
 }
 
-/** The policy of the entry. Without one, the default for the effect if the origin is the API's, else `none`. */
+/**
+ * The policy of the entry. If it has none: the default for the effect if the origin is that of the API, or else `none`.
+ */
 function credentialsOf(
   { credentials }: OpenApiEntry,
   effect: Effect,

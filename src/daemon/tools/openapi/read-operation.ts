@@ -13,7 +13,7 @@ export interface Operation {
 
 export interface Parameter extends ParameterForm {
   readonly in: 'path' | 'query' | 'header';
-  /** Its name among the arguments of the tool. */
+  /** The name of the parameter among the arguments of the tool. */
   readonly property: string;
   readonly required: boolean;
   readonly description: string | null;
@@ -28,7 +28,7 @@ export interface RequestBody {
   readonly schema: DocumentNode | null;
 }
 
-/** The argument that holds the body. */
+/** The argument that contains the body. */
 export const BODY = 'body';
 
 const STYLES: Readonly<Record<Parameter['in'], readonly ParameterStyle[]>> = {

@@ -14,7 +14,7 @@ import { readOperation } from './read-operation.ts';
 
 export interface ReadTools {
   tools: readonly Tool[];
-  /** Each names the entry or its operation, and where possible the line of the document. */
+  /** Each problem names the entry or its operation and, if possible, the line of the document. */
   problems: readonly SettingProblem[];
 }
 

@@ -57,7 +57,7 @@ describe('a reply', () => {
     expect(new Set([first, second, third]).size).toBe(3);
   });
 
-  it('stops in time for the next attempt, which continues there', async () => {
+  it('stops in time for the next attempt, which continues at the same part', async () => {
     const { sender, calls, scope } = senderAt(granted);
     const begun = Date.now();
     // Each reading of the clock is a quarter of a minute later.
@@ -207,7 +207,7 @@ describe('a message with a token', () => {
     ]);
   });
 
-  it('that is gone already is deleted', async () => {
+  it('that is already gone counts as deleted', async () => {
     const { sender, calls } = senderAt(({ method }) =>
       method === 'deleteMessage' ? refused(400, 'Bad Request: message to delete not found') : granted(),
     );

@@ -159,7 +159,7 @@ describe('parse', () => {
     },
   );
 
-  it('treats a group as a thread that others can read, whose sender is the person', () => {
+  it('treats a group as a thread that others can read, and the person as the sender', () => {
     expect(parse(sample('group-text'), OURS).messages[0]).toMatchObject({
       user_id: '+16505551234',
       channel_id: GROUP,

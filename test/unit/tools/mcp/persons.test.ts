@@ -8,7 +8,7 @@ import { VirtualClock } from '../../../support/virtual-clock.ts';
 const PERSONS = 20;
 const CALLS = 150;
 
-describe('many persons over one MCP server', () => {
+describe('one MCP server for many people', () => {
   let server: McpServer;
   let test: SourceUnderTest;
 

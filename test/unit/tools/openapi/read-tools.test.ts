@@ -725,7 +725,7 @@ describe('the schema of the arguments', () => {
     expect(Object.keys((found?.properties ?? {}) as object)).toEqual(['body']);
   });
 
-  it('has no body at all if every field of it is bound', async () => {
+  it('has no body if all fields of the body are bound', async () => {
     const requestBody = json(
       { type: 'object', properties: { owner: {} }, required: ['owner'] },
       { required: true },
