@@ -89,7 +89,7 @@ function actedFor({ lines }: TraceRecord): string | null | undefined {
 function principalInWords(trace: TraceRecord): string {
   const sub = actedFor(trace);
   if (sub === undefined) return '';
-  if (sub === null) return 'Nobody was signed in: the tools used the default credentials.\n';
+  if (sub === null) return 'Nobody was signed in, so no call used the credentials of a person.\n';
   return `The agent acted for the person ${wordOf(sub)}.\n`;
 }
 

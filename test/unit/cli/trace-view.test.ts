@@ -50,7 +50,7 @@ describe('the timeline of a message', () => {
     [
       { state: 'NoJWT', credentials: 'default' },
       null,
-      'Nobody was signed in: the tools used the default credentials.',
+      'Nobody was signed in, so no call used the credentials of a person.',
     ],
   ])('says for whom the agent acted: %o', (detail, acted_for, sentence) => {
     const record = trace('answered', [{ step: 'resolve-principal', verdict: 'ok', detail }]);
