@@ -4,8 +4,8 @@ import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectWho } from '../expect-who.ts';
 import { noteAudit } from '../note-audit.ts';
-import { memoriesOf, withPerson } from '../person-records.ts';
-import { WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectKnownChannel, memoriesOf, withPerson } from '../person-records.ts';
+import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 
 export const command: Command = {
   name: 'person show',
@@ -23,8 +23,10 @@ export const command: Command = {
   ],
   json: true,
   async run({ args, options, out }) {
-    const { who } = await expectWho(args, options);
+    const { who, rest } = await expectWho(args, options);
+    expectOneWho(rest);
     const found = await withPerson(who, options, async (desk) => {
+      await expectKnownChannel(who, options, desk);
       await noteAudit(desk.store, { command: 'person show', who });
       return desk.view(await desk.persons.show(desk.selector), await memoriesOf(who, desk));
     });

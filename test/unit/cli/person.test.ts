@@ -145,6 +145,44 @@ describe('agentd person, while a daemon runs,', () => {
     expect((await erased([], { ...bySub, yes: true })).erased).toMatchObject({ sessions: 0, links: 0 });
   });
 
+  it.each([
+    ['show', show],
+    ['erase', erase],
+  ])('refuses to %s a channel that does not exist, and a person together with a user', async (_, command) => {
+    const run = (args: string[], options = {}) =>
+      command.run({ args, options: { yes: true, ...options }, out: capturedOutput({}).out });
+    await expect(run(['teamchatt:U0GRACE'])).rejects.toMatchObject({
+      exitCode: 2,
+      message: "there is no channel 'teamchatt'",
+      advice: expect.stringMatching(/^Did you mean 'teamchat'\? The channels are .*\bteamchat\b/),
+    });
+    await expect(run([byUser], { sub: 'zzz' })).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringContaining(`both --sub and '${byUser}'`),
+    });
+    expect(await store.audit.list({ limit: 5 })).toEqual([]);
+    expect((await shown([byUser])).inbox).toHaveLength(2);
+  });
+
+  it('erases what a channel left behind that does not exist any longer', async () => {
+    const session = aSession(Date.now(), { session_id: 'owl-1', user_id: 'U1', platform: 'owl' });
+    await saveSession(store, session);
+    expect((await erased(['owl:U1'], { yes: true })).erased).toMatchObject({ sessions: 1 });
+  });
+
+  it('says what was erased, or that nothing was stored', async () => {
+    const told = async (options: Record<string, unknown>) => {
+      const { out, stdout } = capturedOutput({});
+      expect(await erase.run({ args: [], options: { yes: true, ...options }, out })).toBe(0);
+      return stdout.text;
+    };
+    expect(await told({ sub: 'ghost' })).toBe('nothing was stored about ghost\n');
+    expect(await told(bySub)).toMatch(
+      /^erased what was stored about canaryAda: memories 1, sessions 1, turns 2, links 2, actions 2, summaries 1,.*\n$/,
+    );
+    expect(await told(bySub)).toBe(`nothing was stored about ${ada.canary}\n`);
+  });
+
   it('does nothing without --yes if nobody can be asked', async () => {
     const { out } = capturedOutput({});
     await expect(erase.run({ args: [byUser], options: {}, out })).rejects.toMatchObject({ exitCode: 2 });
