@@ -1,12 +1,12 @@
 import type { Seal } from '../daemon/identity/seal.ts';
-import { type ActionOutcomeNow, outcomeOf } from '../daemon/journal/outcome-of.ts';
+import { type ActionOutcomeNow, type NotSent, outcomeOf, whyNotSent } from '../daemon/journal/outcome-of.ts';
 import { printable } from '../daemon/printable.ts';
 import type { Action } from '../daemon/store/actions.ts';
 import { openActionText } from '../daemon/tools/action-texts.ts';
 import type { Column } from './column.ts';
 import { type PersonView, personInWords, personView } from './session-view.ts';
 
-/** A write as operators see it. */
+/** An action as operators see it. */
 export interface ActionView {
   action_id: string;
   time: number;
@@ -15,7 +15,7 @@ export interface ActionView {
   /** Null if no encryption key decrypts it. */
   summary: string | null;
   arguments: unknown;
-  outcome: ActionOutcomeNow;
+  outcome: ActionOutcomeNow | NotSent;
   status: number | null;
   attempts: number;
   confirmed: boolean;
@@ -29,6 +29,7 @@ export interface ActionView {
 export function actionView(action: Action, now: number, seal: Seal): ActionView {
   const { action_id, tool, status, attempt, platform, user_id, session_id, person, operator } = action;
   const args = openActionText(seal, action, 'args');
+  const not_sent = whyNotSent(action, now);
   return {
     action_id,
     time: action.started_at ?? action.created_at,
@@ -36,10 +37,10 @@ export function actionView(action: Action, now: number, seal: Seal): ActionView 
     tool,
     summary: openActionText(seal, action, 'summary'),
     arguments: args === null ? null : (JSON.parse(args) as unknown),
-    outcome: outcomeOf(action, now),
+    outcome: not_sent ?? outcomeOf(action, now),
     status,
     attempts: attempt,
-    confirmed: action.principal !== null,
+    confirmed: action.principal !== null && not_sent === null,
     platform,
     user_id,
     session_id,

@@ -11,6 +11,8 @@ const NEWLINE = 0x0a;
 export interface Tail {
   /** Oldest first, without line ends. */
   lines: string[];
+  /** Earlier lines match too. */
+  more: boolean;
   /** Position after the last complete line. */
   end: number;
 }
@@ -36,6 +38,7 @@ export async function tail(path: string, wanted: Wanted): Promise<Tail> {
     const lines: string[] = [];
     let end = size;
     let first = true;
+    let more = false;
     for await (const { bytes, at } of linesBackwards(file, size)) {
       if (first) {
         first = false;
@@ -44,10 +47,47 @@ export async function tail(path: string, wanted: Wanted): Promise<Tail> {
         if (bytes.length === 0 || !wanted.unfinished) continue;
       }
       const line = bytes.toString('utf8');
-      if (lines.length >= wanted.count || wanted.enough?.(line)) break;
-      if (wanted.matches(line)) lines.push(line);
+      // Whether there is more need not be known if no line is wanted.
+      if (wanted.count === 0 || wanted.enough?.(line)) break;
+      if (!wanted.matches(line)) continue;
+      more = lines.length >= wanted.count;
+      if (more) break;
+      lines.push(line);
     }
-    return { lines: lines.reverse(), end };
+    return { lines: lines.reverse(), more, end };
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * All lines of a file from the first one that is new enough, oldest first. It reads backwards to find that line, then
+ * forwards, so memory does not depend on the number of lines.
+ * @param isOld true if neither this line nor an earlier one is wanted
+ * @param each is called for each line
+ * @returns position after the last complete line
+ */
+export async function readSince(
+  path: string,
+  { unfinished, isOld }: { unfinished: boolean; isOld(line: string): boolean },
+  each: (line: string) => void,
+): Promise<number> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    let start = size;
+    let end: number | null = null;
+    for await (const { bytes, at } of linesBackwards(file, size)) {
+      // The piece after the last line end is the first one.
+      end ??= at;
+      if (isOld(bytes.toString('utf8'))) break;
+      start = at;
+    }
+    const reading: Reading = { file, position: start, pending: Buffer.alloc(0) };
+    for await (const line of readOn(reading, size)) each(line);
+    const rest = reading.pending;
+    if (unfinished && rest.length > 0) each(rest.toString('utf8'));
+    return end ?? size;
   } finally {
     await file.close();
   }
@@ -135,12 +175,13 @@ async function begin(path: string, position: number): Promise<Reading | null> {
   return file && { file, position, pending: Buffer.alloc(0) };
 }
 
-/** Reads the lines that were added, and moves the position. */
-async function* readOn(reading: Reading): AsyncGenerator<string> {
+/** Reads the lines that were added, and moves the position. @param until where to stop; default: the end of the file */
+async function* readOn(reading: Reading, until = Number.POSITIVE_INFINITY): AsyncGenerator<string> {
   const { size } = await reading.file.stat();
   if (size < reading.position) Object.assign(reading, { position: 0, pending: Buffer.alloc(0) });
   for (;;) {
-    const chunk = await readExactly(reading.file, reading.position, CHUNK_BYTES);
+    const length = Math.min(CHUNK_BYTES, until - reading.position);
+    const chunk = await readExactly(reading.file, reading.position, length);
     if (chunk.length === 0) return;
     reading.position += chunk.length;
     let rest = Buffer.concat([reading.pending, chunk]);

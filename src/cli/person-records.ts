@@ -5,12 +5,18 @@ import { openAdministratorSeal } from '../daemon/identity/open-seal.ts';
 import type { Seal } from '../daemon/identity/seal.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
 import type { Memory, MemoryStore } from '../daemon/store/memories.ts';
-import type { PersonRecords, PersonSelector, PersonStore } from '../daemon/store/persons.ts';
+import {
+  countRecords,
+  type PersonRecords,
+  type PersonSelector,
+  type PersonStore,
+} from '../daemon/store/persons.ts';
 import type { Store } from '../daemon/store/store.ts';
 import { ACTION_COLUMNS, actionView } from './action-view.ts';
 import { failed } from './cli-error.ts';
 import { jsonOf } from './column.ts';
 import type { OptionValues } from './command.ts';
+import { unknownChannel } from './expect-channel.ts';
 import { MESSAGE_DETAILS } from './inbox-view.ts';
 import { LINK_COLUMNS, linkView } from './link-view.ts';
 import { MEMORY_COLUMNS } from './memory-view.ts';
@@ -62,6 +68,18 @@ export function withPerson<T>(
 
 export async function memoriesOf(who: Who, { memories }: PersonDesk): Promise<Memory[]> {
   return (await memories?.list(ownerOf(who))) ?? [];
+}
+
+/**
+ * What a channel left behind is still shown and erased after its plugin was removed. If there is nothing, the name of
+ * an unknown channel is a mistake.
+ * @throws CliError (2) with the known channels.
+ */
+export async function expectKnownChannel(who: Who, options: OptionValues, desk: PersonDesk): Promise<void> {
+  const unknown = 'platform' in who ? await unknownChannel(options, who.platform) : null;
+  if (unknown === null) return;
+  const found = countRecords(await desk.persons.show(desk.selector)) + (await memoriesOf(who, desk)).length;
+  if (found === 0) throw unknown;
 }
 
 async function selectorOf(who: Who, { links }: Store, seal: Seal): Promise<PersonSelector> {

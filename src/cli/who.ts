@@ -25,7 +25,7 @@ export const WHO_ARGUMENT: CommandArgument = {
  * Who a command is about: `--sub` (with `--iss` and `--tenant`), or else the first argument, which is a platform's
  * user. An id is taken in the spelling under which the channel stores it.
  * @returns the person or user, null if nobody is named; and the other arguments
- * @throws CliError (2) if both are given, or the argument names no channel's user
+ * @throws CliError (2) if the argument names no channel's user, or --iss or --tenant is given without --sub
  */
 export async function readWho(
   args: readonly string[],
@@ -60,6 +60,20 @@ async function platformUser(named: string, options: OptionValues): Promise<Who> 
   // What a channel left behind is still found after its plugin was removed.
   const [user_id = user] = plugin ? writingsOf(plugin, user) : [];
   return { platform, user_id };
+}
+
+/**
+ * For commands that are about somebody and take no other argument.
+ * @param rest the arguments that `readWho` did not read
+ * @throws CliError (2) if `--sub` and an argument both name somebody
+ */
+export function expectOneWho(rest: readonly string[]): void {
+  const [named] = rest;
+  if (named === undefined) return;
+  throw usageError(
+    `both --sub and '${printable(named)}' say whom the command is about`,
+    'Give one of them, and run the command again for the other.',
+  );
 }
 
 /** Who it is, for people. */

@@ -5,8 +5,9 @@ import { tagOf } from '../../daemon/session/session.ts';
 import { ACTION_COLUMNS, actionView } from '../action-view.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectChannelOf } from '../expect-channel.ts';
 import { parseSince } from '../time-words.ts';
-import { readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';
 
@@ -35,7 +36,8 @@ export const command: Command = {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const now = systemClock.now();
     const since = typeof options.since === 'string' ? { since: parseSince(options.since, now) } : {};
-    const { who } = await readWho(args, options);
+    const { who, rest } = await readWho(args, options);
+    expectOneWho(rest);
     const { items, none } = await listFromStore(
       options,
       'No action found.',
@@ -54,6 +56,7 @@ export const command: Command = {
       },
       'links',
     );
+    if (items.length === 0) await expectChannelOf(who, options);
     out.list(ACTION_COLUMNS, items, none, limit);
     return EXIT.ok;
   },

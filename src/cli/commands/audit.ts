@@ -5,7 +5,7 @@ import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { hmacOf } from '../note-audit.ts';
 import { parseSince } from '../time-words.ts';
-import { readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';
 
@@ -43,7 +43,8 @@ export const command: Command = {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: READ_MAX });
     const since =
       typeof options.since === 'string' ? { since: parseSince(options.since, systemClock.now()) } : {};
-    const { who } = await readWho(args, options);
+    const { who, rest } = await readWho(args, options);
+    expectOneWho(rest);
     const { items, none } = await listFromStore(options, 'No line found.', async ({ audit }) => {
       if (who === null) return audit.list({ ...since, limit: limit + 1 });
       const person = hmacOf(who, await audit.key());

@@ -8,19 +8,25 @@ import { channelNames } from '../completion/channel-words.ts';
 import { coreSettings } from '../core-settings.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectChannel } from '../expect-channel.ts';
-import { follow, tail } from '../log-file.ts';
+import { follow, readSince, tail } from '../log-file.ts';
 import { isBefore, LOG_LEVELS, type LogFilter, type LogLevel, matches } from '../log-filter.ts';
 import { parseSince } from '../time-words.ts';
 import { wholeNumber } from '../whole-number.ts';
+
+/** Lines that are printed if neither -n nor --since is given. */
+const LINES = 50;
 
 export const command: Command = {
   name: 'logs',
   summary: 'Read the log file, filtered, and follow it.',
   description:
-    'Reads LOG_FILE: the last lines that match all filters, oldest first. With -f, it continues with new lines, across rotation, until it is interrupted.',
+    'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then. If earlier lines match too, a line on standard error says so. With -f, it continues with new lines, across rotation, until it is interrupted.',
   options: [
     { flags: '-f, --follow', sentence: 'continue with new lines' },
-    { flags: '-n, --lines <n>', sentence: 'maximum number of lines, 0 to 100000', default: 50 },
+    {
+      flags: '-n, --lines <n>',
+      sentence: `maximum number of lines, 0 to 100000; without it ${LINES}, or all with --since`,
+    },
     {
       flags: '--level <level>',
       sentence: `only this level and more severe ones: ${LOG_LEVELS.join(', ')}`,
@@ -42,7 +48,7 @@ export const command: Command = {
   jsonSentence:
     'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of one',
   async run({ options, out }) {
-    const count = wholeNumber('--lines', options.lines, { min: 0, max: 100_000 });
+    const count = wholeNumber('--lines', options.lines ?? LINES, { min: 0, max: 100_000 });
     const filter = filterOf(options, systemClock.now());
     const path = await logFile(options);
     const print = (line: string) =>
@@ -51,25 +57,37 @@ export const command: Command = {
           out.json ? `${asJsonObject(line)}\n` : formatLogLine(line, { colour: out.color, date: true }),
         ),
       );
-    const { lines, end } = await tail(path, {
-      count,
-      unfinished: options.follow !== true,
-      matches: (line) => matches(line, filter),
-      enough: (line) => isBefore(line, filter.since),
-    }).catch((cause: NodeJS.ErrnoException) => {
-      if (cause.code !== 'ENOENT') throw cause;
-      if (options.follow) return { lines: [], end: 0 };
-      const message = `there is no log file yet (${path})`;
-      throw failed(message, 'The daemon creates it when it starts.', { cause });
-    });
-    if (lines.length === 0) await expectChannel(options, 'channel');
-    for (const line of lines) print(line);
+    const unfinished = options.follow !== true;
+    const isOld = (line: string) => isBefore(line, filter.since);
+    let printed = 0;
+    const printMatching = (line: string) => {
+      if (!matches(line, filter)) return;
+      print(line);
+      printed++;
+    };
+    const printTail = async () => {
+      const wanted = { count, unfinished, matches: (line: string) => matches(line, filter), enough: isOld };
+      const { lines, more, end } = await tail(path, wanted);
+      lines.forEach(printMatching);
+      if (more) out.note(`There are more than these ${count}; --lines shows more.`);
+      return end;
+    };
+    const isWhole = filter.since !== undefined && options.lines === undefined;
+    const end = await (isWhole ? readSince(path, { unfinished, isOld }, printMatching) : printTail()).catch(
+      (cause: NodeJS.ErrnoException) => {
+        if (cause.code !== 'ENOENT') throw cause;
+        if (options.follow) return 0;
+        const message = `there is no log file yet (${path})`;
+        throw failed(message, 'The daemon creates it when it starts.', { cause });
+      },
+    );
+    if (printed === 0) await expectChannel(options, 'channel');
     if (options.follow) {
       // Ctrl-C ends the process.
       for await (const line of follow(path, end, new AbortController().signal))
         if (matches(line, filter)) print(line);
     }
-    if (lines.length === 0 && count > 0) out.note('No line found.');
+    if (printed === 0 && count > 0) out.note('No line found.');
     return EXIT.ok;
   },
 };

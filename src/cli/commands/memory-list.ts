@@ -4,7 +4,7 @@ import { EXIT } from '../exit-codes.ts';
 import { expectWho } from '../expect-who.ts';
 import { listMemories } from '../list-memories.ts';
 import { MEMORY_COLUMNS } from '../memory-view.ts';
-import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 import { ownerOf } from '../with-memories.ts';
 
 export const command: Command = {
@@ -23,7 +23,8 @@ export const command: Command = {
   ],
   json: true,
   async run({ args, options, out }) {
-    const { who } = await expectWho(args, options);
+    const { who, rest } = await expectWho(args, options);
+    expectOneWho(rest);
     const none = `Nothing is remembered about ${whoInWords(who)}.`;
     const found = await listMemories(options, none, (memories) => memories.list(ownerOf(who)));
     out.list(MEMORY_COLUMNS, found.items, found.none);

@@ -6,8 +6,8 @@ import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectWho } from '../expect-who.ts';
 import { noteAudit } from '../note-audit.ts';
-import { memoriesOf, type PersonDesk, withPerson } from '../person-records.ts';
-import { WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
+import { expectKnownChannel, memoriesOf, type PersonDesk, withPerson } from '../person-records.ts';
+import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
 import { ownerOf } from '../with-memories.ts';
 
 /** Messages may arrive during the erasure. After this many rounds, the administrator must stop them. */
@@ -19,7 +19,7 @@ export const command: Command = {
   name: 'person erase',
   summary: 'Delete everything that is stored about a person.',
   description: [
-    'Deletes everything that `agentd person show` shows, for good. On a terminal the command asks for confirmation; elsewhere it needs --yes. The line in the audit log names the person as an HMAC.',
+    'Deletes everything that `agentd person show` shows, for good. Prints how many records of each kind there were, or that nothing was stored. On a terminal the command asks for confirmation; elsewhere it needs --yes. The line in the audit log names the person as an HMAC.',
     "Turns of other people in shared threads are kept, but the summaries of such a thread are made again. Messages that somebody wrote on a platform without sign-in belong to the platform's user: erase that user as well.",
     'Links, sessions and everything else are deleted in one step, so that a message that is being answered at that time cannot store its turn, its trace or the answer for its Idempotency-Key. For this purpose, the store keeps hashes of the erased sessions and messages for an hour. If a message of the person arrives meanwhile, the command starts over; if that does not help, the exit code is 1.',
     'Then the file of the store is written again, so that no free space, log or copy contains the data. This also removes the backups that were made before a migration, and `agentd.db.before-restore`. Until the file is written, which takes seconds with a large store, the daemon answers 503. With Redis, the server rewrites its append-only file (`BGREWRITEAOF`) and its snapshot (`BGSAVE`) instead. If the server refuses, everything is deleted from the store, but the exit code is 1, and the message says what is left to do.',
@@ -36,13 +36,15 @@ export const command: Command = {
   ],
   json: true,
   async run({ args, options, out }) {
-    const { who } = await expectWho(args, options);
+    const { who, rest } = await expectWho(args, options);
+    expectOneWho(rest);
     await expectConsent(who, options.yes === true);
     const erased = await withPerson(who, options, async (desk) => {
+      await expectKnownChannel(who, options, desk);
       await noteAudit(desk.store, { command: 'person erase', who });
       return eraseAll(who, desk);
     });
-    out.data({ erased, not_covered: NOT_COVERED }, () => `erased what was stored about ${whoInWords(who)}`);
+    out.data({ erased, not_covered: NOT_COVERED }, () => inWords(erased, who));
     out.note(`Not covered: ${NOT_COVERED.join(' and ')}. Delete the existing ones yourself.`);
     return EXIT.ok;
   },
@@ -57,6 +59,14 @@ async function expectConsent(who: Who, isGiven: boolean): Promise<void> {
       'Pass --yes to delete it without being asked.',
     );
   if (!answer) throw failed('nothing was deleted');
+}
+
+/** Says also if there was nothing, which is not a failure: the id may be misspelled. */
+function inWords(erased: Readonly<Record<string, number>>, who: Who): string {
+  const kinds = Object.entries(erased).filter(([, count]) => count > 0);
+  if (kinds.length === 0) return `nothing was stored about ${whoInWords(who)}`;
+  const counts = kinds.map(([kind, count]) => `${kind} ${count}`).join(', ');
+  return `erased what was stored about ${whoInWords(who)}: ${counts}`;
 }
 
 /** @returns how many records of each kind there were. */

@@ -4,14 +4,14 @@ import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectWho } from '../expect-who.ts';
 import { noteAudit } from '../note-audit.ts';
-import { memoriesOf, withPerson } from '../person-records.ts';
-import { WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectKnownChannel, memoriesOf, withPerson } from '../person-records.ts';
+import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 
 export const command: Command = {
   name: 'person show',
   summary: 'Show everything that is stored about a person, as JSON.',
   description:
-    "Prints one JSON document: `sessions` with the turns of the person, `links`, `memories`, `actions`, and the messages of the `inbox`. `others` has only counts: of summaries, traces, streams, answers of idempotency keys, known message ids, and records of the loop guard, the rate limits and the token budgets. A session is `shared` if other people wrote in it too: their turns are not shown. A person is somebody who signed in; identify them by the claims of their token (--sub, --iss, --tenant). Messages that somebody wrote on a platform without sign-in belong to the platform's user: show that user as well; `links` names the user. Tokens are never shown. The command adds a line to the audit log. Works whether the daemon is running or not. With Redis the whole key space is read.",
+    "Prints one JSON document: `sessions` with the turns of the person, `links`, `memories`, `actions`, and the messages of the `inbox`. The outcome of an action that was never sent is `pending` (the person was asked to confirm it), `declined`, `withdrawn` (the question no longer applied) or `expired`; the other outcomes are those of `agentd actions list`. `others` has only counts: of summaries, traces, streams, answers of idempotency keys, known message ids, and records of the loop guard, the rate limits and the token budgets. A session is `shared` if other people wrote in it too: their turns are not shown. A person is somebody who signed in; identify them by the claims of their token (--sub, --iss, --tenant). Messages that somebody wrote on a platform without sign-in belong to the platform's user: show that user as well; `links` names the user. Tokens are never shown. The command adds a line to the audit log. Works whether the daemon is running or not. With Redis the whole key space is read.",
   args: [WHO_ARGUMENT],
   options: WHO_OPTIONS,
   examples: [
@@ -23,8 +23,10 @@ export const command: Command = {
   ],
   json: true,
   async run({ args, options, out }) {
-    const { who } = await expectWho(args, options);
+    const { who, rest } = await expectWho(args, options);
+    expectOneWho(rest);
     const found = await withPerson(who, options, async (desk) => {
+      await expectKnownChannel(who, options, desk);
       await noteAudit(desk.store, { command: 'person show', who });
       return desk.view(await desk.persons.show(desk.selector), await memoriesOf(who, desk));
     });

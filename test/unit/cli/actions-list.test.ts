@@ -114,7 +114,7 @@ test('lists what was done for a person, or for a platform’s user', async () =>
   expect(await ids('--sub', 'ada')).toEqual(['of sub alone']);
   expect(await ids('--sub', 'eve')).toEqual([]);
   expect(await ids(`${EXAMPLE.channel}:U3`)).toEqual(['of nobody']);
-  expect(await ids('owl:U3')).toEqual([]);
+  expect(await ids(`${EXAMPLE.channel}:U4`)).toEqual([]);
 });
 
 test('lists the actions of one session, or since some time', async () => {
@@ -141,6 +141,8 @@ test('lists actions that no key decrypts', async () => {
 test.each([
   ['a word that names nobody', ['ada'], /is not a platform's user/],
   ['a tenant without a person', ['--tenant', 'acme'], /--iss and --tenant need --sub/],
+  ['a person and a user', ['--sub', 'ada', `${EXAMPLE.channel}:U3`], /both --sub and 'teamchat:U3' say whom/],
+  ['a channel that does not exist', ['nochannel:foo'], /there is no channel 'nochannel'\nThe channels are /],
   ['an invalid time', ['--since', 'yesterday'], /--since takes/],
 ])('refuses %s', async (_what, argv, message) => {
   const { code, stderr } = await agentd(...argv);

@@ -366,6 +366,27 @@ describe('logs', () => {
     expect(stdout).toMatch(/^\S+ \S+ WARN {2}two request_id=r1\n\S+ \S+ INFO {2}three ?\n$/);
   });
 
+  it('prints all lines since a time, unless -n is given', async () => {
+    const old = JSON.stringify({ level: 'info', time: '2020-01-01T00:00:00Z', msg: 'old' });
+    logged(old, ...Array.from({ length: 120 }, (_, index) => line('info', `line ${index}`)));
+    const all = await agentd('logs', '--json', '--since', '1h');
+    expect([all.stdout.trimEnd().split('\n').length, all.stderr]).toEqual([120, '']);
+    expect(all.stdout).toContain('line 0"');
+    const cut = await agentd('logs', '--json', '--since', '1h', '-n', '60');
+    expect(cut.stdout.trimEnd().split('\n')).toHaveLength(60);
+    expect(cut.stderr).toBe('There are more than these 60; --lines shows more.\n');
+    expect((await agentd('logs', '--since', '1h', '-n', '120')).stderr).toBe('');
+  });
+
+  it('says that there are more lines than the 50 that it prints', async () => {
+    logged(...Array.from({ length: 51 }, (_, index) => line('info', `line ${index}`)));
+    const { stdout, stderr } = await agentd('logs');
+    expect(stdout.trimEnd().split('\n')).toHaveLength(50);
+    expect(stderr).toBe('There are more than these 50; --lines shows more.\n');
+    expect((await agentd('logs', '-n', '51')).stderr).toBe('');
+    expect((await agentd('logs', '-n', '0')).stderr).toBe('');
+  });
+
   it('prints them unchanged with --json', async () => {
     const wanted = line('error', 'two', { request_id: 'r1', channel: 'pigeon' });
     logged(line('info', 'one'), wanted, line('error', 'three', { request_id: 'r2' }));

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFil
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { follow, tail } from '../../../src/cli/log-file.ts';
+import { follow, readSince, tail } from '../../../src/cli/log-file.ts';
 
 let folder: string;
 let path: string;
@@ -17,20 +17,24 @@ afterEach(() => rmSync(folder, { recursive: true }));
 describe('tail', () => {
   it('returns the last lines, oldest first', async () => {
     writeFileSync(path, 'one\ntwo\nthree\n');
-    expect(await tail(path, { ...all, count: 2 })).toEqual({ lines: ['two', 'three'], end: 14 });
+    expect(await tail(path, { ...all, count: 2 })).toEqual({ lines: ['two', 'three'], more: true, end: 14 });
   });
 
   it('returns all lines of a shorter file, and none of an empty one', async () => {
     writeFileSync(path, 'one\n');
-    expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: ['one'], end: 4 });
+    expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: ['one'], more: false, end: 4 });
     writeFileSync(path, '');
-    expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: [], end: 0 });
+    expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: [], more: false, end: 0 });
   });
 
   it('returns a last line without a line end on request, and `end` is before it', async () => {
     writeFileSync(path, 'one\ntw');
-    expect(await tail(path, { ...all, count: 9 })).toEqual({ lines: ['one', 'tw'], end: 4 });
-    expect(await tail(path, { ...all, unfinished: false, count: 9 })).toEqual({ lines: ['one'], end: 4 });
+    expect(await tail(path, { ...all, count: 9 })).toEqual({ lines: ['one', 'tw'], more: false, end: 4 });
+    expect(await tail(path, { ...all, unfinished: false, count: 9 })).toEqual({
+      lines: ['one'],
+      more: false,
+      end: 4,
+    });
   });
 
   it('finds lines across the chunks that it reads, with whole characters', async () => {
@@ -69,6 +73,32 @@ describe('tail', () => {
 
   it('rejects with ENOENT if there is no file', async () => {
     await expect(tail(path, { ...all, count: 1 })).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+describe('readSince', () => {
+  const isOld = (line: string) => line.startsWith('old');
+  async function since(text: string, unfinished = true) {
+    writeFileSync(path, text);
+    const lines: string[] = [];
+    const end = await readSince(path, { unfinished, isOld }, (line) => lines.push(line));
+    return { lines, end };
+  }
+
+  it('passes on all lines after the last old one, in order, with whole characters', async () => {
+    const lines = Array.from({ length: 3000 }, (_, index) => `${index} ${'é€𝄞'.repeat(20)}`);
+    expect((await since(`early\nold\n${lines.join('\n')}\n`)).lines).toEqual(lines);
+  });
+
+  it('passes on the whole file if no line is old, and nothing if the last one is', async () => {
+    expect(await since('one\ntwo\n')).toEqual({ lines: ['one', 'two'], end: 8 });
+    expect(await since('one\nold\n')).toEqual({ lines: [], end: 8 });
+    expect(await since('')).toEqual({ lines: [], end: 0 });
+  });
+
+  it('passes on a last line without a line end on request, and returns the position before it', async () => {
+    expect(await since('one\ntw')).toEqual({ lines: ['one', 'tw'], end: 4 });
+    expect(await since('one\ntw', false)).toEqual({ lines: ['one'], end: 4 });
   });
 });
 

@@ -6,8 +6,11 @@ import { command as erase } from '../../../src/cli/commands/person-erase.ts';
 import { command as show } from '../../../src/cli/commands/person-show.ts';
 import { hmacOf } from '../../../src/cli/note-audit.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { tagOf } from '../../../src/daemon/session/session.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
+import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
+import { claimSession, commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM, THREAD } from '../../support/person-world.ts';
 import { token } from '../../support/tokens.ts';
 import { capturedOutput } from './captured-output.ts';
@@ -19,7 +22,7 @@ interface Shown {
   sessions: { session_id: string; shared: boolean }[];
   links: { user_id: string }[];
   memories: { text: string }[];
-  actions: { summary: string }[];
+  actions: { action_id: string; summary: string; outcome: string; attempts: number; confirmed: boolean }[];
   inbox: { text: string }[];
   others: Record<string, number>;
 }
@@ -89,6 +92,35 @@ describe('agentd person, while a daemon runs,', () => {
     expect(user.memories).toHaveLength(1);
   });
 
+  it('shows the state of an action that was never sent, and not that it was confirmed', async () => {
+    const now = Date.now();
+    const expiring = { asked_by: null, answer_ms: 0 };
+    const asked = { pending: {}, declined: {}, withdrawn: {}, expired: expiring, started: {}, done: {} };
+    for (const [action_id, members] of Object.entries(asked)) {
+      const session = aSession(now, { session_id: `s-${action_id}`, user_id: 'cleo', platform: PLATFORM });
+      await saveSession(store, session);
+      const pending = aPendingAction(session, { action_id, person: personKey({ sub: 'cleo' }), ...members });
+      await commitUnderClaim(store, tagOf(session), { trace: aTrace(session), pending });
+      const claim = await claimSession(store, tagOf(session));
+      if (action_id === 'declined') await store.actions.settle(claim, action_id, 'declined', 't');
+      if (action_id === 'started' || action_id === 'done')
+        await store.actions.settle(claim, action_id, 'started', 't');
+      await store.sessions.release(claim);
+    }
+    await store.actions.withdraw({ action_id: 'withdrawn' });
+    await store.actions.finish('done', 1, { state: 'done', status: 200, answer: null });
+    const { actions } = await shown([], { sub: 'cleo' });
+    const seen = actions.map((one) => [one.action_id, one.outcome, one.attempts, one.confirmed]);
+    expect(seen.sort()).toEqual([
+      ['declined', 'declined', 0, false],
+      ['done', 'done', 1, true],
+      ['expired', 'expired', 0, false],
+      ['pending', 'pending', 0, false],
+      ['started', 'running', 1, true],
+      ['withdrawn', 'withdrawn', 0, false],
+    ]);
+  });
+
   it('erases a person and a user: after that, show finds nothing, and the data of everybody else is still there', async () => {
     const bobBefore = await shown([], { sub: bob.canary });
     const person = await erased([], { ...bySub, yes: true });
@@ -111,6 +143,44 @@ describe('agentd person, while a daemon runs,', () => {
     expect(await shown([], { sub: bob.canary })).toEqual(bobBefore);
     // Nothing is left to erase, which is not a failure.
     expect((await erased([], { ...bySub, yes: true })).erased).toMatchObject({ sessions: 0, links: 0 });
+  });
+
+  it.each([
+    ['show', show],
+    ['erase', erase],
+  ])('refuses to %s a channel that does not exist, and a person together with a user', async (_, command) => {
+    const run = (args: string[], options = {}) =>
+      command.run({ args, options: { yes: true, ...options }, out: capturedOutput({}).out });
+    await expect(run(['teamchatt:U0GRACE'])).rejects.toMatchObject({
+      exitCode: 2,
+      message: "there is no channel 'teamchatt'",
+      advice: expect.stringMatching(/^Did you mean 'teamchat'\? The channels are .*\bteamchat\b/),
+    });
+    await expect(run([byUser], { sub: 'zzz' })).rejects.toMatchObject({
+      exitCode: 2,
+      message: expect.stringContaining(`both --sub and '${byUser}'`),
+    });
+    expect(await store.audit.list({ limit: 5 })).toEqual([]);
+    expect((await shown([byUser])).inbox).toHaveLength(2);
+  });
+
+  it('erases what a channel left behind that does not exist any longer', async () => {
+    const session = aSession(Date.now(), { session_id: 'owl-1', user_id: 'U1', platform: 'owl' });
+    await saveSession(store, session);
+    expect((await erased(['owl:U1'], { yes: true })).erased).toMatchObject({ sessions: 1 });
+  });
+
+  it('says what was erased, or that nothing was stored', async () => {
+    const told = async (options: Record<string, unknown>) => {
+      const { out, stdout } = capturedOutput({});
+      expect(await erase.run({ args: [], options: { yes: true, ...options }, out })).toBe(0);
+      return stdout.text;
+    };
+    expect(await told({ sub: 'ghost' })).toBe('nothing was stored about ghost\n');
+    expect(await told(bySub)).toMatch(
+      /^erased what was stored about canaryAda: memories 1, sessions 1, turns 2, links 2, actions 2, summaries 1,.*\n$/,
+    );
+    expect(await told(bySub)).toBe(`nothing was stored about ${ada.canary}\n`);
   });
 
   it('does nothing without --yes if nobody can be asked', async () => {
