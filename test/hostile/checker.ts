@@ -40,8 +40,9 @@ interface Write {
   attempt: number;
   /** The step of the model within the run: calls of one step are made at the same time. */
   step: number;
-  key: string | null;
   status: number;
+  /** The last status under each key. A model that makes the same call twice in a run gets a key for each. */
+  by_key: Map<string, number>;
 }
 
 /** Compares everything that arrives at the servers, and all output, with what the driver knows. */
@@ -352,8 +353,11 @@ export class Checker {
     const { conversation } = call.run;
     const { nonce, tool } = call;
     const before = this.writes.get(nonce);
-    const mayRepeat = offer.keyed && before !== undefined && before.status >= 500 && before.key === key;
-    this.writes.set(nonce, { offer, run: now, attempt: now.attempt, step: now.requests, key, status });
+    const by_key = before?.by_key ?? new Map<string, number>();
+    const underKey = offer.keyed && key !== null ? by_key.get(key) : undefined;
+    const mayRepeat = underKey !== undefined && leavesUnknown(underKey);
+    if (key !== null) by_key.set(key, status);
+    this.writes.set(nonce, { offer, run: now, attempt: now.attempt, step: now.requests, status, by_key });
     this.count(`writes, ${offer.confirm === 'always' ? 'confirmed' : 'unasked'}`);
     if (offer.keyed && key === null)
       this.violate('repeated', conversation, `${tool} ${nonce} was sent without its key`);
@@ -368,9 +372,11 @@ export class Checker {
       return;
     }
     const isRerun = before !== undefined && before.attempt < now.attempt;
-    if (isRerun && !mayRepeat)
+    // A 4xx means that nothing was written. If the model makes such a call twice in the next run, the second is a new one.
+    const wasRefused = before !== undefined && before.status >= 400 && before.status < 500;
+    if (isRerun && !mayRepeat && !wasRefused)
       this.violate('repeated', conversation, `${tool} ${nonce} was made by an earlier run of its message`);
-    const isUnknown = before !== undefined && before.status >= 500 && before.step < now.requests;
+    const isUnknown = before !== undefined && leavesUnknown(before.status) && before.step < now.requests;
     if (!isRerun && isUnknown && !mayRepeat)
       this.violate('repeated', conversation, `${tool} ${nonce} may have been done, and was sent again`);
     if (before === undefined && now.turn.wrote.has(tool))
@@ -380,4 +386,9 @@ export class Checker {
         `${tool} ${nonce} is a further write of a message that was repeated`,
       );
   }
+}
+
+/** Whether the status leaves open if a write was carried out. A redirect of a write is not followed. */
+function leavesUnknown(status: number): boolean {
+  return status >= 500 || (status >= 300 && status < 400);
 }
