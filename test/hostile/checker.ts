@@ -372,9 +372,11 @@ export class Checker {
       return;
     }
     const isRerun = before !== undefined && before.attempt < now.attempt;
-    // A 4xx means that nothing was written. If the model makes such a call twice in the next run, the second is a new one.
+    // A 4xx means that nothing was written. The same call then gets the known outcome; if the model makes it twice in
+    // this run, the second one is new.
     const wasRefused = before !== undefined && before.status >= 400 && before.status < 500;
-    if (isRerun && !mayRepeat && !wasRefused)
+    const isNew = wasRefused && timesMade(nonce, now) > 1;
+    if (isRerun && !mayRepeat && !isNew)
       this.violate('repeated', conversation, `${tool} ${nonce} was made by an earlier run of its message`);
     const isUnknown = before !== undefined && leavesUnknown(before.status) && before.step < now.requests;
     if (!isRerun && isUnknown && !mayRepeat)
@@ -391,4 +393,9 @@ export class Checker {
 /** Whether the status leaves open if a write was carried out. A redirect of a write is not followed. */
 function leavesUnknown(status: number): boolean {
   return status >= 500 || (status >= 300 && status < 400);
+}
+
+/** How often the model made the call in this run. */
+function timesMade(nonce: string, { calls }: Run): number {
+  return calls.filter((call) => call.nonce === nonce).reduce((sum, { made }) => sum + made, 0);
 }
