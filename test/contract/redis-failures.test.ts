@@ -5,6 +5,8 @@ import { durabilityOf } from '../../src/daemon/store/redis/durability.ts';
 import { adviceOn, type ServerFacts } from '../../src/daemon/store/redis/server.ts';
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { FakeSentinel } from '../support/fake-sentinel.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import { anInboxMessage, aSession, aTrace } from './fixtures.ts';
 import { saveSession } from './store-writes.ts';
@@ -73,6 +75,27 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.renew(claim)).toBe(false);
     expect(await store.commitTurn(claim, { trace: aTrace(null) })).toBe('lost');
     expect(await store.sessions.save(claim, aSession(1, { session_id: 's' }), 'new')).toBe('lost');
+  });
+});
+
+describe.skipIf(!hasRedis)('a failover that Sentinel announces', () => {
+  it('is followed even if the store is asking Sentinel for the master at that moment', async () => {
+    const [port] = (await freePorts(1)) as [number];
+    const server = await startRedis(['--port', String(port)]);
+    const sentinel = await FakeSentinel.start(port);
+    const store = await openRedisStore({ url: sentinel.url, traceRetentionMs });
+    try {
+      await vi.waitFor(() => expect(sentinel.subscribers).toBe(1));
+      const { asked } = sentinel;
+      sentinel.announceWhenAsked();
+      await server.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await vi.waitFor(() => store.check(), { timeout: 20_000, interval: 50 });
+      expect(sentinel.asked).toBeGreaterThan(asked + 1);
+    } finally {
+      await store.close();
+      await sentinel.stop();
+      await server.stop();
+    }
   });
 });
 

@@ -47,6 +47,7 @@ export class RedisConnection {
     this.#address = address;
     this.place = placeOf(address);
     this.client = clientOf(address);
+    this.#keepConnecting(this.client);
     this.client.on('error', (error: Error) => {
       this.#failure = error.message;
     });
@@ -66,7 +67,7 @@ export class RedisConnection {
       await this.client.connect();
       await Promise.all(this.nodes.map((node) => this.#load(node)));
     } catch (error) {
-      this.client.disconnect();
+      this.close();
       throw new StoreUnavailable(error);
     }
   }
@@ -163,7 +164,23 @@ export class RedisConnection {
   /** Another client of the same server, for subscriptions. */
   another(): Redis | Cluster {
     const options = { enableOfflineQueue: true, lazyConnect: false, maxRetriesPerRequest: null };
-    return clientOf(this.#address, options);
+    const client = clientOf(this.#address, options);
+    this.#keepConnecting(client);
+    return client;
+  }
+
+  /**
+   * Connects again when ioredis gives up. It does so if Sentinel announces a failover while ioredis asks Sentinel for
+   * the master.
+   */
+  #keepConnecting(client: Redis | Cluster): void {
+    client.on('end', () => {
+      const connect = () => {
+        // The client emits `error` or `end`, too.
+        if (!this.#closed && client.status === 'end') client.connect().catch(() => undefined);
+      };
+      setTimeout(connect, RECONNECT_MAX_MS).unref();
+    });
   }
 
   close(): void {
