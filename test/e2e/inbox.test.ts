@@ -251,16 +251,22 @@ interface Explained {
   }[];
 }
 
+/** What `agentd explain` prints once the message has this outcome. The trace is stored after the reply was sent. */
+async function explainedWhen(message: string, outcome: string): Promise<Explained> {
+  await expect
+    .poll(async () => (await printed<Explained>('explain', message)).traces[0]?.outcome, LOOKING)
+    .toBe(outcome);
+  return printed<Explained>('explain', message);
+}
+
 describe('agentd explain for a message that is answered later', () => {
   it('shows when it was accepted, and that its reply was sent', async () => {
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' });
     await exchange.until(() => exchange.taken.length === 1);
-    await to.logged(({ msg }) => msg === 'message answered');
-    const { traces } = await printed<Explained>('explain', 'telex:m1');
+    const { traces } = await explainedWhen('telex:m1', 'answered');
     expect(traces).toHaveLength(1);
-    const [{ outcome, lines = [] } = { outcome: '' }] = traces;
-    expect(outcome).toBe('answered');
+    const lines = traces[0]?.lines ?? [];
     expect(lines[0]).toMatchObject({ step: 'accept', detail: { waited_ms: expect.any(Number) } });
     expect(lines.at(-1)).toMatchObject({ step: 'send-reply', reason: 'sent', detail: { runs: 1, sends: 1 } });
     expect((await run('explain', 'm1')).stdout).toMatch(/\n\S+ +send-reply +ok +sent +runs=1 sends=1\n/);
@@ -272,10 +278,7 @@ describe('agentd explain for a message that is answered later', () => {
     const to = await start();
     await tell(to, { id: 'm1', text: 'fail 1' });
     await exchange.until(() => exchange.taken.length === 1);
-    await expect
-      .poll(async () => (await printed<Explained>('explain', 'm1')).traces[0]?.outcome, LOOKING)
-      .toBe('answered');
-    const { traces } = await printed<Explained>('explain', 'm1');
+    const { traces } = await explainedWhen('m1', 'answered');
     expect(traces).toHaveLength(1);
     const lines = traces[0]?.lines ?? [];
     expect(lines.filter(({ step }) => step === 'run-agent').map(({ verdict }) => verdict)).toEqual([

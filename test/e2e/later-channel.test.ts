@@ -103,10 +103,12 @@ describe('a message of a channel that answers later', () => {
     });
     expect(exchange.typed).toContain(own('t1'));
     await to.logged((line) => line.msg === 'message answered' && line.request_id === 'request-7');
-    const explained = await run(to, 'explain', `telex:${own('m1')}`, '--json');
-    expect(JSON.parse(explained.stdout)).toMatchObject({
-      traces: [{ message_id: own('m1'), request_id: 'request-7', outcome: 'answered' }],
-    });
+    // The trace is stored after the reply was sent.
+    await expect
+      .poll(async () => JSON.parse((await run(to, 'explain', `telex:${own('m1')}`, '--json')).stdout))
+      .toMatchObject({
+        traces: [{ message_id: own('m1'), request_id: 'request-7', outcome: 'answered' }],
+      });
   });
 
   it('is answered once, however often the platform delivers it, and each repeat is logged', async () => {
