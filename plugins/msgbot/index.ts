@@ -7,7 +7,7 @@ import { checkRegistration, register, WEBHOOK_PATH } from './registration.ts';
 import { Sender } from './send.ts';
 import { TEXTS } from './texts.ts';
 
-/** A shorter secret can be guessed. */
+/** Minimum length of the secret, characters. A shorter one can be guessed. */
 const SECRET_MIN = 16;
 
 /** Largest update that is accepted, bytes. The Bot API server itself stores no update larger than 524,288 bytes. */

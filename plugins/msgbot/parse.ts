@@ -18,7 +18,7 @@ export interface ParsedCommand {
   place: Place;
   user_id: string;
   inPrivate: boolean;
-  /** Forwarded: another person wrote it. */
+  /** Whether the sender forwarded the message, which another person wrote. */
   forwarded: boolean;
   /** Id of the message. */
   message: number;

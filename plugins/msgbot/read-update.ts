@@ -40,7 +40,8 @@ export interface Entity {
 }
 
 /**
- * Content other than text that people send (Bot API, "Message"). Another message without text is not from a person.
+ * Kinds of content other than text that people send (Bot API, "Message"). A message with no text and none of these is a
+ * notice of the platform, not from a person.
  */
 const CONTENT = [
   'animation',
@@ -109,7 +110,7 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   };
 }
 
-/** The sender. A private chat has the id of the person. */
+/** The sender's id. If a private chat names no sender, the id of the chat is that of the person. */
 function senderOf({ id, type }: Readonly<Record<string, unknown>>, from: unknown): Id | null {
   return from === undefined && type === 'private' ? positive(id) : positive(object(from)?.id);
 }

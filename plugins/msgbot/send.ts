@@ -85,8 +85,9 @@ export class Sender {
   }
 
   /**
-   * Null if the message was deleted, else the text for its sender. If the platform fails, the answer waits for only one
-   * more attempt, so that its reader can delete the message soon.
+   * Deletes a message with a token. Returns null if it was deleted, else the text that asks its sender to delete it.
+   * After the first failure of the platform, the whole reply is tried once more. After the second, it is sent with that
+   * text, so that the sender can delete the message soon.
    */
   async #delete(id: string, chat: number, message: number): Promise<ChannelText | null> {
     try {

@@ -17,8 +17,8 @@ export type Content =
 const NONE: Content = { kind: 'none' };
 
 /**
- * Types without text of the sender: `unsupported` (including edits, polls, and content that the platform could not
- * read), reactions, changes of number, deletions, a chat that was opened.
+ * Types that contain no text of the sender: `unsupported` (including edits, polls, and content that the platform could
+ * not read), reactions, changes of number, deletions, a chat that was opened.
  */
 const SILENT: ReadonlySet<string> = new Set([
   'unsupported',

@@ -11,7 +11,7 @@ import { readStatuses, type Status } from './statuses.ts';
 import { TEXTS } from './texts.ts';
 import { groupOf, placeOf, type Who, whoWrote } from './who.ts';
 
-/** Leaves room for the prefix of the ids of hints. */
+/** Longest id of a message that is used, characters. It leaves room for the prefix of a hint's id. */
 const MESSAGE_ID_MAX = 500;
 /** Latest time that a date can hold, seconds. */
 const TIME_MAX = 8_640_000_000_000;

@@ -74,7 +74,7 @@ async function checked(response: Response): Promise<Response> {
   if (response.status === 200 && !isJsonObject(text)) throw noAnswer('no_json');
   const { status, statusText, headers } = response;
   const seconds = retryAfterSeconds(headers);
-  // The client reads only seconds.
+  // The client reads a `Retry-After` only in seconds.
   if (seconds === undefined) return new Response(text, { status, statusText, headers });
   const inSeconds = new Headers(headers);
   inSeconds.set('Retry-After', String(seconds));

@@ -127,7 +127,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   async function takeCommand(request: ChannelRequest): Promise<ChannelResponse> {
     verify(request);
     const form = request.form();
-    // Sent from time to time to check our certificate.
+    // The platform sends this from time to time to check our certificate.
     if (form.get('ssl_check') === '1') return { status: 200 };
     const user = form.get('user_id') ?? '';
     if (!isId(user)) {

@@ -1,7 +1,7 @@
 import { pressPayload, type ReplyConfirmation } from '../../src/channel/index.ts';
 import { render } from './render.ts';
 
-/** Longest text of a section (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
+/** Longest text of a section, characters (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
 const SECTION_MAX = 3000;
 
 /** One message of a reply. */

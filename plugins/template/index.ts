@@ -77,7 +77,8 @@ function create(scope: ChannelScope): Channel {
           // If the outcome is `refused` and the platform can show a text to only one person, show the text.
           if (delivery.kind === 'press') await scope.press(delivery.message, request);
           if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
-          // Only now, since the message is stored. Without this answer, the platform delivers it again.
+          // Acknowledge the delivery only now that the message is stored. Without this answer, the platform delivers
+          // the message again.
           return { status: 200 };
         },
       },

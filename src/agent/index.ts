@@ -29,8 +29,8 @@
 export interface AgentRuntime {
   apiVersion: 1;
   /**
-   * Answers one message. The pieces of text that it yields are joined to the reply (Markdown). It calls tools through
-   * `turn.tools`; the daemon reports their progress. It must end soon after `turn.signal` aborts.
+   * Answers one message. The pieces of text that it yields are joined; the result is the reply (Markdown). It calls
+   * tools through `turn.tools`; the daemon reports their progress. It must end soon after `turn.signal` aborts.
    *
    * An error becomes `agent_failed` (502); a run that passes its deadline becomes `agent_timeout` (504). The run of a
    * message from a platform is repeated after a failure. An error with `passing: true` (`PassingFailure`) and a network
@@ -61,7 +61,10 @@ export interface AgentTurn {
   person: AgentPerson | null;
   /** Whether the sender was signed in, but the sign-in has expired. */
   sign_in_expired: boolean;
-  /** What the client claims about itself, unverified. `other` holds its own keys, at most 4 KiB of JSON. */
+  /**
+   * What the client claims about itself, unverified. `other` holds further claims under the client's own keys, at most
+   * 4 KiB of JSON.
+   */
   claimed: {
     user_name?: string;
     page_url?: string;

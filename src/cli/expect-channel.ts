@@ -18,7 +18,7 @@ export async function expectChannel(options: OptionValues, flag: 'platform' | 'c
 }
 
 /**
- * The same for a platform's user, whom a command is about.
+ * As `expectChannel`, for the channel of a platform's user whom a command is about.
  * @throws CliError (2) with the known channels.
  */
 export async function expectChannelOf(who: Who | null, options: OptionValues): Promise<void> {

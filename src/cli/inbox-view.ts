@@ -39,7 +39,7 @@ export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { json: 'notice_failure' },
 ];
 
-/** A message on its own. Its texts follow. */
+/** The details of one message. Only `--json` prints its texts here; for people, they follow the details. */
 export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
   { title: 'message', json: 'id' },
   { title: 'state', json: 'state', text: stateInWords },

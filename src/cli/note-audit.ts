@@ -13,7 +13,7 @@ export interface Administration {
   who?: Who;
 }
 
-/** Writes a line of the audit log. To be called before the change: what is not in the log must not happen. */
+/** Writes a line of the audit log. Call this before the change, so that no change happens without its line. */
 export async function noteAudit(
   { audit }: Pick<Store, 'audit'>,
   { command, about, who }: Administration,

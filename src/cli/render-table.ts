@@ -4,7 +4,7 @@ import { type Column, textOf } from './column.ts';
 import { wrapText } from './wrap-text.ts';
 
 const GAP = '  ';
-/** Before a value that does not fit beside the others. */
+/** Indentation of a value that does not fit beside the others. */
 const INDENT = '    ';
 /** No column is made narrower than this, however narrow the terminal is. */
 const NARROWEST = 20;

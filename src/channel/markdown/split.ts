@@ -2,7 +2,7 @@ import type { Dialect } from './dialect.ts';
 import { CUT, type Token, type Word } from './tokens.ts';
 import { Writer } from './writer.ts';
 
-/** A better place for a cut is used only if the message is at least this full. */
+/** A message is cut at a good place only if it is at least this full there; 1 is the limit of the dialect. */
 const WORTH_A_MESSAGE = 0.25;
 /** Matches visible text: more than white space, controls and characters without a shape. */
 const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u;
@@ -115,7 +115,7 @@ function codePointsIn(text: string): number[] {
   });
 }
 
-/** The last one of the increasing ends that fits; 0 if none does. */
+/** The largest of `ends` that fits; 0 if none fits. The ends must be in increasing order. */
 function lastThat(fits: (end: number) => boolean, ends: readonly number[]): number {
   let low = 0;
   let high = ends.length;

@@ -80,7 +80,7 @@ export class Conversation {
     try {
       await this.#client.stop(stream_id, leave);
     } catch {
-      // The daemon cannot be reached, or does not know the stream: its end does not arrive.
+      // The daemon cannot be reached, or does not know the stream, so the end of the stream will not arrive.
       ended.abort();
     }
   }
@@ -100,7 +100,7 @@ export class Conversation {
     }
   }
 
-  /** Any message settles the question, so only the next message can answer it. */
+  /** Any message closes the question, so only the next message can answer it. */
   #answerIn(message: string): Pick<Outgoing, 'message' | 'confirm'> {
     const id = this.#asks;
     this.#asks = null;

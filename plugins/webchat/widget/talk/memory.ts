@@ -53,7 +53,8 @@ const MAX_ENTRIES = 60;
 const MAX_SIZE = 400_000;
 
 /**
- * Stores the conversation of this tab in `sessionStorage`: the data ends with the tab, and no other tab can read it.
+ * Stores the conversation of this tab in `sessionStorage`: the browser deletes the data with the tab, and no other tab
+ * can read it.
  */
 export class Memory {
   readonly #name: string;

@@ -10,7 +10,7 @@ const START_WITHIN_MS = 15_000;
 
 /** The content of a message. A repeat has the same content, so that the service recognizes it. */
 export interface Outgoing {
-  /** `Idempotency-Key`: a message is answered only once, however often it is sent, and by either endpoint. */
+  /** `Idempotency-Key`: a message is answered only once, even if it is sent several times, or to both endpoints. */
   key: string;
   user_id: string;
   message: string;
