@@ -127,7 +127,8 @@ export class LogOutput {
   }
 
   /**
-   * Null if nothing was dropped. Called while nothing waits, so a line that was written in part will not be completed.
+   * The line that says how many lines were dropped; null if there were none. Called while nothing waits, so a line that
+   * was written in part will not be completed.
    */
   #takeNotice(): Uint8Array | null {
     if (this.#dropped === 0) return null;

@@ -67,7 +67,7 @@ function locationOf(error: Error): { at?: string } {
   return at === null ? {} : { at };
 }
 
-/** Errors of libraries carry whole requests; only these fields of an error and its causes are logged. */
+/** Errors of libraries may contain whole requests, so only these fields of an error and its causes are logged. */
 function serializeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as { code?: unknown };

@@ -69,7 +69,7 @@ function outliveReaders(): void {
   }
 }
 
-/** Never on another address: the inspector runs any code it is sent. */
+/** Listens on the loopback address only, because the inspector runs any code that it is sent. */
 function openInspector(log: Log): void {
   const address = `127.0.0.1:${DEBUG_PORT}`;
   inspector.open(DEBUG_PORT, '127.0.0.1');

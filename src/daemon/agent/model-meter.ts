@@ -22,7 +22,7 @@ export interface MeterParts {
   texts: LocalTexts;
   /** Null if AGENT_DAILY_TOKENS sets no limit. */
   budget: { store: BudgetStore; key: string; max: number } | null;
-  /** Reservations expire with the run, ms since the epoch. */
+  /** When the run must have ended, ms since the epoch. Its reservations expire then. */
   deadline: number;
   /**
    * Whether the run may no longer store anything: if its person was erased, a new budget must not store the person

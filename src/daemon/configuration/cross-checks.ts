@@ -193,7 +193,10 @@ export function checkDevelopmentSettings(look: Examination): void {
     look.warn(`JWT_DEBUG=true under NODE_ENV=${look.environment}: the claims of all users are logged`);
 }
 
-/** Null for a pattern, too: origins are compared exactly, so a pattern would match nothing. */
+/**
+ * The origin of an http or https address; null for any other text. Null for a pattern, too, because origins are
+ * compared exactly.
+ */
 function originOf(text: string): string | null {
   const url = URL.parse(text);
   if (url === null || url.hostname.includes('*')) return null;

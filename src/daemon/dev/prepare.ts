@@ -39,7 +39,8 @@ export interface Dev {
   /** Names of the channels that talk to `agentd simulate` instead of their platform. */
   simulated: readonly string[];
   /**
-   * To be called when the daemon has started: the sample API checks tokens like the daemon, and the shop shows actions.
+   * Call this when the daemon has started. The sample API then checks tokens as the daemon does, and the shop shows
+   * actions.
    */
   useServices(services: DevServices): void;
   /** The routes of the sample shop (`shopRoutes`). */
@@ -60,9 +61,9 @@ const ENV_FILE = 'env';
 const ACTIONS_SHOWN = 12;
 
 /**
- * A person who tries agentd asks the same question again and again, which is not a loop. Bursts are still blocked, so
- * that people can see the guard work. If a token key is set, this is a rehearsal of a real site, and the guard has its
- * usual defaults.
+ * The settings for token keys. If one is set, this is a rehearsal of a real site, and the loop guard has its usual
+ * defaults. Otherwise the guard is relaxed: a person who tries agentd asks the same question again and again, which is
+ * not a loop. Bursts are still blocked, so that people can see the guard work.
  */
 const TOKEN_KEYS = ['JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL'];
 const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_SECONDS: '5' };

@@ -35,7 +35,7 @@ export interface TokenExchange {
     subject: Secret,
     signal?: AbortSignal,
   ): Promise<Secret>;
-  /** To be called if the system answered 401 to this token, which is then not used again. */
+  /** Call this if the system answered 401 to this token, which is then not used again. */
   refused(token: Secret): void;
 }
 

@@ -67,7 +67,7 @@ export class LargeBodies {
     throw noRoom();
   }
 
-  /** @returns whether there is a place now */
+  /** Disconnects the slowest sender if it is slower than `SLOWEST`. @returns whether there is a place now */
   #dropSlowest(): boolean {
     const now = this.#clock.now();
     let slowest: Inside | null = null;

@@ -62,7 +62,7 @@ export function problems(log: Log): Middleware {
       await next();
     } catch (error) {
       logFailure(error, ctx.state.request_id, ctx.res, log);
-      // A part of the answer was sent: only by breaking the connection can we still show that the answer is incomplete.
+      // A part of the answer was sent, so only a broken connection shows that the answer is incomplete.
       if (ctx.res.headersSent) {
         ctx.res.destroy();
         return;

@@ -24,7 +24,7 @@ export function stream(
   res.flushHeaders();
   writeAll(res, write, stopping).catch((error: unknown) => {
     failed(error);
-    // A part of the answer was sent: only by breaking the connection can we still show that the answer is incomplete.
+    // A part of the answer was sent, so only a broken connection shows that the answer is incomplete.
     res.destroy();
   });
 }

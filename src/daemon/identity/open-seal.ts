@@ -17,9 +17,9 @@ export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'> 
 
 /**
  * The seal of the daemon (agentd-settings(5), TOKEN_ENCRYPTION_KEY). Without a key in the settings, it uses the key in
- * STATE_DIR, which the first start makes and which `agentd keys rotate` can change while the daemon runs. A key in
- * STATE_DIR still opens what it has sealed after another key was set. A store that several daemons share is sealed only
- * with the key in the settings, since only that key can be the same for all of them.
+ * STATE_DIR, which the first start makes and which `agentd keys rotate` can change while the daemon runs. If another
+ * key is set later, the key in STATE_DIR still opens the tokens that it has sealed. A store that several daemons share
+ * is sealed only with the key in the settings, since only that key can be the same for all of them.
  *
  * @throws ConfigurationError if the key file cannot be used, or is missing and the store needs it.
  */

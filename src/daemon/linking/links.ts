@@ -64,9 +64,9 @@ export async function findLink(
 }
 
 /**
- * The link of the sender of a message. If the message has another id of its sender, that id is bound to the link, and
- * from then on finds it without the user id. `other_sender` if the link is bound to a different id: the platform has
- * given the user id to somebody else since (agentd-message(7), "The inbox").
+ * The link of the sender of a message. If the message has another id of its sender, that id is bound to the link, so
+ * that later messages find the link by that id alone. `other_sender` if the link is bound to a different id: the
+ * platform has given the user id to somebody else since then (agentd-message(7), "The inbox").
  */
 export async function findSendersLink(
   services: Lookup,
@@ -176,8 +176,8 @@ export async function unlinkPerson(
 }
 
 /**
- * Removes the link under a key if it belongs to this person. Somebody else's stays, even if it was made in the
- * meantime.
+ * Removes the link under a key if it belongs to this person. The link of another person stays, even if it replaced this
+ * person's link just now.
  */
 async function removeOwn(
   services: LinkServices,
@@ -195,8 +195,8 @@ async function removeOwn(
 }
 
 /**
- * Records that a person was notified that the token of their link has expired. The token may be resealed in the
- * meantime.
+ * Records that a person was notified that the token of their link has expired. Also works if the token was resealed
+ * after it was read.
  */
 export async function noteExpiryNotified(
   { store: { links }, seal }: Pick<LinkServices, 'store' | 'seal'>,

@@ -154,7 +154,7 @@ export class Metrics implements Observer {
 
   #countModelCall(outcome: string, detail: NonNullable<TraceLine['detail']>): void {
     const { model } = detail;
-    // The line that another model takes over is not a call.
+    // A line without a model says that another model takes over. It is not a call.
     if (typeof model !== 'string') return;
     this.#count('agentd_model_requests_total', { model, outcome });
     for (const direction of ['input', 'output'] as const) {

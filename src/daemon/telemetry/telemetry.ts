@@ -29,7 +29,7 @@ import {
 } from './span-attributes.ts';
 import type { TelemetryOptions } from './telemetry-options.ts';
 
-/** A longer header is ignored. */
+/** Longest `traceparent` header that is read, characters. A longer one is ignored. */
 const TRACEPARENT_MAX = 256;
 /** Steps that wait for another system. */
 const CLIENT_STEPS: readonly string[] = ['downstream', 'model'];
