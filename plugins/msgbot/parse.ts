@@ -69,7 +69,7 @@ function ownCommand(written: Written, command: Command): Parsed {
   };
 }
 
-/** It does not matter whether the edit is addressed to the bot: the inbox knows which messages it stores. */
+/** Reads an edit. It need not be addressed to the bot, because the inbox knows which messages it stores. */
 function editOf(written: Written, text: string): Parsed {
   if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without text' };
   return { kind: 'edit', message_id: messageId(written), text };

@@ -116,8 +116,8 @@ function senderOf({ id, type }: Readonly<Record<string, unknown>>, from: unknown
 }
 
 /**
- * Null if the agent does not speak in this kind of chat: a channel, or direct messages of a channel. If the type is
- * missing, the chat whose id is the sender's is private.
+ * The kind of the chat. Null if the agent does not speak in it: a channel, or the direct messages of a channel. If the
+ * type is missing, the chat whose id is the sender's is private.
  */
 function placeOf(
   { id, type, is_direct_messages }: Readonly<Record<string, unknown>>,
@@ -129,8 +129,8 @@ function placeOf(
 }
 
 /**
- * In a topic, every message without a reply "replies" to the message that opened the topic. Its author, who may be
- * the bot, is not addressed.
+ * The author of the message that this one replies to. In a topic, every message without a reply "replies" to the
+ * message that opened the topic. The author of that one, who may be the bot, is not addressed.
  */
 function answeredBy(message: Readonly<Record<string, unknown>>): Id | null {
   const answered = object(message.reply_to_message);
@@ -200,7 +200,7 @@ function positive(value: unknown): Id | null {
   return id !== null && id > 0 ? id : null;
 }
 
-/** Some gateways write ids as strings, because not every language has numbers of 52 bits. */
+/** Reads an id. Some gateways write ids as strings, because not every language has numbers of 52 bits. */
 function idOf(value: unknown): Id | null {
   const id = typeof value === 'string' && /^-?[1-9]\d{0,15}$/.test(value) ? Number(value) : value;
   return typeof id === 'number' && Number.isSafeInteger(id) && id !== 0 ? id : null;

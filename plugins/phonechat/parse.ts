@@ -49,7 +49,7 @@ export interface Parsed {
 
 /**
  * Reads a webhook for our business numbers. No payload makes it throw. Content that differs from the documentation is
- * ignored and counted, because the platform would deliver the same again.
+ * ignored and counted, because the platform would deliver the same payload again.
  */
 export function parse(payload: Fields, numbers: ReadonlySet<string>): Parsed {
   const parsed: Parsed = {

@@ -58,7 +58,7 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
 }
 
 /**
- * The same answer, read completely up to a maximum size. An answer that is not JSON comes from a server in between; the
+ * Reads an answer completely, up to a maximum size. An answer that is not JSON comes from a server in between; the
  * client would treat it as an error of the platform.
  */
 async function checked(response: Response): Promise<Response> {

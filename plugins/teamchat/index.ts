@@ -158,8 +158,8 @@ function createTeamchat(scope: ChannelScope): Channel {
   }
 
   /**
-   * Only the person who pressed the button sees the text. After a failure it is not sent again: nothing has changed,
-   * and the button is still there.
+   * Shows the person who pressed the button, and nobody else, why the press was refused. After a failure the text is
+   * not sent again: nothing has changed, and the button is still there.
    */
   async function showRefusal({ message, user }: Press, text: string): Promise<void> {
     const { channel, thread_ts } = message.reply_to ?? {};

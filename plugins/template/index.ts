@@ -52,12 +52,15 @@ const plugin: ChannelPlugin = {
 
 export default plugin;
 
-/** Must not open sockets or timers: that belongs in `start`. */
+/** Creates the channel. It must not open sockets or start timers here: that belongs in `start`. */
 function create(scope: ChannelScope): Channel {
   const { secret } = readSettings(scope.settings);
   const sender = new Sender(scope);
 
-  /** Must be called before anything in the body is read: a stranger must learn nothing from the answer. */
+  /**
+   * Refuses a request that the platform did not sign. Call this before anything in the body is read: a stranger must
+   * learn nothing from the answer.
+   */
   function requireSignature(request: ChannelRequest): void {
     if (!isSigned(request, secret, scope.now()))
       throw scope.problem('invalid_signature', 'The signature is missing, wrong or too old.');

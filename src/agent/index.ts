@@ -88,8 +88,9 @@ export interface AgentTurn {
    */
   confirmed: ConfirmedAction | null;
   /**
-   * The writes of an earlier run of this message that was interrupted. The same call gets the same answer, and is not
-   * made again; another write with the same tool needs a confirmation. Say what was done.
+   * The writes of an earlier run of this message that was interrupted. If this run repeats one of these calls, the call
+   * is not made again and gets the stored answer. Another write with the same tool needs a confirmation. Say what was
+   * done.
    */
   already_done: readonly AlreadyDone[];
   /**

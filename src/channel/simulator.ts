@@ -19,7 +19,7 @@ export interface PlatformSimulator {
   /** The platform's request for an event, signed with the secrets of these settings. */
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
   /**
-   * The same request, signed again for its current body, because the conformance suite changes bodies. Absent if the
+   * Returns the request, signed again for its current body, because the conformance suite changes bodies. Absent if the
    * signature does not depend on the body.
    */
   sign?(request: SimulatedRequest, settings: ChannelSettings): SimulatedRequest;

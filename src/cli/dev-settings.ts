@@ -24,7 +24,7 @@ export async function findDevSettings(options: OptionValues): Promise<Record<str
   return (await isDaemonAt(location)) ? null : readDevSettings(location.cwd);
 }
 
-/** Null if `serve --dev` has not run here. */
+/** The settings that `serve --dev` keeps in this directory. Null if it has not run here. */
 export async function readDevSettings(cwd: string): Promise<Record<string, string> | null> {
   try {
     const values = parseEnv(await readFile(join(cwd, DEV_FILE), 'utf8'));

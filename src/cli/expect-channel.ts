@@ -26,7 +26,10 @@ export async function expectChannelOf(who: Who | null, options: OptionValues): P
   if (unknown) throw unknown;
 }
 
-/** Null if the channel exists. It need not be active: a channel that was turned off may have left data. */
+/**
+ * The error for an unknown channel; null if the channel exists. The channel need not be active: one that was turned off
+ * may have left data.
+ */
 export async function unknownChannel(
   options: OptionValues,
   name: string,

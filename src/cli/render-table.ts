@@ -60,7 +60,7 @@ export function renderDetails<T>(
 
 type Rows = readonly (readonly string[])[];
 
-/** Null if the table does not fit. */
+/** The lines of the whole table. Null if it does not fit. */
 function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
   const widths = narrowed(widest(rows), columns, width);
   return total(widths) > width ? null : rows.flatMap((row) => rowLines(row, widths, columns));

@@ -63,7 +63,7 @@ async function platformUser(named: string, options: OptionValues): Promise<Who> 
 }
 
 /**
- * For commands that are about somebody and take no other argument.
+ * Refuses a second name of the person or user, for commands that take no other argument.
  * @param rest the arguments that `readWho` did not read
  * @throws CliError (2) if `--sub` and an argument both name somebody
  */

@@ -161,7 +161,9 @@ export class LogOutput {
 const NOTHING = new Uint8Array();
 const NEWLINE = 0x0a;
 
-/** Standard error, whatever it is connected to. A paused terminal must not block the daemon either. */
+/**
+ * Writes to standard error without blocking, whatever it is connected to: a paused terminal must not block the daemon.
+ */
 export function standardError(): WriteSome {
   // Node opens pipes and sockets as non-blocking and terminals as blocking, and has no public way to change that.
   const { _handle } = process.stderr as { _handle?: { setBlocking?(on: boolean): void } };

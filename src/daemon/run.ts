@@ -43,7 +43,8 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
     const daemon = await startDaemon(configuration, log, added);
     dev?.useServices(daemon.services);
-    // Before the daemon says that it is ready, so that a signal that follows at once stops it as well.
+    // Registered before the daemon reports that it is ready, so that a signal that follows at once stops the daemon,
+    // too.
     const stopped = untilStopped(daemon, log, manager);
     log.info(
       { address: daemon.url, channels: daemon.channels, store: daemon.store, agent: daemon.agent },

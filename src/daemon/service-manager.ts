@@ -92,7 +92,10 @@ export function serviceManager(log: Log, env: NodeJS.ProcessEnv = process.env): 
   return manager;
 }
 
-/** Null if no manager listens. The program gets no other variable: the environment may hold secrets. */
+/**
+ * Sends notifications with `systemd-notify`. Null if no manager listens. The program gets no other variables, because
+ * the environment may contain secrets.
+ */
 function programFor({ NOTIFY_SOCKET, PATH }: NotifyEnvironment): SendNotification | null {
   if (!NOTIFY_SOCKET) return null;
   const options = { env: { NOTIFY_SOCKET, PATH }, timeout: TIMEOUT_MS };

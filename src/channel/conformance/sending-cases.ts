@@ -100,8 +100,8 @@ async function sends(options: TrialOptions): Promise<void> {
 }
 
 /**
- * Two processes send the same reply, and people must see it once. The first process may have died after the platform
- * accepted the reply, but before the daemon stored that it was sent.
+ * A new process sends the whole reply again, because the first process may have died after the platform accepted the
+ * reply, but before the daemon stored that it was sent.
  */
 async function sendsAgain(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);

@@ -107,7 +107,7 @@ class InlineBuilder {
     return { type: 'image', url: this.#urlOf(token, 'src'), alt };
   }
 
-  /** Empty if references have shown too many addresses. */
+  /** The address of a link or an image. Empty if references have shown too many addresses. */
   #urlOf(token: Token, attribute: 'href' | 'src'): string {
     const url = restoreSigns(String(token.attrGet(attribute) ?? ''));
     const isReference = token.meta?.label !== undefined;
@@ -116,7 +116,7 @@ class InlineBuilder {
   }
 }
 
-/** Null if the content is more than text. */
+/** The text of a token. Null if the token is more than text. */
 function plainText(token: Token): string | null {
   switch (token.type) {
     case 'text':

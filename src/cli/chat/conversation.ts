@@ -70,8 +70,8 @@ export class Conversation {
   }
 
   /**
-   * Asks the daemon to end the stream; the reader, meanwhile, waits for that end. Never rejects: if the request fails,
-   * the reader is stopped.
+   * Asks the daemon to end the stream, while the reader waits for that end. Never rejects: if the request fails, the
+   * reader is stopped.
    */
   async #stop(stream_id: string, ended: AbortController, leave: AbortSignal): Promise<void> {
     const timer = setTimeout(() => ended.abort(), STOP_WITHIN_MS);

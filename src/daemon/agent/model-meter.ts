@@ -116,7 +116,7 @@ export class RunMeter implements ModelMeter {
     this.#settling.delete(work);
   }
 
-  /** Null if there is no limit, or if the run may no longer store anything. */
+  /** The budget for the tokens of this run. Null if there is no limit, or if the run may no longer store anything. */
   async #budget(): Promise<MeterParts['budget']> {
     const { budget, isLost } = this.#parts;
     if (budget === null) return null;

@@ -64,7 +64,7 @@ function messagesOf(turn: AgentTurn, { speaker, user, reply }: PastExchange): Pr
   return reply === '' ? [asked] : [asked, { role: 'assistant', content: maskTokens(reply) }];
 }
 
-/** In a shared thread every message names who said it. */
+/** The text of a message. In a shared thread, it names its author. */
 function said(turn: AgentTurn, speaker: string, text: string): string {
   return maskTokens(turn.shared ? `${data(speaker)} says:\n${text}` : text);
 }

@@ -116,7 +116,7 @@ export function checkMemorySettings(look: Examination): void {
   }
 }
 
-/** Null if it is not the address of a Postgres database. */
+/** The address of a Postgres database; null for any other text. */
 function databaseUrl(text: string): URL | null {
   // The host is omitted if the database is reached through a socket.
   const url = URL.parse(text.trim().replace(/@(?=\/)/, '@localhost'));

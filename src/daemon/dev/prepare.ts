@@ -30,7 +30,7 @@ import { type DoneAction, shopRoutes } from './sample-shop.ts';
 
 /** The parts of `serve --dev`: settings, secrets, a sample company with an API and a shop. */
 export interface Dev {
-  /** Settings that apply unless something else sets them. */
+  /** Values of settings that nothing else sets. */
   defaults: Record<string, string>;
   /** The tools of the sample API, unless the configuration file lists others. */
   structured: readonly StructuredValue[];
@@ -45,7 +45,7 @@ export interface Dev {
   useServices(services: DevServices): void;
   /** The routes of the sample shop (`shopRoutes`). */
   shopRoutes(configuration: Configuration): Promise<readonly Route[]>;
-  /** Null if tokens are not signed with a shared secret. */
+  /** A token of the person. Null if tokens are not signed with a shared secret. */
   issueToken(person: SamplePerson, settings: Settings): Promise<string | null>;
   /** Writes the file from which commands in a second terminal read these settings. */
   keepEnvFile(url: string): Promise<void>;

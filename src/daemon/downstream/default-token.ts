@@ -103,7 +103,7 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
       'This service has no default credentials for the business API.',
     );
   }
-  // Not bound to the signal of one message: others may be waiting for the same token.
+  // The request is not bound to the signal of one message, because others may be waiting for the same token.
   const { status, body } = await downstream.send({
     method: 'POST',
     path: TOKEN_PATH,

@@ -103,7 +103,7 @@ function attempt(url: URL, { method, headers, body, limit, maxBytes }: HttpReque
   });
 }
 
-/** The same options as Node makes from a URL, at a fraction of the cost. */
+/** The options that Node makes from a URL, at a fraction of the cost. */
 function addressOf({ protocol, hostname, port, pathname, search }: URL): RequestOptions {
   return {
     protocol,
@@ -138,7 +138,7 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
   });
 }
 
-/** Some servers compress answers without being asked to. */
+/** The body of an answer, decompressed. Some servers compress answers without being asked to. */
 function decoded(response: IncomingMessage): Readable {
   const decoders: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
     gzip: createGunzip,

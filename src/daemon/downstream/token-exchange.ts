@@ -26,7 +26,7 @@ export interface ExchangeSettings {
 export interface TokenExchange {
   /**
    * Returns the token that represents the person at `source`, from memory or by an exchange. Callers that wait for the
-   * same token share one exchange; if one of them aborts, it continues for the others. Rejects with
+   * same token share one exchange; if one of them aborts, the exchange continues for the others. Rejects with
    * `TokenExchangeFailure`, or with the signal's reason.
    */
   exchange(
@@ -153,7 +153,7 @@ async function requestExchange(
     authorization: basic(client_id, client_secret),
     'content-type': 'application/x-www-form-urlencoded',
   };
-  // Not bound to one caller's signal: others may be waiting for the same token.
+  // The request is not bound to one caller's signal, because others may be waiting for the same token.
   const limit = new TimeLimit(systemClock, timeoutMs);
   const request = { method: 'POST', headers, body: body.toString(), limit, maxBytes: MAX_RESPONSE_BYTES };
   const began = performance.now();

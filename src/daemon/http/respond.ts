@@ -50,7 +50,7 @@ function checkHeaders(headers: RouteHeaders): void {
   }
 }
 
-/** Replaces the value that the daemon has set, except that `Vary` is extended. */
+/** Sets a header, in place of the value that the daemon has set. `Vary` is extended instead. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
   const own = typeof value === 'string' ? value : [...value];
   if (name.toLowerCase() === 'vary') ctx.vary(own);

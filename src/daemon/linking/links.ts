@@ -48,7 +48,7 @@ export interface FoundLink {
 
 /**
  * The link of a channel's user, found by any spelling of the id, or by the other id of a linked user. Null if there is
- * none, or if no key opens it; the latter is logged as a warning.
+ * none, or if no key opens it; a link that no key opens is logged as a warning.
  */
 export async function findLink(
   services: Lookup,
@@ -235,7 +235,7 @@ export function effectiveExpiry({ expires_at, token }: Pick<FoundLink, 'expires_
   return Math.min(expires_at, claimsOfStoredToken(token).exp * 1000);
 }
 
-/** The link that another id of its user leads to. Null if that id was bound for a different person. */
+/** The link that is bound to another id of its user. Null if that id was bound for a different person. */
 async function findByAlias(
   services: Lookup,
   channel: LinkedChannel,
@@ -255,7 +255,7 @@ async function standingUnder(
   return found.filter((one) => one !== null);
 }
 
-/** Null if no key opens it; then a warning is logged. */
+/** The link with its token unsealed. Null, with a warning in the log, if no key opens the token. */
 function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): FoundLink | null {
   const { key, expires_at, expiry_notified, alias } = link;
   const token = seal.open(link.token, key);
@@ -275,7 +275,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
   };
 }
 
-/** Null if the link's token has expired or cannot be read: then the link belongs to nobody. */
+/** The holder of a link. Null if the link's token has expired or cannot be read: then the link belongs to nobody. */
 function holderOf(standing: Link, { seal, clock }: LinkServices): LinkHolder | null {
   const token = seal.open(standing.token, standing.key);
   if (token === null) return null;

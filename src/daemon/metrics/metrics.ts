@@ -145,7 +145,10 @@ export class Metrics implements Observer {
       this.#observe('agentd_step_duration_seconds', { step }, took_ms / 1000);
   }
 
-  /** Without a reason, the person's own token was used, or the policy of the tool requires these credentials. */
+  /**
+   * Counts a choice of credentials. If it has no reason, the person's own token was used, or the policy of the tool
+   * requires these credentials.
+   */
   #countCredentials(used: string, reason: string | undefined): void {
     const isPersons = used === 'user' || used === 'exchange';
     const because = reason ?? (isPersons ? 'valid_token' : 'policy');

@@ -31,7 +31,10 @@ export class Examination {
     this.cwd = cwd;
   }
 
-  /** Undefined if the setting is not set, or if its value is wrong, which has then been reported. */
+  /**
+   * The value of a setting. Undefined if the setting is not set, or if its value is wrong, which has then been
+   * reported.
+   */
   value<K extends keyof Settings>(name: K): Settings[K] | undefined {
     return this.#settings.get(name)?.value as Settings[K] | undefined;
   }

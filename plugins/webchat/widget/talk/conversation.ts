@@ -369,7 +369,7 @@ export class Conversation {
     this.#changed();
   }
 
-  /** The next message goes to the session that the service named last. */
+  /** The next message is sent to the session that the service named last. */
   #followSession(session_id: string): void {
     if (session_id !== '') this.#kept.session_id = session_id;
   }
