@@ -62,7 +62,7 @@ export class PlatformApi {
     else if (!mayBeAway) this.#failures++;
   }
 
-  /** Loaded with the first call, so that a daemon without this channel does not load it. */
+  /** The library is loaded with the first call, so that a daemon without this channel does not load it. */
   #connect(): Promise<Client> {
     this.#client ??= import('grammy').then(({ Api, GrammyError, HttpError }) => ({
       api: new Api(this.#token, {
@@ -105,7 +105,7 @@ export class PlatformApi {
     return { json: async () => ({ ...answer, parameters: { ...asked, ...answer.parameters } }) };
   };
 
-  /** A proxy may quote the path in its error. */
+  /** Masks the token in a text, because a proxy may quote the path in its error. */
   #withoutToken(words: string): string {
     const secret = this.#token.slice(this.#token.indexOf(':') + 1);
     return words.replaceAll(secret, '[secret]');

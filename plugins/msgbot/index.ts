@@ -114,7 +114,7 @@ function apiOf(scope: ChannelScope): PlatformApi {
   return new PlatformApi(scope, secretOf(scope, 'MSGBOT_BOT_TOKEN'), String(scope.settings.MSGBOT_API_URL));
 }
 
-/** Both settings are required, so an active channel has them. */
+/** The value of a required secret. An active channel has both of them. */
 function secretOf({ settings }: ChannelScope, name: string): string {
   return (settings[name] as SecretValue).reveal();
 }

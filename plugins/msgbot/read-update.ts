@@ -17,14 +17,14 @@ export interface Written {
   sent_at: number | null;
   /** When the message was edited, seconds since the epoch. Null if it was not edited. */
   edited: number | null;
-  /** Text or caption, unchanged, because entities count in it. Empty if there is none. */
+  /** Text or caption, unchanged, because the entities refer to positions in it. Empty if there is none. */
   text: string;
   entities: readonly Entity[];
   /** Author of the message that this one replies to. Null if there is none. */
   answers: Id | null;
-  /** Whether it is another person's text. */
+  /** Whether the sender forwarded the message, which another person wrote. */
   forwarded: boolean;
-  /** The common id of pictures that were sent together, which are separate messages. */
+  /** The common id of pictures that were sent together. Each picture is a separate message. */
   album: string | null;
   /** Whether it has content other than text: a picture, a voice message, … */
   hasContent: boolean;

@@ -60,7 +60,10 @@ export class Receiver {
     }
   }
 
-  /** The person's app waits for the answer to the query, and shows its text only to this person. */
+  /**
+   * Enqueues the press of a button, and answers its query. The person's app waits for this answer, and shows its text
+   * only to this person.
+   */
   async #take({ query_id, message }: Press, request: ChannelRequest): Promise<void> {
     const outcome = message === null ? null : await this.#scope.press(message, request);
     // Not awaited: the press is already stored, and if this took long, the platform would deliver it again.

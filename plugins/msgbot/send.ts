@@ -26,7 +26,7 @@ interface Target {
   answers: number | null;
   /** A message with a token, which is deleted before the reply is sent. */
   deletes: number | null;
-  /** The language of its sender. */
+  /** The language of the sender of that message. */
   locale: string | null;
 }
 
@@ -79,7 +79,7 @@ export class Sender {
   ): Promise<readonly Part[]> {
     const failed = deletes === null ? null : await this.#delete(id, chat, deletes);
     const trouble = failed === null ? null : this.#scope.say(failed, {}, locale);
-    // Loaded with the first reply, so that a daemon without this channel does not load it.
+    // This module is loaded with the first reply, so that a daemon without this channel does not load it.
     const { partsOf } = await import('./question.ts');
     return partsOf(trouble === null ? text : `${text}\n\n${trouble}`, confirmation);
   }
@@ -137,7 +137,10 @@ export class Sender {
     }
   }
 
-  /** A group that becomes a supergroup gets a new id. */
+  /**
+   * Calls the API for a chat. If a group has become a supergroup, it has a new id, and the call is repeated with that
+   * id.
+   */
   async #inChat<T>(chat: number, work: (chat: number) => Promise<T>): Promise<T> {
     try {
       return await work(this.#moved.get(chat) ?? chat);

@@ -2,7 +2,7 @@ import { type ChannelText, type ConfirmationAnswer, readPressPayload } from '../
 import { type Fields, fieldsOf, stringOf, wordsOf } from './json.ts';
 import { KINDS } from './texts.ts';
 
-/** The content of a message that an agent can use, which reads only text. */
+/** The content of a message, as an agent can use it. An agent reads only text. */
 export type Content =
   | { kind: 'text'; text: string }
   /** A button of a question. */

@@ -135,7 +135,7 @@ export class Graph {
     return { reason: 'an answer that is not from the platform', final: false, platform: 'unreachable' };
   }
 
-  /** @param path path below the version. Never throws. */
+  /** Calls the API. Never throws. @param path path below the version */
   async #ask(
     path: string,
     { headers = {}, ...init }: { method: string; headers?: Record<string, string>; body?: string },

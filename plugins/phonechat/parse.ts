@@ -92,7 +92,9 @@ function readChange(value: Fields, numbers: ReadonlySet<string>, parsed: Parsed)
   parsed.errors.push(...objectsOf(value.errors).map(describeError));
 }
 
-/** If a webhook does not name a number and we have only one, it is for that one. */
+/**
+ * The number that a webhook is for if it names none: our only number. Undefined if it names one, or if we have several.
+ */
 function onlyOne(numbers: ReadonlySet<string>, metadata: unknown): string | undefined {
   const [number_id, another] = numbers;
   return metadata === undefined && another === undefined ? number_id : undefined;
@@ -181,7 +183,7 @@ function metadataOf({ user_id, name }: Who): IncomingMessage['metadata'] {
   };
 }
 
-/** Seconds since the epoch, as a string. */
+/** Reads the time of a message: seconds since the epoch, as a string. */
 function sentAt(timestamp: unknown): { sent_at?: number } {
   const seconds =
     typeof timestamp === 'string' && /^\d{1,13}$/.test(timestamp) ? Number(timestamp) : timestamp;

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import type { CountryCode, PhoneNumber } from 'libphonenumber-js/min';
 
 /**
- * Loaded with the first number. The daemon imports every channel at each start, and this library is larger than all
- * channels together.
+ * The library is loaded with the first number. The daemon imports every channel at each start, and this library is
+ * larger than all channels together.
  */
 const require = createRequire(import.meta.url);
 const parseNumber = (text: string, country?: CountryCode): PhoneNumber | undefined =>

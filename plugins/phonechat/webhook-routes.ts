@@ -13,7 +13,7 @@ import { WEBHOOK_PATH } from './platform.ts';
 import { countStatuses } from './statuses.ts';
 import { isSameSecret, isSigned } from './verify.ts';
 
-/** Longest challenge that is returned, characters. The platform's have ten digits. */
+/** Longest challenge that is returned, characters. Challenges of the platform have ten digits. */
 const CHALLENGE_MAX = 256;
 /** Largest webhook that is accepted, bytes. The platform sends up to 3 MB (Meta, "WhatsApp Cloud API: Webhooks"). */
 const BODY_LIMIT = 4 * 1024 * 1024;

@@ -29,7 +29,7 @@ export function framesOf(events: readonly StreamEvent[]): Buffer {
   return joined;
 }
 
-/** JSON contains no line breaks. */
+/** Encodes one event. Its data is one line, because JSON contains no line breaks. */
 function frameOf({ id, event, data }: StreamEvent): string {
   return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
 }

@@ -9,7 +9,7 @@ import type {
 import { cookieFor, tokensInCookie } from './cookie.ts';
 import { STREAM_HEADERS, writeEvents } from './event-stream.ts';
 
-/** Token sources of the start request, first one first (agentd-sse(7)). */
+/** Token sources of the start request, in the order of their priority (agentd-sse(7)). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body'];
 
 const START_PATH = '/sse/chat';
@@ -81,7 +81,7 @@ function createSse(scope: ChannelScope): Channel {
         cors: true,
         limited: true,
         token: (request) => scope.readToken(request, TOKEN_SOURCES),
-        // Set even if the message is refused: an earlier person's cookie must not stay behind.
+        // The cookie is set even if the message is refused: an earlier person's cookie must not stay behind.
         headers(request) {
           const cookie = cookieFor(scope.readToken(request, TOKEN_SOURCES));
           return cookie === null ? {} : { 'Set-Cookie': cookie };

@@ -19,7 +19,7 @@ const PASSING: readonly number[] = [408, 429];
 const ANSWER_MAX = 65_536;
 
 /**
- * The messages of a reply. A question has two buttons. If it is too long for one message, it has none, and people
+ * The messages of a reply. A question has two buttons. If it is too long for one message, it has no buttons, and people
  * answer with words.
  */
 async function partsOf(text: string, confirmation: OutgoingReply['confirmation']): Promise<Part[]> {

@@ -278,7 +278,9 @@ export interface ToolDefinition {
   summary?: string;
   /** Top-level fields of the results of `context.api` that may be shown under default credentials. Default: none. */
   public?: readonly string[] | 'all';
-  /** Whether a call may be repeated if its outcome is unknown. It then has the same `context.idempotency_key`. */
+  /**
+   * Whether a call may be repeated if its outcome is unknown. The repeated call has the same `context.idempotency_key`.
+   */
   idempotent?: boolean;
   /**
    * Makes one call. The result is given to the agent as JSON. If it throws, the error is logged, and the agent learns

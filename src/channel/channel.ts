@@ -59,7 +59,7 @@ export interface ChannelPlugin {
   eventStream?: EventStreamPaths;
 }
 
-/** The two requests of an event stream. */
+/** Paths of the two requests of an event stream. */
 export interface EventStreamPaths {
   /** `POST` `{user_id, message, …}`; the answer is `{stream_id}`. */
   start: string;
@@ -74,26 +74,26 @@ export interface ChannelLinking {
   /** Placeholder for the user id in usage and messages, for example `NUMBER`. */
   argument: string;
   /**
-   * All spellings that the platform uses for this user id. Links are stored under the first. Empty if this is not an id
-   * of the platform.
+   * All spellings that the platform uses for this user id. Links are stored under the first one. Empty if this is not
+   * an id of the platform.
    */
   idsOf(given: string): readonly string[];
 }
 
 export interface ChannelCapabilities {
   /**
-   * How an answer is delivered: `response` in the response to the message, `stream` on an event stream that a second
-   * request opens, `push` through `send`, at any later time.
+   * How an answer is delivered. `response`: in the response to the message. `stream`: on an event stream that a second
+   * request opens. `push`: through `send`, at any later time.
    */
   delivery: 'response' | 'stream' | 'push';
   /**
-   * Channels with the same namespace share sessions and users: a conversation can continue on another channel.
-   * Default: the channel's name, which a channel with `delivery: 'push'` must keep.
+   * Channels with the same namespace share sessions and users: a conversation can continue on another channel. Default:
+   * the channel's name. A channel with `delivery: 'push'` must keep this default.
    */
   namespace?: string;
   /** Longest text of one message, in the unit that the platform counts. Null if there is no limit. */
   textLimit: number | null;
-  /** Markup that `send` can render. The agent knows it. */
+  /** Markup that `send` can render. The agent is told which markup this is. */
   markdown: 'commonmark' | 'platform' | 'none';
   /** Whether the channel can show that an answer is being written. */
   typing: boolean;
@@ -108,13 +108,16 @@ export interface Channel {
   routes: readonly Route[];
   start?(): Promise<void>;
   /**
-   * Resolves when the platform has the reply. Throws `scope.deliveryFailed(...)`. After any other error the daemon
-   * retries.
+   * Sends a reply. Resolves when the platform has accepted it. Throws `scope.deliveryFailed(...)` if the platform did
+   * not accept it. After any other error, the daemon retries.
    */
   send?(reply: OutgoingReply): Promise<void>;
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
-  /** Called by `GET /`, so it must be cheap and local. `detail` is a sentence without secrets. */
+  /**
+   * The state of the channel, for `GET /`. It must be quick and must not call the platform. `detail` is a sentence
+   * without secrets.
+   */
   health?(): ChannelHealth;
   /**
    * Asks the platform whether it accepts the channel's credentials, with the scope's `fetch`. `agentd doctor` calls it,
@@ -123,9 +126,9 @@ export interface Channel {
    */
   check?(): Promise<ChannelCheck>;
   /**
-   * Asks the platform whether it delivers to the channel: which webhook it has, and what it reports about it. `agentd
-   * doctor` calls it after `check`, and the rules of `check` apply. The daemon does not know its public address, so
-   * compare only the path.
+   * Asks the platform whether it delivers to the channel: which webhook is registered, and what the platform reports
+   * about the webhook. `agentd doctor` calls it after `check`, and the rules of `check` apply. The daemon does not know
+   * its public address, so compare only the path.
    */
   checkRegistration?(): Promise<ChannelCheck>;
   stop?(): Promise<void>;
@@ -142,7 +145,7 @@ export type ChannelHealth = { status: 'ok' } | { status: 'degraded'; detail: str
 
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** `/telex/webhook`, with parameters as `:name`. */
+  /** Path, for example `/telex/webhook`. Parameters are written as `:name`. */
   path: string;
   /**
    * The only content type that is accepted, for example `application/json`. Others get 415. If absent, any type is
@@ -385,7 +388,7 @@ export interface StreamTokens {
    * cookie counts as none.
    */
   ambient: readonly string[];
-  /** The token that the client itself put into the request, for example in `Authorization`. */
+  /** The token that the client itself put into the request, for example into the query. */
   explicit: string | undefined;
   /** Whether to throw `token_missing` if the request and the message have no token. */
   required: boolean;
@@ -444,8 +447,8 @@ export interface ChannelLinks {
 
 export interface LinkRequest {
   /**
-   * Id of the message that asked for it, as in `IncomingMessage`. A repeat within seven days changes nothing and gets
-   * the first answer. A repeat while the first is still running throws `unavailable`.
+   * Id of the message that asks to link or unlink, as in `IncomingMessage`. A repeat within seven days changes nothing
+   * and gets the first answer. A repeat while the first is still running throws `unavailable`.
    */
   message_id?: string;
 }

@@ -2,7 +2,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const CHUNK_BYTES = 65_536;
-/** Longer lines are cut, so that a file that is not a log cannot fill the memory. */
+/** Maximum length of a line, bytes. Longer lines are cut, so that a file that is not a log cannot fill the memory. */
 const LINE_MAX_BYTES = 1_048_576;
 const POLL_MS = 250;
 const NEWLINE = 0x0a;

@@ -53,7 +53,7 @@ class InlineBuilder {
         continue;
       }
       endText();
-      // A style inside the same style changes nothing. Skipping it keeps the tree shallow, however deep the text is
+      // A style inside the same style changes nothing. Skipping it keeps the tree shallow, however deeply the text is
       // nested.
       if (this.#isRepeated(token)) repeatedStyles++;
       else if (token.nesting !== -1) nodes.push(this.#node(token, isInLink));

@@ -10,8 +10,8 @@ export interface Run {
 }
 
 /**
- * Longer addresses are not links. They are written as text after their label, and a message can be cut within that
- * text.
+ * Maximum length of an address that becomes a link, UTF-16 units. A longer one is written as text after its label, and
+ * a message can be cut within that text.
  */
 const MAX_URL = 1500;
 

@@ -95,7 +95,7 @@ function cutWord(writer: Writer, word: Word): [part: string, left: string] {
     end = boundsIn(WORDS, head).findLast((at) => at <= end && at > end / 2 && characters.has(at)) ?? end;
   } else if (writer.isEmpty) {
     end = lastThat(fits, codePointsIn(head));
-    // The marks alone need all the room.
+    // The marks alone need all the room, so the word is written without them.
     if (end === 0 && word.marks.length > 0) return cutWord(writer, { ...word, marks: [] });
     if (end === 0) throw new RangeError(`A message of ${writer.limit} characters has no room for text.`);
   } else return ['', text];

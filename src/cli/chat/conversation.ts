@@ -21,7 +21,7 @@ export interface Interrupts {
 export class Conversation {
   readonly #client: Pick<StreamClient, 'start' | 'open' | 'stop'>;
   #session_id: string | null = null;
-  /** Id of the action that the last answer asks to confirm. */
+  /** Id of the action that the last answer asks the person to confirm. */
   #asks: string | null = null;
 
   constructor(client: Pick<StreamClient, 'start' | 'open' | 'stop'>) {

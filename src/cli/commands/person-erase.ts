@@ -75,7 +75,7 @@ function inWords(erased: Readonly<Record<string, number>>, who: Who): string {
   return `erased what was stored about ${whoInWords(who)}: ${counts}`;
 }
 
-/** @returns how many records of each kind there were. */
+/** Erases everything that is stored about a person or user. @returns how many records of each kind there were */
 async function eraseAll(who: Who, desk: PersonDesk): Promise<Record<string, number>> {
   const { persons, selector, memories } = desk;
   const erased: Record<string, number> = {};

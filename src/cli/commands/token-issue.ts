@@ -124,7 +124,7 @@ function jsonOrText(value: string): unknown {
   try {
     return JSON.parse(value);
   } catch {
-    // Most claims are typed as plain text.
+    // The value is not JSON. Most claims are typed as plain text.
     return value;
   }
 }

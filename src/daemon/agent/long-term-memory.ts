@@ -9,7 +9,7 @@ import type { AgentMemory } from './agent.ts';
 
 /** How long a run waits for the memories that it is given, ms. */
 export const GIVEN_WAIT_MS = 300;
-/** How long a tool waits, ms. */
+/** How long a memory tool waits for the backend, ms. */
 const TOOL_WAIT_MS = 5_000;
 /** After a failure, runs begin without memories for this time, ms, so that an outage does not slow down each run. */
 const PAUSE_MS = 5_000;
@@ -80,7 +80,7 @@ export class LongTermMemory {
     return clock.now() < this.#paused_until;
   }
 
-  /** At start: warns if the backend is down. */
+  /** Called at the start: warns if the backend is down. */
   async check(): Promise<void> {
     await this.use((memories) => memories.check(), TOOL_WAIT_MS).catch(() => undefined);
   }

@@ -170,7 +170,7 @@ export class Conversation {
     const stream_id = this.#kept.pending?.stream_id ?? null;
     if (run === null) return;
     const told = stream_id !== null && (await this.#parts.delivery.stop(stream_id));
-    // The stream reports its end. If the service could not be told, the widget leaves the stream.
+    // The stream reports its end. If the request to stop did not reach the service, the widget leaves the stream.
     if (told || this.#run !== run) return;
     this.#finish({ response: '', session_id: '', stopped: true });
     run.abort(REPLACED);

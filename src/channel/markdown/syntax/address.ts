@@ -53,7 +53,10 @@ export function angleAddress(state: StateInline, silent: boolean): boolean {
   return true;
 }
 
-/** The last two parts of a host name contain no underscore. Closing emphasis is not part of the host name. */
+/**
+ * Whether a host name is valid: its last two parts contain no underscore. Closing emphasis is not part of the host
+ * name.
+ */
 function isHost(host: string): boolean {
   return !host
     .replace(/[._-]+$/, '')
