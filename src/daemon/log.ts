@@ -12,7 +12,7 @@ export interface LogOptions {
   level: string;
   /** The log is also written to this file, one JSON object per line. */
   file?: string | undefined;
-  /** Lines for people on stderr instead of JSON. */
+  /** Whether stderr gets lines for people instead of JSON. */
   pretty: boolean;
 }
 

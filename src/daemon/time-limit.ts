@@ -45,7 +45,7 @@ export class TimeLimit {
     return this.#controller.signal;
   }
 
-  /** The time has passed. */
+  /** Whether the time has passed. */
   get passed(): boolean {
     return this.#passed;
   }

@@ -101,7 +101,7 @@ export class RunMeter implements ModelMeter {
     });
   }
 
-  /** If the reservation cannot be settled, it expires with the run. */
+  /** Settles a reservation with the tokens that were used. If that fails, the reservation expires with the run. */
   async #settle(id: string, tokens: number): Promise<void> {
     const count = async () => {
       const budget = await this.#budget();

@@ -32,7 +32,7 @@ import { type DoneAction, shopRoutes } from './sample-shop.ts';
 export interface Dev {
   /** Values of settings that nothing else sets. */
   defaults: Record<string, string>;
-  /** The tools of the sample API, unless the configuration file lists others. */
+  /** The tools of the sample API. They are used if the configuration file lists no tools. */
   structured: readonly StructuredValue[];
   /** Null if API_BASE_URL names a real API. */
   sampleApiUrl: string | null;
@@ -239,7 +239,7 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
   return signToken(claims, settings.JWT_SECRET_KEY);
 }
 
-/** A secret in its own file, which the first run makes. */
+/** Reads a secret from its own file. The first run makes the file. */
 async function keptSecret(path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).trim();

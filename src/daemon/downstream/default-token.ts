@@ -6,7 +6,7 @@ import type { Downstream } from './client.ts';
 /** Where the default token comes from (agentd-api(7), "Requests to the API"). */
 export const TOKEN_PATH = '/authentication_token';
 
-/** A token without `exp` is assumed to be valid this long (agentd-api(7), "The default token"). */
+/** A token without `exp` is assumed to be valid this long, ms (agentd-api(7), "The default token"). */
 const ASSUMED_LIFE_MS = 24 * 3_600_000;
 const RENEW_BEFORE_MS = 5 * 60_000;
 /**
@@ -130,7 +130,7 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
   return new Secret(found);
 }
 
-/** Whether it is printable ASCII without blanks, which is safe in a header. */
+/** Whether a value is printable ASCII without blanks, which is safe in a header. */
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }

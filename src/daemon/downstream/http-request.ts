@@ -60,7 +60,7 @@ export async function httpRequest(url: URL, request: HttpRequest): Promise<HttpR
   try {
     return await attempt(url, request);
   } catch (error) {
-    // If the server closed the kept connection just as the request was sent, a read is repeated.
+    // If the server closed the kept connection just as the request was sent, a GET or HEAD request is repeated.
     if (!(error instanceof ConnectionClosed) || !['GET', 'HEAD'].includes(request.method)) throw error;
     return attempt(url, request);
   }
@@ -132,7 +132,7 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
     });
     body.on('error', reject);
     body.on('close', () => {
-      // Creating an error is expensive because of its stack, and most answers end before they close.
+      // The error is created only if it is needed. Its stack is expensive, and most answers end before they close.
       if (!isRead) reject(new Error('the answer broke off'));
     });
   });

@@ -10,9 +10,9 @@ import { BodyTooLong, httpRequest } from './http-request.ts';
 
 /** Maximum number of exchanged tokens that are kept; the least recently used one is dropped first. */
 const MAX_KEPT = 1_000;
-/** A token with neither `expires_in` nor `exp` is assumed to be valid this long. */
+/** A token without `expires_in` and `exp` is assumed to be valid this long, ms. */
 const ASSUMED_LIFE_MS = 60_000;
-/** A token is not used in its last seconds, because it could expire while the request is on its way. */
+/** A token is not used in this time before it expires, ms, because it could expire while the request is on its way. */
 const MARGIN_MS = 5_000;
 
 /** How the token of a person is exchanged for one of another system (RFC 8693, section 2.1). */
@@ -213,7 +213,7 @@ function parse(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** Whether it is printable ASCII without blanks, which is safe in a header. */
+/** Whether a value is printable ASCII without blanks, which is safe in a header. */
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }

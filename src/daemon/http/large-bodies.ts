@@ -80,7 +80,7 @@ export class LargeBodies {
     }
     if (slowest === null) return false;
     this.#inside.delete(slowest);
-    // Its memory is freed only with its connection.
+    // The memory of the body is freed only with its connection.
     slowest.request.destroy();
     return true;
   }

@@ -82,7 +82,7 @@ function parsePem(setting: string, pem: string): KeyObject {
   }
 }
 
-/** @param value PEM, or the path of a PEM file. */
+/** Reads a key in PEM. @param value PEM, or the path of a PEM file */
 async function readPem(value: string): Promise<string> {
   if (value.includes('-----BEGIN')) return unescapeLines(value);
   try {

@@ -50,7 +50,7 @@ export interface AdministratorSeal {
   knowsKey: boolean;
 }
 
-/** @throws ConfigurationError if the key file cannot be used. */
+/** Opens the seal for an administrator's command. @throws ConfigurationError if the key file cannot be used */
 export async function openAdministratorSeal(settings: SealSettings): Promise<AdministratorSeal> {
   const file = await readKeyFile(settings.STATE_DIR);
   return {
@@ -80,7 +80,10 @@ function isShared(settings: SealSettings): boolean {
   return sessionBackend(settings) !== 'sqlite';
 }
 
-/** @param watched the same file, for a daemon that runs while the file may change */
+/**
+ * Makes a seal from the settings and the key file.
+ * @param watched the same file, for a daemon that runs while the file may change
+ */
 function sealWith(settings: SealSettings, file: KeyFile | null, watched?: WatchedKeyFile | null): Seal {
   const { TOKEN_ENCRYPTION_KEY: set } = settings;
   if (isSealingOff(set) || (set === undefined && isShared(settings)))

@@ -19,7 +19,7 @@ import { aliasKey, type LinkedChannel, linkKeys, writingsOf } from './link-ids.t
 /** Lifetime of a link (agentd-identity(7), "Links"): 30 days. */
 const LINK_TTL_MS = 2_592_000 * 1000;
 
-/** How often a change of a link is tried if others write it at the same time. */
+/** Maximum number of attempts to change a link if others write it at the same time. */
 const MAX_TRIES = 5;
 
 export interface LinkServices {
@@ -57,7 +57,7 @@ export async function findLink(
 ): Promise<FoundLink | null> {
   for (const key of linkKeys(channel, user_id)) {
     const link = await services.store.links.get(key);
-    // The first one decides, even if it cannot be opened: an older link must not take effect instead.
+    // The first link that is found decides, even if it cannot be opened: an older link must not take effect instead.
     if (link) return openLink(link, channel, services);
   }
   return findByAlias(services, channel, user_id);

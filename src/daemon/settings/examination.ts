@@ -48,7 +48,10 @@ export class Examination {
     return GUARDED.includes(this.environment);
   }
 
-  /** Whether token checks may be switched off. Only these words count, so that `prod` or no NODE_ENV fails closed. */
+  /**
+   * Whether token checks may be switched off: with `serve --dev`, or if NODE_ENV is `development` or `test`. Without
+   * NODE_ENV, or with another value such as `prod`, they may not.
+   */
   get developing(): boolean {
     if (this.guarded) return false;
     return this.#dev || this.environment === 'development' || this.environment === 'test';
