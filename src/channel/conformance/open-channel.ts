@@ -67,8 +67,8 @@ export class OpenChannel {
   readonly #faultsOf: (message: RecordingScope['enqueued'][number]) => string[];
 
   /**
-   * Delivers a request as the platform does: after a 503, it delivers the request again. @throws an error that is not a
-   * problem
+   * Delivers a request as the platform does: after a 503, it delivers the request again.
+   * @throws an error that is not a problem
    */
   async deliver(request: SampleRequest): Promise<Outcome> {
     for (let count = 1; ; count++) {

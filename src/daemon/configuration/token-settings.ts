@@ -6,7 +6,7 @@ import type { Settings } from '../settings/settings.ts';
 
 /** With a shorter secret of HS256 there is a warning: it should be at least as long as the hash (RFC 7518 §3.2). */
 const SECRET_BITS = 256;
-/** A shorter secret can be found by brute force, so production and staging refuse it. */
+/** A shorter secret can be found by brute force, so it is refused in production and staging. */
 const SECRET_BITS_MIN = 128;
 const PUBLIC_KEY = /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*ssh-rsa /;
 

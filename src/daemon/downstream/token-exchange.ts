@@ -10,7 +10,7 @@ import { BodyTooLong, httpRequest } from './http-request.ts';
 
 /** Maximum number of exchanged tokens that are kept; the least recently used one is dropped first. */
 const MAX_KEPT = 1_000;
-/** A token without `expires_in` and `exp` is assumed to be valid this long, ms. */
+/** A token that has no `expires_in` and no `exp` is assumed to be valid this long, ms. */
 const ASSUMED_LIFE_MS = 60_000;
 /** A token is not used in this time before it expires, ms, because it could expire while the request is on its way. */
 const MARGIN_MS = 5_000;

@@ -32,8 +32,8 @@ function healthOf(name: string, channel: Channel, log: Log): ChannelHealth {
 }
 
 /**
- * The documented members of a report. A plugin without types may return anything. @throws TypeError for an unknown
- * status
+ * The documented members of a report. A plugin without types may return anything.
+ * @throws TypeError for an unknown status
  */
 function documented({ status, detail }: { status: unknown; detail?: unknown }): ChannelHealth {
   if (status === 'ok') return { status };

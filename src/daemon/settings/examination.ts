@@ -49,8 +49,8 @@ export class Examination {
   }
 
   /**
-   * Whether token checks may be switched off: with `serve --dev`, or if NODE_ENV is `development` or `test`. Without
-   * NODE_ENV, or with another value such as `prod`, they may not.
+   * Whether token checks may be switched off: only if NODE_ENV is `development` or `test`, so that `prod` or no NODE_ENV
+   * fails closed. With `serve --dev`, any NODE_ENV except `production` and `staging` is enough.
    */
   get developing(): boolean {
     if (this.guarded) return false;
