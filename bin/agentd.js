@@ -1,8 +1,8 @@
 #!/bin/sh
 ':' //; exec node -- "$0" "$@"
 /**
- * Checks the version of Node.js, then imports the program. It is written in old JavaScript, so that a Node.js that is
- * too old for the program can run it, and reports its version or starts the pinned Node.js instead.
+ * Checks the version of Node.js, then imports the program. If the version is too old, this file starts the pinned
+ * Node.js instead, or reports the version. It is written in old JavaScript, so that an old Node.js can run it, too.
  *
  * A shell runs the second line, which Node.js reads as a string and a comment. The reason is that Node.js has its own
  * option `--env-file`: it searches all arguments for this option, including those of the program, and exits with 9 if

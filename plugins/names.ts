@@ -1,6 +1,6 @@
 /**
- * Names of the bundled channels. They are reserved whether the channel is active or not: no plugin may use one, and no
- * web client may name a session with the prefix of their sessions.
+ * Names of the bundled channels. They are reserved whether the channel is active or not: no plugin may use such a name,
+ * and no web client may choose a session id that begins with such a name and a colon.
  */
 export const RESERVED_CHANNEL_NAMES = ['webchat', 'sse', 'teamchat', 'phonechat', 'msgbot'] as const;
 

@@ -1,6 +1,8 @@
 import type { Entity, Written } from './read-update.ts';
 
-/** The bot's identity. The name, and an id that is not part of the token, are null until the platform has sent them. */
+/**
+ * The bot's identity. The name is null until the platform has sent it. So is the id, if the token does not contain it.
+ */
 export interface BotName {
   id: number | null;
   /** Without the `@`. */
@@ -29,8 +31,8 @@ export interface Command {
 const COMMAND = /^\/([a-z0-9_-]{1,32})(?:@([a-z0-9_]{1,64}))?(?=\s|$)/i;
 
 /**
- * Decides whether a message is for the bot. In a private chat every message is. In a group, it must mention the bot,
- * reply to it, or begin with a command that does not name another bot.
+ * Decides whether a message is for the bot. In a private chat, every message is for the bot. In a group, it must
+ * mention the bot, reply to it, or begin with a command that does not name another bot.
  */
 export function addressed(written: Written, bot: BotName): Addressed {
   const calls = written.entities.filter((entity) => isBots(entity, written.text, bot));

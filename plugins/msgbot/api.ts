@@ -4,7 +4,7 @@ import { PlatformFailure, unanswered } from './failures.ts';
 
 /** Longest answer that is read, characters. Answers of the platform are much shorter. */
 const ANSWER_MAX = 1_000_000;
-/** Seconds. The scope's `fetch` gives up earlier. */
+/** Timeout of the library, seconds. The scope's `fetch` gives up earlier. */
 const TIMEOUT_SECONDS = 15;
 /** Failed calls in a row after which the channel is degraded. */
 const FAILURES_MAX = 3;
@@ -55,14 +55,14 @@ export class PlatformApi {
     return { status: 'ok' };
   }
 
-  /** After a refusal of one message the platform counts as healthy: it answered. */
+  /** A platform that refuses one message counts as healthy, because it answered. */
   #remember({ refusal, isFinal }: PlatformFailure, mayBeAway: boolean): void {
     this.#isRefused = refusal === 'credentials';
     if (isFinal || refusal === 'rate') this.#failures = 0;
     else if (!mayBeAway) this.#failures++;
   }
 
-  /** Loaded with the first call, so that a daemon without this channel does not load it. */
+  /** The library is loaded with the first call, so that a daemon without this channel does not load it. */
   #connect(): Promise<Client> {
     this.#client ??= import('grammy').then(({ Api, GrammyError, HttpError }) => ({
       api: new Api(this.#token, {
@@ -93,7 +93,7 @@ export class PlatformApi {
     const response = await this.#scope.fetch(url, request);
     const answer = answerIn(await textOf(response));
     if (answer?.ok === true) return { json: async () => answer };
-    // The platform repeats the header in its answer.
+    // The platform also writes this time into the body of its answer, which has priority.
     const seconds = retryAfterSeconds(response.headers);
     const asked = seconds === undefined ? {} : { retry_after: seconds };
     if (answer === null)
@@ -105,7 +105,7 @@ export class PlatformApi {
     return { json: async () => ({ ...answer, parameters: { ...asked, ...answer.parameters } }) };
   };
 
-  /** A proxy may quote the path in its error. */
+  /** Masks the token in a text, because a proxy may quote the path in its error. */
   #withoutToken(words: string): string {
     const secret = this.#token.slice(this.#token.indexOf(':') + 1);
     return words.replaceAll(secret, '[secret]');
@@ -130,7 +130,7 @@ interface Answer {
   json(): Promise<object>;
 }
 
-/** The fields of an answer, read up to a maximum size. Empty if the answer is too long. */
+/** The text of an answer, read up to a maximum size. Empty if the answer is too long. */
 async function textOf({ body }: Response): Promise<string> {
   let text = '';
   const decoder = new TextDecoder();
@@ -141,7 +141,10 @@ async function textOf({ body }: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Every answer of the Bot API is an object with `ok`, and with a description of the error. */
+/**
+ * Reads an answer of the Bot API: an object with `ok: true`, or with an error code and a description. Returns null for
+ * any other text.
+ */
 function answerIn(text: string): BotAnswer | null {
   try {
     const answer = JSON.parse(text) as BotAnswer | null;
@@ -149,7 +152,7 @@ function answerIn(text: string): BotAnswer | null {
     const { error_code, description } = answer ?? {};
     return typeof error_code === 'number' && typeof description === 'string' ? answer : null;
   } catch {
-    // Not JSON: the page of a proxy, or an empty answer.
+    // The text is not JSON, for example the page of a proxy or an empty answer.
     return null;
   }
 }

@@ -53,7 +53,10 @@ export class Bot implements BotName {
     };
   }
 
-  /** Resolves when the name is known, or after `ms`. Asks at once if the next attempt is not due yet. */
+  /**
+   * Resolves when the name is known, or after `ms`. If the last attempt began at least a second ago, it asks again at
+   * once.
+   */
   async whenKnown(ms: number): Promise<void> {
     if (this.#scope.now() - this.#askedAt >= FIRST_MS) this.#cutWaitShort();
     const { promise: timeIsUp, resolve } = Promise.withResolvers<void>();
@@ -100,7 +103,7 @@ export class Bot implements BotName {
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
       this.#isMissed = !mayBeAway;
-      // Logged once.
+      // Only the first failure is a warning.
       const level = isFirst && !mayBeAway ? 'warn' : 'debug';
       this.#scope.log[level](
         { failure: error.message },

@@ -23,7 +23,7 @@ export type Refusal =
 const REFUSALS: readonly { code: number | readonly [number, number]; words?: RegExp; is: Refusal }[] = [
   { code: 429, is: 'rate' },
   { code: 408, is: 'outage' },
-  // The answer comes from a server in between.
+  // The platform never answers with these statuses. The answer comes from a server in between.
   { code: [200, 399], is: 'outage' },
   { code: [500, 599], is: 'outage' },
   // The platform answers 404 to a malformed token, and 401 to a token that it does not know.

@@ -7,7 +7,7 @@ import { checkRegistration, register, WEBHOOK_PATH } from './registration.ts';
 import { Sender } from './send.ts';
 import { TEXTS } from './texts.ts';
 
-/** A shorter secret can be guessed. */
+/** Minimum length of the secret, characters. A shorter one can be guessed. */
 const SECRET_MIN = 16;
 
 /** Largest update that is accepted, bytes. The Bot API server itself stores no update larger than 524,288 bytes. */
@@ -114,7 +114,7 @@ function apiOf(scope: ChannelScope): PlatformApi {
   return new PlatformApi(scope, secretOf(scope, 'MSGBOT_BOT_TOKEN'), String(scope.settings.MSGBOT_API_URL));
 }
 
-/** Both settings are required, so an active channel has them. */
+/** The value of a required secret. An active channel has both of them. */
 function secretOf({ settings }: ChannelScope, name: string): string {
   return (settings[name] as SecretValue).reveal();
 }

@@ -18,7 +18,7 @@ export interface ParsedCommand {
   place: Place;
   user_id: string;
   inPrivate: boolean;
-  /** Forwarded: another person wrote it. */
+  /** Whether the sender forwarded the message, which another person wrote. */
   forwarded: boolean;
   /** Id of the message. */
   message: number;
@@ -69,7 +69,7 @@ function ownCommand(written: Written, command: Command): Parsed {
   };
 }
 
-/** It does not matter whether the edit is addressed to the bot: the inbox knows which messages it stores. */
+/** Reads an edit. It need not be addressed to the bot, because the inbox knows which messages it stores. */
 function editOf(written: Written, text: string): Parsed {
   if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without text' };
   return { kind: 'edit', message_id: messageId(written), text };

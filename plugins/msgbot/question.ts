@@ -8,7 +8,7 @@ export interface Part {
 }
 
 /**
- * A reply as messages. The question has two buttons. If it does not fit into one message, it has none, and people
+ * A reply as messages. The question has two buttons. If it does not fit into one message, it has no buttons, and people
  * answer with words.
  */
 export async function partsOf(text: string, confirmation: ReplyConfirmation | undefined): Promise<Part[]> {

@@ -17,14 +17,14 @@ export interface Written {
   sent_at: number | null;
   /** When the message was edited, seconds since the epoch. Null if it was not edited. */
   edited: number | null;
-  /** Text or caption, unchanged, because entities count in it. Empty if there is none. */
+  /** Text or caption, unchanged, because the entities refer to positions in it. Empty if there is none. */
   text: string;
   entities: readonly Entity[];
   /** Author of the message that this one replies to. Null if there is none. */
   answers: Id | null;
-  /** Whether it is another person's text. */
+  /** Whether the sender forwarded the message, which another person wrote. */
   forwarded: boolean;
-  /** The common id of pictures that were sent together, which are separate messages. */
+  /** The common id of pictures that were sent together. Each picture is a separate message. */
   album: string | null;
   /** Whether it has content other than text: a picture, a voice message, … */
   hasContent: boolean;
@@ -40,7 +40,8 @@ export interface Entity {
 }
 
 /**
- * Content other than text that people send (Bot API, "Message"). Another message without text is not from a person.
+ * Kinds of content other than text that people send (Bot API, "Message"). A message with no text and none of these is a
+ * notice of the platform, not from a person.
  */
 const CONTENT = [
   'animation',
@@ -109,14 +110,14 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   };
 }
 
-/** The sender. A private chat has the id of the person. */
+/** The sender's id. If a private chat names no sender, the id of the chat is that of the person. */
 function senderOf({ id, type }: Readonly<Record<string, unknown>>, from: unknown): Id | null {
   return from === undefined && type === 'private' ? positive(id) : positive(object(from)?.id);
 }
 
 /**
- * Null if the agent does not speak in this kind of chat: a channel, or direct messages of a channel. If the type is
- * missing, the chat whose id is the sender's is private.
+ * The kind of the chat. Null if the agent does not speak in it: a channel, or the direct messages of a channel. If the
+ * type is missing, the chat whose id is the sender's is private.
  */
 function placeOf(
   { id, type, is_direct_messages }: Readonly<Record<string, unknown>>,
@@ -128,8 +129,8 @@ function placeOf(
 }
 
 /**
- * In a topic, every message without a reply "replies" to the message that opened the topic. Its author, who may be
- * the bot, is not addressed.
+ * The author of the message that this one replies to. In a topic, every message without a reply "replies" to the
+ * message that opened the topic. The author of that one, who may be the bot, is not addressed.
  */
 function answeredBy(message: Readonly<Record<string, unknown>>): Id | null {
   const answered = object(message.reply_to_message);
@@ -199,7 +200,7 @@ function positive(value: unknown): Id | null {
   return id !== null && id > 0 ? id : null;
 }
 
-/** Some gateways write ids as strings, because not every language has numbers of 52 bits. */
+/** Reads an id. Some gateways write ids as strings, because not every language has numbers of 52 bits. */
 function idOf(value: unknown): Id | null {
   const id = typeof value === 'string' && /^-?[1-9]\d{0,15}$/.test(value) ? Number(value) : value;
   return typeof id === 'number' && Number.isSafeInteger(id) && id !== 0 ? id : null;

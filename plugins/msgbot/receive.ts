@@ -60,7 +60,10 @@ export class Receiver {
     }
   }
 
-  /** The person's app waits for the answer to the query, and shows its text only to this person. */
+  /**
+   * Enqueues the press of a button, and answers its query. The person's app waits for this answer, and shows its text
+   * only to this person.
+   */
   async #take({ query_id, message }: Press, request: ChannelRequest): Promise<void> {
     const outcome = message === null ? null : await this.#scope.press(message, request);
     // Not awaited: the press is already stored, and if this took long, the platform would deliver it again.
@@ -73,7 +76,7 @@ export class Receiver {
       await this.#api.call((api) => api.answerCallbackQuery(query_id, shown));
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
-      // The app stops waiting by itself.
+      // No retry is needed: the app stops waiting by itself.
       this.#scope.log.debug({ failure: error.message }, 'the press of a button could not be acknowledged');
     }
   }
@@ -94,7 +97,8 @@ export class Receiver {
   async #answer(parsed: ParsedCommand): Promise<void> {
     if (parsed.command.name !== 'service_auth') {
       const { text } = await answerCommand(parsed, this.#scope);
-      // Every edit in a group and every edited command gets an answer.
+      // A person can repeat a greeting any number of times, and the loop guard does not count these answers, so they
+      // are limited for each person and command.
       return this.#giveHint(parsed.place, text, `${parsed.user_id} ${parsed.command.name}`);
     }
     const { text, hidesMessage } = await answerCommand(parsed, this.#scope);

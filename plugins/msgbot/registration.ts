@@ -8,7 +8,7 @@ export const WEBHOOK_PATH = '/webhook/msgbot';
 /** The updates that the channel reads. */
 const UPDATES = ['message', 'edited_message', 'callback_query'] as const;
 
-/** If more updates than this wait, the platform cannot deliver them. */
+/** Maximum number of waiting updates. With more, the platform probably cannot deliver them. */
 const PENDING_MAX = 100;
 
 const SET_UP = 'Run `agentd channels setup msgbot --url` with the public address of the daemon.';

@@ -26,7 +26,7 @@ interface Target {
   answers: number | null;
   /** A message with a token, which is deleted before the reply is sent. */
   deletes: number | null;
-  /** The language of its sender. */
+  /** The language of the sender of that message. */
   locale: string | null;
 }
 
@@ -79,14 +79,15 @@ export class Sender {
   ): Promise<readonly Part[]> {
     const failed = deletes === null ? null : await this.#delete(id, chat, deletes);
     const trouble = failed === null ? null : this.#scope.say(failed, {}, locale);
-    // Loaded with the first reply, so that a daemon without this channel does not load it.
+    // This module is loaded with the first reply, so that a daemon without this channel does not load it.
     const { partsOf } = await import('./question.ts');
     return partsOf(trouble === null ? text : `${text}\n\n${trouble}`, confirmation);
   }
 
   /**
-   * Null if the message was deleted, else the text for its sender. If the platform fails, the answer waits for only one
-   * more attempt, so that its reader can delete the message soon.
+   * Deletes a message with a token. Returns null if it was deleted, else the text that asks its sender to delete it.
+   * After the first failure of the platform, the whole reply is tried once more. After the second, it is sent with that
+   * text, so that the sender can delete the message soon.
    */
   async #delete(id: string, chat: number, message: number): Promise<ChannelText | null> {
     try {
@@ -136,7 +137,10 @@ export class Sender {
     }
   }
 
-  /** A group that becomes a supergroup gets a new id. */
+  /**
+   * Calls the API for a chat. If a group has become a supergroup, it has a new id, and the call is repeated with that
+   * id.
+   */
   async #inChat<T>(chat: number, work: (chat: number) => Promise<T>): Promise<T> {
     try {
       return await work(this.#moved.get(chat) ?? chat);

@@ -47,7 +47,7 @@ export const TEXTS = {
     'The end of an answer if the bot may not delete the message with the token.',
     'Please delete your message yourself: I am not allowed to.',
   ),
-  // For a platform that refused, for any reason.
+  // For any other failure of the deletion.
   could_not_delete: text(
     'could_not_delete',
     'The end of an answer if the message with the token could not be deleted.',

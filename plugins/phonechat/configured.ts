@@ -20,7 +20,7 @@ const CREDENTIALS = [
   'PHONECHAT_VERIFY_TOKEN',
 ] as const;
 
-/** All four settings are needed. */
+/** Whether all four settings are set. The channel needs all of them. */
 export function isConfigured(settings: ChannelSettings): boolean {
   return CREDENTIALS.every((name) => settings[name] !== undefined);
 }
@@ -43,7 +43,7 @@ export function readSettings(settings: ChannelSettings): Configured {
   };
 }
 
-/** The platform's secrets contain no white space. White space around a value was copied with it. */
+/** The platform's secrets contain no white space. White space around a value was copied by mistake. */
 function secretOf(value: ChannelSettings[string]): string {
   // `agentd channels setup` needs only some of the settings.
   return value === undefined ? '' : (value as SecretValue).reveal().trim();

@@ -2,7 +2,7 @@ import { type ChannelText, type ConfirmationAnswer, readPressPayload } from '../
 import { type Fields, fieldsOf, stringOf, wordsOf } from './json.ts';
 import { KINDS } from './texts.ts';
 
-/** The content of a message that an agent can use, which reads only text. */
+/** The content of a message, as an agent can use it. An agent reads only text. */
 export type Content =
   | { kind: 'text'; text: string }
   /** A button of a question. */
@@ -17,8 +17,8 @@ export type Content =
 const NONE: Content = { kind: 'none' };
 
 /**
- * Types without text of the sender: `unsupported` (including edits, polls, and content that the platform could not
- * read), reactions, changes of number, deletions, a chat that was opened.
+ * Types that contain no text of the sender: `unsupported` (including edits, polls, and content that the platform could
+ * not read), reactions, changes of number, deletions, a chat that was opened.
  */
 const SILENT: ReadonlySet<string> = new Set([
   'unsupported',

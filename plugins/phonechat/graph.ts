@@ -37,7 +37,8 @@ export class Graph {
   }
 
   /**
-   * Null if the platform accepted the message. Never throws. @param number_id id of the business number that sends it
+   * Sends a message. Returns null if the platform accepted it. Never throws.
+   * @param number_id id of the business number that sends it
    */
   async post(number_id: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
     const failure = await this.#call(number_id, body, signal);
@@ -134,7 +135,7 @@ export class Graph {
     return { reason: 'an answer that is not from the platform', final: false, platform: 'unreachable' };
   }
 
-  /** @param path path below the version. Never throws. */
+  /** Calls the API. Never throws. @param path path below the version */
   async #ask(
     path: string,
     { headers = {}, ...init }: { method: string; headers?: Record<string, string>; body?: string },
@@ -158,7 +159,7 @@ export class Graph {
     }
   }
 
-  /** After a refusal of one message the platform counts as healthy: it answered. */
+  /** A platform that refuses one message counts as healthy, because it answered. */
   #note(failure: Failure | null, isMessage: boolean): void {
     if (failure?.account !== undefined) {
       if (this.#account === null) this.#scope.log.error({ failure: failure.reason }, failure.account);
@@ -219,7 +220,7 @@ async function readAnswer(response: Response): Promise<Fields> {
   }
 }
 
-/** Never uses the message of the error: if a header cannot be sent, it quotes the header, and so the token. */
+/** Never uses the message of the error. If a header cannot be sent, the message quotes it, and so the token. */
 function whyUnreachable(error: unknown): string {
   if (!(error instanceof Error)) return 'the platform could not be reached';
   if (error.name === 'TimeoutError') return 'the platform did not answer in time';

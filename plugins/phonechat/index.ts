@@ -24,7 +24,7 @@ const settings: readonly SettingRecord[] = [
     name: 'PHONECHAT_PHONE_NUMBER_ID',
     kind: 'string',
     required: true,
-    // It becomes part of paths and session ids.
+    // Each id becomes part of paths and session ids.
     pattern: /^[A-Za-z0-9_-]{1,64}(\s*,\s*[A-Za-z0-9_-]{1,64})*$/,
     example: '106540352242922',
     sentence:

@@ -7,8 +7,8 @@ const PATH = '/phonechat/link';
 type Linking = Pick<ChannelScope, 'links' | 'readToken' | 'tokens'>;
 
 /**
- * Links a person's number to that person, and removes the link (agentd-phonechat(7)). Every response has the
- * documented shape, including the daemon's own errors.
+ * Links a person's number to that person, and removes the link (agentd-phonechat(7)). Every response has the documented
+ * shape, even if the daemon itself raised the error.
  */
 export function linkRoutes(scope: Linking): readonly Route[] {
   const route = {
@@ -71,7 +71,9 @@ function numberIn({ phone_number, phone }: Readonly<Record<string, unknown>>): s
   return idsOf(stringOf(phone_number ?? phone) ?? '')[0];
 }
 
-/** A plus that was not encoded is read as a space. It is trimmed; the digits alone mean the same number. */
+/**
+ * A plus that was not encoded is read as a space. The space is trimmed, because the digits alone mean the same number.
+ */
 function numberInQuery(query: URLSearchParams): string | undefined {
   return idsOf(query.get('phone_number') ?? query.get('phone') ?? '')[0];
 }

@@ -11,7 +11,7 @@ import { readStatuses, type Status } from './statuses.ts';
 import { TEXTS } from './texts.ts';
 import { groupOf, placeOf, type Who, whoWrote } from './who.ts';
 
-/** Leaves room for the prefix of the ids of hints. */
+/** Longest id of a message that is used, characters. It leaves room for the prefix of a hint's id. */
 const MESSAGE_ID_MAX = 500;
 /** Latest time that a date can hold, seconds. */
 const TIME_MAX = 8_640_000_000_000;
@@ -49,7 +49,7 @@ export interface Parsed {
 
 /**
  * Reads a webhook for our business numbers. No payload makes it throw. Content that differs from the documentation is
- * ignored and counted, because the platform would deliver the same again.
+ * ignored and counted, because the platform would deliver the same payload again.
  */
 export function parse(payload: Fields, numbers: ReadonlySet<string>): Parsed {
   const parsed: Parsed = {
@@ -92,7 +92,9 @@ function readChange(value: Fields, numbers: ReadonlySet<string>, parsed: Parsed)
   parsed.errors.push(...objectsOf(value.errors).map(describeError));
 }
 
-/** If a webhook does not name a number and we have only one, it is for that one. */
+/**
+ * The number that a webhook is for if it names none: our only number. Undefined if it names one, or if we have several.
+ */
 function onlyOne(numbers: ReadonlySet<string>, metadata: unknown): string | undefined {
   const [number_id, another] = numbers;
   return metadata === undefined && another === undefined ? number_id : undefined;
@@ -181,7 +183,7 @@ function metadataOf({ user_id, name }: Who): IncomingMessage['metadata'] {
   };
 }
 
-/** Seconds since the epoch, as a string. */
+/** Reads the time of a message: seconds since the epoch, as a string. */
 function sentAt(timestamp: unknown): { sent_at?: number } {
   const seconds =
     typeof timestamp === 'string' && /^\d{1,13}$/.test(timestamp) ? Number(timestamp) : timestamp;

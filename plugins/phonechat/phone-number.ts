@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import type { CountryCode, PhoneNumber } from 'libphonenumber-js/min';
 
 /**
- * Loaded with the first number. The daemon imports every channel at each start, and this library is larger than all
- * of them.
+ * The library is loaded with the first number. The daemon imports every channel at each start, and this library is
+ * larger than all channels together.
  */
 const require = createRequire(import.meta.url);
 const parseNumber = (text: string, country?: CountryCode): PhoneNumber | undefined =>
@@ -70,11 +70,11 @@ function e164(given: string): string | null {
   const written = given.trim();
   if (written.length > WRITTEN_MAX || !WRITTEN.test(written)) return null;
   const number = `+${written.replace(/^00/, '').replace(/\D/g, '')}`;
-  // Recognized by their form, because the library reads some of their digits as prefixes.
+  // These numbers are recognized by their form, because the library reads some of their digits as prefixes.
   if (BRAZIL.test(number) || MEXICO.test(number)) return number;
   // The library gets digits only, because it reads extensions after `;` and white space.
   const parsed = parseNumber(number);
-  // If the digits are a valid number both with and without a prefix, they stay unchanged: an id means itself.
+  // If the digits are a valid number both with and without a prefix, nothing is removed: an id is taken as it is.
   if (parsed?.isPossible() && parseNumber(parsed.number)?.number === parsed.number) return parsed.number;
   // Numbering plans may be newer than the lengths that the library knows, so a number with a known country is
   // accepted.

@@ -7,7 +7,7 @@ import { render } from './render.ts';
  */
 const BODY_MAX = 1024;
 
-/** A reply as messages. The question has two buttons, unless it is too long for them. People then answer with words. */
+/** A reply as messages. The question has two buttons. If it is too long for them, people answer with words. */
 export async function messagesOf(
   text: string,
   confirmation: ReplyConfirmation | undefined,

@@ -1,7 +1,7 @@
 import type { ChannelScope, JsonObject } from '../../src/channel/index.ts';
 import type { Graph } from './graph.ts';
 
-/** The platform hides the indicator after 25 s. It is not requested again earlier than this, ms. */
+/** Minimum time between two requests for the indicator, ms. The platform hides it after 25 s. */
 const SHOWN_MS = 20_000;
 /** Maximum number of messages whose indicator is remembered. The oldest are forgotten first. */
 const SHOWN_MAX = 1000;

@@ -13,7 +13,7 @@ import { WEBHOOK_PATH } from './platform.ts';
 import { countStatuses } from './statuses.ts';
 import { isSameSecret, isSigned } from './verify.ts';
 
-/** Longest challenge that is returned, characters. The platform's have ten digits. */
+/** Longest challenge that is returned, characters. Challenges of the platform have ten digits. */
 const CHALLENGE_MAX = 256;
 /** Largest webhook that is accepted, bytes. The platform sends up to 3 MB (Meta, "WhatsApp Cloud API: Webhooks"). */
 const BODY_LIMIT = 4 * 1024 * 1024;
@@ -39,7 +39,7 @@ export function webhookRoutes(scope: ChannelScope, configured: Configured): read
   ];
 }
 
-/** Meta, "Webhooks: verification requests". */
+/** Answers the challenge (Meta, "Webhooks: verification requests"). */
 function answerChallenge(
   { query }: ChannelRequest,
   scope: ChannelScope,
@@ -56,7 +56,7 @@ function answerChallenge(
   return { headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: challenge };
 }
 
-/** Verifies, parses and stores; answers 200 only after that. */
+/** Verifies, parses and stores a webhook, and only then answers 200. */
 class Webhook {
   readonly #scope: ChannelScope;
   readonly #configured: Configured;
@@ -81,7 +81,7 @@ class Webhook {
     for (const { message_id, text } of parsed.edits) await this.#scope.edit(message_id, text);
     for (const { message_id, user_id, place, text, what } of parsed.hints) {
       const values = { max: TEXT_MAX.toLocaleString('en'), what: what === null ? '' : this.#scope.say(what) };
-      // The id of the message belongs to its caption, if it has one.
+      // If the message has a caption, the caption is enqueued with the id of the message, so the hint needs another id.
       await this.#scope.notify(place, this.#scope.say(text, values), {
         message_id: `hint:${message_id}`,
         throttle_key: user_id,
@@ -90,7 +90,10 @@ class Webhook {
     return { status: 200 };
   }
 
-  /** Only one person reads a conversation, so a refusal is an ordinary message. In a group, others would read it. */
+  /**
+   * Enqueues a press. If it is refused, tells the person why. In a group nobody is told, because others would read the
+   * text.
+   */
   async #take(press: IncomingMessage, request: ChannelRequest): Promise<void> {
     const outcome = await this.#scope.press(press, request);
     if (outcome.outcome === 'enqueued' || press.shared) return;

@@ -22,8 +22,8 @@ export interface Who {
 }
 
 /**
- * The sender of a message: `from` and `from_user_id` of the message, completed from the contact with one of the two,
- * or from the only contact. Undefined if the webhook names nobody.
+ * The sender of a message: `from` and `from_user_id` of the message, completed from the contact that has one of these
+ * ids, or from the only contact. Undefined if the webhook names nobody.
  */
 export function whoWrote(message: Fields, value: Fields): Who | undefined {
   const contact = contactOf(message, value);

@@ -7,12 +7,14 @@ export const STREAM_HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const;
 
-/** How long a client waits before it reconnects. A daemon that stops has exited after 1 s. */
+/** How long a client waits before it reconnects. After this second, a daemon that stops has exited. */
 const RETRY = Buffer.from('retry: 1000\n\n');
-/** A comment keeps proxies from closing a connection that seems idle, ms. */
+/** Interval between comments, ms. They keep proxies from closing a connection that seems idle. */
 const COMMENT_INTERVAL_MS = 10_000;
 const COMMENT = Buffer.from(': still here\n\n');
-/** How long a reader may accept no byte before it is disconnected, ms. It continues where it was. */
+/**
+ * Time after which a reader that accepts no byte is disconnected, ms. After it reconnects, it continues where it was.
+ */
 const SLOW_READER_MS = 30_000;
 
 const frames = new WeakMap<readonly StreamEvent[], Buffer>();
@@ -27,7 +29,7 @@ export function framesOf(events: readonly StreamEvent[]): Buffer {
   return joined;
 }
 
-/** JSON contains no line breaks. */
+/** Encodes one event. Its data is one line, because JSON contains no line breaks. */
 function frameOf({ id, event, data }: StreamEvent): string {
   return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
 }

@@ -9,7 +9,7 @@ import type {
 import { cookieFor, tokensInCookie } from './cookie.ts';
 import { STREAM_HEADERS, writeEvents } from './event-stream.ts';
 
-/** Token sources of the start request, first one first (agentd-sse(7)). */
+/** Token sources of the start request, in the order of their priority (agentd-sse(7)). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body'];
 
 const START_PATH = '/sse/chat';
@@ -81,7 +81,7 @@ function createSse(scope: ChannelScope): Channel {
         cors: true,
         limited: true,
         token: (request) => scope.readToken(request, TOKEN_SOURCES),
-        // Set even if the message is refused: an earlier person's cookie must not stay behind.
+        // The cookie is set even if the message is refused: an earlier person's cookie must not stay behind.
         headers(request) {
           const cookie = cookieFor(scope.readToken(request, TOKEN_SOURCES));
           return cookie === null ? {} : { 'Set-Cookie': cookie };
@@ -132,7 +132,7 @@ function streamIdOf(request: ChannelRequest): string {
   return request.params.stream_id ?? '';
 }
 
-/** First the cookie, then the query. An empty token counts as none. */
+/** The tokens of the request: the cookies, and the query. An empty token in the query counts as none. */
 function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
   return {
     ambient: tokensInCookie(request.headers.cookie),
@@ -142,8 +142,9 @@ function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
 }
 
 /**
- * An EventSource sends the header by itself when it reconnects, so the header is newer than the query of its URL. If
- * it is not one of our numbers, the stream is read from the start.
+ * The number of the last event that the client has read. An EventSource sends the header by itself when it reconnects,
+ * so the header is newer than the query of its URL. If the value is not one of our numbers, the stream is read from the
+ * start.
  */
 function lastEventIdOf(request: ChannelRequest): number {
   const given = request.headers['last-event-id'] || request.query.get('last_event_id') || '';

@@ -58,7 +58,7 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
 }
 
 /**
- * The same answer, read completely up to a maximum size. An answer that is not JSON comes from a server in between; the
+ * Reads an answer completely, up to a maximum size. An answer that is not JSON comes from a server in between; the
  * client would treat it as an error of the platform.
  */
 async function checked(response: Response): Promise<Response> {
@@ -74,7 +74,7 @@ async function checked(response: Response): Promise<Response> {
   if (response.status === 200 && !isJsonObject(text)) throw noAnswer('no_json');
   const { status, statusText, headers } = response;
   const seconds = retryAfterSeconds(headers);
-  // The client reads only seconds.
+  // The client reads a `Retry-After` only in seconds.
   if (seconds === undefined) return new Response(text, { status, statusText, headers });
   const inSeconds = new Headers(headers);
   inSeconds.set('Retry-After', String(seconds));

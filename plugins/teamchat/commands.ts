@@ -1,7 +1,7 @@
 import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
 import { TEXTS } from './texts.ts';
 
-/** The platform waits 3 s for the answer to a command; ms. */
+/** How long a command may take before the person gets another answer, ms. The platform waits 3 s. */
 const ANSWER_MS = 2500;
 
 /** The relevant fields of a slash command. */
@@ -59,7 +59,10 @@ function confirmation(
   return scope.say(TEXTS.signed_in, { email: escaped(email), time }, locale);
 }
 
-/** If the work takes too long, the person gets a sentence. Otherwise the platform would show an error code. */
+/**
+ * If the work takes too long, the person gets a sentence that says so. Without it, the platform would show an error
+ * code.
+ */
 async function inTime(work: Promise<string>, scope: ChannelScope): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {

@@ -14,7 +14,7 @@ export class Health {
     this.#refusal = null;
   }
 
-  /** After a refusal of one message the platform counts as healthy: it answered, and it knows the bot. */
+  /** A platform that refuses one message counts as healthy, because it answered and knows the bot. */
   refused(refusal: Refusal): void {
     if (refusal.final && !refusal.credentials) this.answered();
     else {

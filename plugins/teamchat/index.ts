@@ -127,7 +127,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   async function takeCommand(request: ChannelRequest): Promise<ChannelResponse> {
     verify(request);
     const form = request.form();
-    // Sent from time to time to check our certificate.
+    // The platform sends this from time to time to check our certificate.
     if (form.get('ssl_check') === '1') return { status: 200 };
     const user = form.get('user_id') ?? '';
     if (!isId(user)) {
@@ -158,8 +158,8 @@ function createTeamchat(scope: ChannelScope): Channel {
   }
 
   /**
-   * Only the person who pressed the button sees the text. After a failure it is not sent again: nothing has changed,
-   * and the button is still there.
+   * Shows the person who pressed the button, and nobody else, why the press was refused. After a failure the text is
+   * not sent again: nothing has changed, and the button is still there.
    */
   async function showRefusal({ message, user }: Press, text: string): Promise<void> {
     const { channel, thread_ts } = message.reply_to ?? {};

@@ -73,7 +73,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   if (!isId(channel) || !isId(user) || !isTimestamp(ts) || !isTimestamp(root))
     return nothing('an event whose ids are not as documented');
 
-  // A direct message is one conversation, except for its threads.
+  // All direct messages are one conversation, except that each thread is another one.
   const thread = isDirect && root === ts ? null : root;
   const message_id = `${channel}:${ts}`;
   const reply_to: JsonObject = thread === null ? { channel } : { channel, thread_ts: thread };
@@ -99,7 +99,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   };
 }
 
-/** Links are unfurled as edits too. It is an edit only if the text has changed. */
+/** The platform also reports an edit when it unfurls a link, so only a change of the text counts. */
 function parseEdit(event: Fields, us: ReadonlySet<string>): Parsed {
   const message = fieldsOf(event.message);
   const before = fieldsOf(event.previous_message);
@@ -151,16 +151,16 @@ function isDirectMessage({ channel_type, channel }: Fields): boolean {
 }
 
 /**
- * The workspace of the app. In a channel that is shared with another company, `team_id` may be theirs for their
- * messages, which would split one thread into two sessions.
+ * The workspace of the app. In a channel that is shared with another company, messages of that company may have its
+ * workspace as `team_id`, which would split one thread into two sessions.
  */
 function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): string {
   return [context_team_id, listOf(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
 }
 
 /**
- * Users of another company in a shared channel. The platform does not promise that ids of different workspaces
- * differ, so theirs include the workspace, and cannot use a link of ours.
+ * The id of a sender. Senders of another company in a shared channel get an id that includes their workspace, because
+ * the platform does not promise that ids of different workspaces differ. They cannot use a link of our workspace.
  */
 function userIdOf(payload: Fields, event: Fields, user: string): string {
   if (payload.is_ext_shared_channel !== true) return user;
@@ -173,7 +173,7 @@ function userIdOf(payload: Fields, event: Fields, user: string): string {
   return ours.includes(theirs) ? user : `${theirs ?? 'external'}:${user}`;
 }
 
-/** Only some deliveries have the name. */
+/** The sender's name. Only some deliveries contain it. */
 function nameOf({ user_profile }: Fields): string {
   const { display_name, real_name, name } = fieldsOf(user_profile);
   const given = [display_name, real_name, name].find((one) => typeof one === 'string' && one.trim() !== '');

@@ -1,7 +1,7 @@
 import { pressPayload, type ReplyConfirmation } from '../../src/channel/index.ts';
 import { render } from './render.ts';
 
-/** Longest text of a section (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
+/** Longest text of a section, characters (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
 const SECTION_MAX = 3000;
 
 /** One message of a reply. */
@@ -10,7 +10,7 @@ export interface Part {
   blocks?: readonly object[];
 }
 
-/** A reply as messages. The question has two buttons, unless it is too long for them. People then answer with words. */
+/** A reply as messages. The question has two buttons. If it is too long for them, people answer with words. */
 export async function partsOf(text: string, confirmation: ReplyConfirmation | undefined): Promise<Part[]> {
   const question = confirmation === undefined ? [] : await render(confirmation.question);
   const [only, ...more] = question.map(withoutEmoji);

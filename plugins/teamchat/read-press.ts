@@ -34,7 +34,8 @@ export function readPress(payload: Fields): Press | string {
     text: '',
     confirm,
     metadata: {},
-    // If there is no time, as from a gateway, a second press of the button counts as the same press.
+    // If there is no time, for example because a gateway made the payload, a second press of the button counts as the
+    // same press.
     message_id: `press:${channel}:${user}:${isDated ? action_ts : String(action.value)}`,
     ...(isDated ? { sent_at: Math.floor(Number(action_ts) * 1000) } : {}),
     shared: !channel.startsWith('D'),
@@ -43,7 +44,7 @@ export function readPress(payload: Fields): Press | string {
   return { message, user };
 }
 
-/** A person of another company has the same id as in events, which includes their workspace. */
+/** A person of another company has the same id as in events; it includes their workspace. */
 function userIdOf(payload: Fields, user: string): string {
   const theirs = fieldsOf(payload.user).team_id;
   const ours = fieldsOf(payload.team).id;

@@ -45,8 +45,8 @@ export function createSend(
 }
 
 /**
- * The same UUID for the same part of the same reply, so that the platform can recognize a repeat. Its documentation
- * of chat.postMessage lists errors about `client_msg_id`, but does not promise what a repeat does.
+ * A UUID that never changes for a part of a reply, so that the platform can recognize a repeat. The documentation of
+ * chat.postMessage lists errors about `client_msg_id`, but does not promise what a repeat does.
  */
 function partId(reply: string, part: number): string {
   const hex = createHash('sha256').update(`${reply}:${part}`).digest('hex');

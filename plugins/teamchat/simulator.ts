@@ -68,7 +68,7 @@ function keyOf(settings: ChannelSettings, { bad_signature = false }: Partial<Sim
   return bad_signature ? 'another secret' : secret(settings, 'TEAMCHAT_SIGNING_SECRET');
 }
 
-/** What the sender of a command sees of its answer. A plain text is shown as well. */
+/** What the sender of a command sees of the answer. An answer in plain text is shown, too. */
 function ephemeral(body: string): Shown[] {
   const shown = (text: string): Shown[] => (text === '' ? [] : [{ what: 'private', to: 'you', text }]);
   if (!body.startsWith('{')) return shown(body);

@@ -1,6 +1,6 @@
 import type { ChannelText } from '../../src/channel/index.ts';
 
-/** How to sign in: the end of several texts, too. */
+/** How to sign in. Several texts end with it. */
 const HOW = 'To sign in, send `/service-auth` followed by your token. `/service-auth off` signs you out.';
 
 /** Texts that people read and that the agent did not write. */
@@ -26,7 +26,8 @@ export const TEXTS = {
     'The answer to a command that the channel does not have.',
     `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HOW}`,
   ),
-  // An empty text is an invalid token: every failure begins with its mark and has the reason (agentd-teamchat(7)).
+  // A missing token counts as an invalid token, so this text begins and gives the reason like every failure
+  // (agentd-teamchat(7)).
   token_missing: text(
     'token_missing',
     'The answer to a sign-in without a token. It begins with ❌ and names the reason.',

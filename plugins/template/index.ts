@@ -52,12 +52,15 @@ const plugin: ChannelPlugin = {
 
 export default plugin;
 
-/** Must not open sockets or timers: that belongs in `start`. */
+/** Creates the channel. It must not open sockets or start timers here: that belongs in `start`. */
 function create(scope: ChannelScope): Channel {
   const { secret } = readSettings(scope.settings);
   const sender = new Sender(scope);
 
-  /** Must be called before anything in the body is read: a stranger must learn nothing from the answer. */
+  /**
+   * Refuses a request that the platform did not sign. Call this before anything in the body is read: a stranger must
+   * learn nothing from the answer.
+   */
   function requireSignature(request: ChannelRequest): void {
     if (!isSigned(request, secret, scope.now()))
       throw scope.problem('invalid_signature', 'The signature is missing, wrong or too old.');
@@ -77,7 +80,8 @@ function create(scope: ChannelScope): Channel {
           // If the outcome is `refused` and the platform can show a text to only one person, show the text.
           if (delivery.kind === 'press') await scope.press(delivery.message, request);
           if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
-          // Only now, since the message is stored. Without this answer, the platform delivers it again.
+          // Acknowledge the delivery only now that the message is stored. Without this answer, the platform delivers
+          // the message again.
           return { status: 200 };
         },
       },

@@ -25,7 +25,7 @@ export function parse(body: Readonly<Record<string, unknown>>): Delivery | null 
   if (!isId(id) || !isId(user_id) || !isId(room) || typeof text !== 'string') return null;
   if (thread !== undefined && !isId(thread)) return null;
 
-  // Untrusted: the sender and the room come from the signed delivery.
+  // The payload is untrusted. The sender and the room come from the signed delivery.
   const confirm = type === 'press' ? readPressPayload(text) : null;
   if (type === 'press' && confirm === null) return { kind: 'other' };
   const words = type === 'press' ? '' : shortened(text.trim(), TEXT_MAX).trim();

@@ -13,13 +13,13 @@ import { readSettings } from './settings.ts';
 export const TEXT_LIMIT = 2000;
 /** The platform shows text unchanged. See `Dialect` for platforms with marks and links. */
 const DIALECT: Dialect = { ...PLAIN, limit: TEXT_LIMIT };
-/** Temporary refusals: the platform was too slow, or asks to wait. */
+/** Statuses of temporary refusals: the platform was too slow, or asks to wait. */
 const PASSING: readonly number[] = [408, 429];
 /** Longest answer that is read, characters. */
 const ANSWER_MAX = 65_536;
 
 /**
- * The messages of a reply. A question has two buttons. If it is too long for one message, it has none, and people
+ * The messages of a reply. A question has two buttons. If it is too long for one message, it has no buttons, and people
  * answer with words.
  */
 async function partsOf(text: string, confirmation: OutgoingReply['confirmation']): Promise<Part[]> {

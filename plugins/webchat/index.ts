@@ -11,7 +11,7 @@ import { widgetRoute } from './widget-route.ts';
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
 const DEFAULT_PATH = '/webchat/message';
 
-/** Token sources, first one first (agentd-webchat(7)). */
+/** Token sources, in the order of their priority (agentd-webchat(7)). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body', 'metadata'];
 
 /** Visitors of a website: a POST request sends the message, and its response contains the reply. */

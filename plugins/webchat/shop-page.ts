@@ -27,7 +27,7 @@ const FILES = [
 export const routes: readonly Route[] = FILES.map(({ path, name, type }) => ({
   method: 'GET',
   path,
-  // Read for each request, so that a change of the page is visible at once.
+  // The file is read for each request, so that a change of the page is visible at once.
   handle: async (request) =>
     assetResponse(await loadAsset(name, type), request, {
       'Cache-Control': 'no-cache',

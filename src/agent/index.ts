@@ -29,8 +29,8 @@
 export interface AgentRuntime {
   apiVersion: 1;
   /**
-   * Answers one message. The pieces of text that it yields are joined to the reply (Markdown). It calls tools through
-   * `turn.tools`; the daemon reports their progress. It must end soon after `turn.signal` aborts.
+   * Answers one message. The pieces of text that it yields are joined; the result is the reply (Markdown). It calls
+   * tools through `turn.tools`; the daemon reports their progress. It must end soon after `turn.signal` aborts.
    *
    * An error becomes `agent_failed` (502); a run that passes its deadline becomes `agent_timeout` (504). The run of a
    * message from a platform is repeated after a failure. An error with `passing: true` (`PassingFailure`) and a network
@@ -61,7 +61,10 @@ export interface AgentTurn {
   person: AgentPerson | null;
   /** Whether the sender was signed in, but the sign-in has expired. */
   sign_in_expired: boolean;
-  /** What the client claims about itself, unverified. `other` holds its own keys, at most 4 KiB of JSON. */
+  /**
+   * What the client claims about itself, unverified. `other` holds further claims under the client's own keys, at most
+   * 4 KiB of JSON.
+   */
   claimed: {
     user_name?: string;
     page_url?: string;
@@ -85,8 +88,9 @@ export interface AgentTurn {
    */
   confirmed: ConfirmedAction | null;
   /**
-   * The writes of an earlier run of this message that was interrupted. The same call gets the same answer, and is not
-   * made again; another write with the same tool needs a confirmation. Say what was done.
+   * The writes of an earlier run of this message that was interrupted. If this run repeats one of these calls, the call
+   * is not made again and gets the stored answer. Another write with the same tool needs a confirmation. Say what was
+   * done.
    */
   already_done: readonly AlreadyDone[];
   /**
@@ -274,7 +278,9 @@ export interface ToolDefinition {
   summary?: string;
   /** Top-level fields of the results of `context.api` that may be shown under default credentials. Default: none. */
   public?: readonly string[] | 'all';
-  /** Whether a call may be repeated if its outcome is unknown. It then has the same `context.idempotency_key`. */
+  /**
+   * Whether a call may be repeated if its outcome is unknown. The repeated call has the same `context.idempotency_key`.
+   */
   idempotent?: boolean;
   /**
    * Makes one call. The result is given to the agent as JSON. If it throws, the error is logged, and the agent learns

@@ -1,22 +1,22 @@
 /**
  * The channel contract, in the order of a channel's life:
  *
- * 1. **Loaded.** The daemon imports the module and looks at its default export, a `ChannelPlugin`. It checks
- *    `apiVersion` before it reads or runs anything else. Importing the module must have no side effects.
+ * 1. **Loaded.** The daemon imports the module and reads its default export, a `ChannelPlugin`. It checks `apiVersion`
+ *    before it reads or runs anything else. Importing the module must have no side effects.
  * 2. **Given its settings and scope.** The daemon validates the plugin's settings, then calls `create(scope)` once.
  *    `create` must not open sockets or start timers; that belongs in `start`.
- * 3. **Started.** The daemon calls `start()` before it listens. If it rejects, the daemon does not start. 4.
- * **Receives.** The daemon calls the channel's `routes`. The channel answers in the response (`scope.converse`), or on
- *    an event stream that a second request opens (`scope.streams`), or it enqueues the messages (`scope.enqueue`) and
- *    answers 200 only after they are stored.
+ * 3. **Started.** The daemon calls `start()` before it listens. If `start()` rejects, the daemon does not start.
+ * 4. **Receives.** The daemon calls the channel's `routes`. The channel answers in the response (`scope.converse`), or
+ *    on an event stream that a second request opens (`scope.streams`), or it enqueues the messages (`scope.enqueue`)
+ *    and answers 200 only after they are stored.
  * 5. **Sends.** The daemon calls `send(reply)` until it resolves, reports a final failure, or INBOX_SEND_SECONDS have
  *    passed. The daemon stores the reply and keeps the order; the channel only knows the wire format.
  * 6. **Stopped.** The daemon calls `stop()` once, even if the start failed halfway.
  *
  * Every channel gets durability, order within a session, limits, identity and retries from the daemon, and cannot opt
  * out of them. A plugin imports "agentd/channel" (this contract and a few pure functions) and
- * "agentd/channel/markdown". The daemon provides both, so that a single `.ts` file works with no build and no
- * node_modules. Everything that has an effect is in the scope.
+ * "agentd/channel/markdown". The daemon provides both, so a single `.ts` file works with no build and no node_modules.
+ * Every function that has an effect is in the scope.
  */
 import type {
   ConversationEvent,
@@ -34,18 +34,20 @@ import type { ChannelText } from './text.ts';
 export const CHANNEL_API_VERSION = 1;
 
 export interface ChannelPlugin {
-  /** Lower-case letters, digits and hyphens; the value of `platform` in every message. */
+  /** Lower-case letters, digits and hyphens; every message of the channel has this name as its `platform`. */
   name: string;
   apiVersion: 1;
   /** One sentence: who can talk to the agent through the channel. */
   summary: string;
-  /** Names begin with the channel's name in upper snake case (`TELEX_TOKEN` of `telex`). */
+  /**
+   * The plugin's settings. Their names begin with the channel's name in upper snake case (`TELEX_TOKEN` of `telex`).
+   */
   settings: readonly SettingRecord[];
   /** Whether the channel is configured. Called if `MESSAGING_PLATFORMS` is unset. */
   detect(settings: ChannelSettings): boolean;
   capabilities: ChannelCapabilities;
   create(scope: ChannelScope): Channel;
-  /** For channels whose users can be linked to a person. */
+  /** Present if users of the channel can be linked to a person. */
   linking?: ChannelLinking;
   /** Simulates the platform, for `agentd simulate` and `serve --dev`. Loaded only when it is used. */
   simulator?(): Promise<PlatformSimulator>;
@@ -57,7 +59,7 @@ export interface ChannelPlugin {
   eventStream?: EventStreamPaths;
 }
 
-/** The two requests of an event stream. */
+/** Paths of the two requests of an event stream. */
 export interface EventStreamPaths {
   /** `POST` `{user_id, message, …}`; the answer is `{stream_id}`. */
   start: string;
@@ -72,26 +74,26 @@ export interface ChannelLinking {
   /** Placeholder for the user id in usage and messages, for example `NUMBER`. */
   argument: string;
   /**
-   * All spellings that the platform uses for this user id. Links are stored under the first. Empty if this is not an id
-   * of the platform.
+   * All spellings that the platform uses for this user id. Links are stored under the first one. Empty if this is not
+   * an id of the platform.
    */
   idsOf(given: string): readonly string[];
 }
 
 export interface ChannelCapabilities {
   /**
-   * How an answer is delivered: `response` in the response to the message, `stream` on an event stream that a second
-   * request opens, `push` through `send`, at any later time.
+   * How an answer is delivered. `response`: in the response to the message. `stream`: on an event stream that a second
+   * request opens. `push`: through `send`, at any later time.
    */
   delivery: 'response' | 'stream' | 'push';
   /**
-   * Channels with the same namespace share sessions and users: a conversation can continue on another channel.
-   * Default: the channel's name, which a channel with `delivery: 'push'` must keep.
+   * Channels with the same namespace share sessions and users: a conversation can continue on another channel. Default:
+   * the channel's name. A channel with `delivery: 'push'` must keep this default.
    */
   namespace?: string;
   /** Longest text of one message, in the unit that the platform counts. Null if there is no limit. */
   textLimit: number | null;
-  /** Markup that `send` can render. The agent knows it. */
+  /** Markup that `send` can render. The agent is told which markup this is. */
   markdown: 'commonmark' | 'platform' | 'none';
   /** Whether the channel can show that an answer is being written. */
   typing: boolean;
@@ -106,23 +108,27 @@ export interface Channel {
   routes: readonly Route[];
   start?(): Promise<void>;
   /**
-   * Resolves when the platform has the reply. Throws `scope.deliveryFailed(...)`. After any other error the daemon
-   * retries.
+   * Sends a reply. Resolves when the platform has accepted it. Throws `scope.deliveryFailed(...)` if the platform did
+   * not accept it. After any other error, the daemon retries.
    */
   send?(reply: OutgoingReply): Promise<void>;
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
-  /** Called by `GET /`, so it must be cheap and local. `detail` is a sentence without secrets. */
+  /**
+   * The state of the channel, for `GET /`. It must be quick and must not call the platform. `detail` is a sentence
+   * without secrets.
+   */
   health?(): ChannelHealth;
   /**
-   * Asks the platform whether it accepts the channel's credentials, with the scope's `fetch`. Called by `agentd
-   * doctor`, and once after the daemon has started, on an instance that is not started. It must not send a message. If
-   * the platform fails, return `failed`; the daemon calls again after 1 to 10 minutes.
+   * Asks the platform whether it accepts the channel's credentials, with the scope's `fetch`. `agentd doctor` calls it,
+   * and the daemon calls it once after its own start. Both use an instance whose `start` was not called. It must not
+   * send a message. If the platform fails, return `failed`; the daemon calls again after 1 to 10 minutes.
    */
   check?(): Promise<ChannelCheck>;
   /**
-   * Asks the platform whether it delivers to the channel: which webhook it has, and what it reports about it. Called by
-   * `agentd doctor` after `check`, on the same terms. The daemon does not know its public address; compare the path.
+   * Asks the platform whether it delivers to the channel: which webhook is registered, and what the platform reports
+   * about the webhook. `agentd doctor` calls it after `check`, and the rules of `check` apply. The daemon does not know
+   * its public address, so compare only the path.
    */
   checkRegistration?(): Promise<ChannelCheck>;
   stop?(): Promise<void>;
@@ -139,7 +145,7 @@ export type ChannelHealth = { status: 'ok' } | { status: 'degraded'; detail: str
 
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** `/telex/webhook`, with parameters as `:name`. */
+  /** Path, for example `/telex/webhook`. Parameters are written as `:name`. */
   path: string;
   /**
    * The only content type that is accepted, for example `application/json`. Others get 415. If absent, any type is
@@ -163,13 +169,13 @@ export interface Route {
   /** The user token in the request, from the first source that has one. It is validated once per request. */
   token?(request: ChannelRequest): string | null | undefined;
   /**
-   * Returns the body of every error response, including the daemon's own, for a route whose documented errors are not
-   * problem documents. Status and headers do not change.
+   * Returns the body of every error response, including the errors that the daemon itself raises, for a route whose
+   * documented errors are not problem documents. Status and headers do not change.
    */
   refusal?(problem: RouteProblem): object;
   /**
-   * Headers of every response to this request, including refusals. A refusal has none of them if this function throws
-   * a problem, for example because the body is not JSON.
+   * Headers of every response to this request, including refusals. If this function throws a problem, for example
+   * because the body is not JSON, the error response has none of them.
    */
   headers?(request: ChannelRequest): NonNullable<ChannelResponse['headers']>;
   /** The thread that the request names, or null. Messages of one thread are processed in order of arrival. */
@@ -199,7 +205,7 @@ export interface ChannelRequest {
   json(): Record<string, unknown>;
   /** The body as a form. */
   form(): URLSearchParams;
-  /** Address of the client (see `TRUST_PROXY`). For IPv6 the /64. */
+  /** Address of the client (see `TRUST_PROXY`). An IPv6 address is shortened to its /64 prefix. */
   address: string;
   /** Aborts when the client disconnects. */
   signal: AbortSignal;
@@ -227,8 +233,8 @@ export interface ResponseStream {
 export interface ChannelScope {
   settings: ChannelSettings;
   /**
-   * With `serve --dev`, a channel that is not set up talks to `agentd simulate` instead of its platform. That command
-   * is not always running, so do not log a warning if a call fails.
+   * True with `serve --dev` if the channel is not configured: it then calls `agentd simulate` instead of its platform.
+   * That command is not always running, so do not log a warning if a call fails.
    */
   simulated: boolean;
   log: ChannelLogger;
@@ -240,7 +246,8 @@ export interface ChannelScope {
    * Runs the agent for a message and yields its events. `request` has the client address and the token that was
    * validated for the rate limit. It throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …). Do not
    * catch them: the daemon turns them into responses. The run continues if you stop reading. Like `streams`, it is not
-   * for channels with `delivery: 'push'`: for those, the daemon trusts claims that only a platform can prove.
+   * available to channels with `delivery: 'push'`, because the daemon trusts the sender and session that such a channel
+   * passes, and a web client only claims them.
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
@@ -250,11 +257,11 @@ export interface ChannelScope {
    */
   readMessage(request: ChannelRequest, sources: readonly TokenSource[]): IncomingMessage;
   /**
-   * Reads only the user token, for `Route.token`. Null if the client explicitly says "signed out", undefined if there
-   * is no token. Throws `malformed_json`.
+   * Reads only the user token, for `Route.token`. Returns null if the client explicitly says "signed out", and
+   * undefined if there is no token. Throws `malformed_json`.
    */
   readToken(request: ChannelRequest, sources: readonly TokenSource[]): string | null | undefined;
-  /** Answers on event streams, which survive a lost connection. Not for channels with `delivery: 'push'`. */
+  /** Answers on event streams, which survive a lost connection. Not available to channels with `delivery: 'push'`. */
   streams: ChannelStreams;
   /**
    * Enqueues messages that are answered with `send`. Resolves when all of them are stored; a repeated `message_id` is
@@ -264,9 +271,10 @@ export interface ChannelScope {
    */
   enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
   /**
-   * Enqueues the press of a button, a message with `confirm` whose sender the platform has verified. Rejects as
-   * `enqueue` does. `refused`: it changes nothing, because the question belongs to another person or is no longer open.
-   * Show `text` only to the person who pressed the button; if the platform cannot do this, show nothing.
+   * Enqueues the press of a button: a message with `confirm` whose sender the platform has verified. Rejects as
+   * `enqueue` does. The outcome `refused` means that the press changes nothing, because the question belongs to another
+   * person or is no longer open. Show `text` only to the person who pressed the button; if the platform cannot do this,
+   * show nothing.
    */
   press(message: IncomingMessage, request?: ChannelRequest): Promise<PressOutcome>;
   /**
@@ -274,7 +282,7 @@ export interface ChannelScope {
    * it, or if the message is unknown.
    */
   edit(message_id: string, text: string): Promise<boolean>;
-  /** Sends a text without an agent run, durably: a confirmation or a hint. */
+  /** Stores a text that no agent wrote, for example a confirmation or a hint, and sends it with `send`. */
   notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;
   /**
    * Sends a reply as several messages, in order, for `Channel.send`. If a part fails, the attempt fails. The next
@@ -289,15 +297,18 @@ export interface ChannelScope {
     sendPart: (part: Part, index: number) => Promise<void>,
   ): Promise<void>;
   /**
-   * A text of the channel in the language of its reader: in `locale`, the language tag from the person or the platform,
-   * else in DEFAULT_LOCALE.
+   * Returns a text of the channel in the language of its reader. `locale` is the language tag from the person or the
+   * platform; if it is absent, DEFAULT_LOCALE applies.
    */
   say(text: ChannelText, values?: Readonly<Record<string, string>>, locale?: string | null): string;
-  /** All replacements of some texts, for a client that chooses the language itself. */
+  /**
+   * The replacements that the operator wrote for these texts, in all languages, for a client that chooses the language
+   * itself.
+   */
   translations(texts: readonly ChannelText[]): ChannelTranslations;
   /** Links between users of this channel and persons. */
   links: ChannelLinks;
-  /** A token is validated once per request, together with the rate limit and `links`, if you pass the request. */
+  /** If you pass the request, a token is validated only once for this call, `links` and the rate limit. */
   tokens: { validate(token: string, request?: ChannelRequest): Promise<TokenAnswer> };
   /** Makes a problem to throw. The daemon answers with `application/problem+json`. */
   problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
@@ -333,7 +344,7 @@ export interface NotifyOptions {
   throttle_key?: string;
 }
 
-/** Places for the user token: `Authorization: Bearer`, `jwt_token` and `metadata.jwt_token`. */
+/** Where a request can contain the user token: `Authorization: Bearer`, `jwt_token` and `metadata.jwt_token`. */
 export type TokenSource = 'header' | 'body' | 'metadata';
 
 /**
@@ -343,9 +354,10 @@ export type TokenSource = 'header' | 'body' | 'metadata';
  */
 export interface ChannelStreams {
   /**
-   * Stores a message for `ttl_ms`, and its answer for `ttl_ms` after its end. A repeated `message_id` gets the same
-   * stream. `ambient` holds the cookies of the request (`StreamTokens`); `open` compares its own with them. Throws the
-   * problems of `converse` that come before a run: `session_forbidden`, `duplicate_in_progress`, …
+   * Stores a message for `ttl_ms`, and its answer for `ttl_ms` after the answer has ended. A repeated `message_id` gets
+   * the same stream. `ambient` holds the cookies of the request (`StreamTokens`); `open` compares the reader's cookies
+   * with them. Throws the problems of `converse` that come before a run: `session_forbidden`, `duplicate_in_progress`,
+   * …
    */
   start(
     message: IncomingMessage,
@@ -353,12 +365,12 @@ export interface ChannelStreams {
     options: { ttl_ms: number; ambient?: readonly string[] },
   ): Promise<{ stream_id: string }>;
   /**
-   * Opens a stream after the event number `after`; 0 is the beginning. The first `open` begins the run, with the first
-   * token that counts: `ambient`, `explicit`, then the message's own (agentd-message(7), "Whose stream it is"). A HEAD
-   * request does not begin a run. Returns null if all events were read before. Throws `stream_not_found`,
-   * `token_missing` and `forbidden`. Throws `too_many_readers` to a reader without a valid token if the stream has 64
-   * of them, or the client address has `maxReadersPerClient` (256). A reader counts until `follow` has resolved, so
-   * always call `follow`.
+   * Opens a stream after the event number `after`; 0 is the beginning. The first `open` begins the run. The run uses
+   * the first token that counts, of `ambient`, `explicit` and the token of the message (agentd-message(7), "Whose
+   * stream it is"). A HEAD request does not begin a run. Returns null if all events were read before. Throws
+   * `stream_not_found`, `token_missing` and `forbidden`. Throws `too_many_readers` to a reader without a valid token if
+   * the stream has 64 of them, or the client address has `maxReadersPerClient` (256). A reader counts until `follow`
+   * has resolved, so always call `follow`.
    */
   open(
     stream_id: string,
@@ -371,13 +383,14 @@ export interface ChannelStreams {
 
 export interface StreamTokens {
   /**
-   * Every cookie with the token's name. A browser also sends cookies with links that others made, so a cookie counts
-   * only for the person who sent the message. If there are several, none counts. An empty cookie counts as none.
+   * Every cookie with the token's name. A browser sends its cookies even if the user follows a link that somebody else
+   * made, so a cookie counts only for the person who sent the message. If there are several, none counts. An empty
+   * cookie counts as none.
    */
   ambient: readonly string[];
-  /** The token that the request names itself. */
+  /** The token that the client itself put into the request, for example into the query. */
   explicit: string | undefined;
-  /** Whether to throw `token_missing` if neither the request nor the message has a token. */
+  /** Whether to throw `token_missing` if the request and the message have no token. */
   required: boolean;
 }
 
@@ -403,7 +416,7 @@ export interface StreamReader {
 }
 
 export interface ChannelTranslations {
-  /** By language tag in lower case, then by the name of the text. */
+  /** Text by language tag in lower case, then by the name of the text. */
   languages: Readonly<Record<string, Readonly<Record<string, string>>>>;
   default_locale: string;
 }
@@ -434,18 +447,19 @@ export interface ChannelLinks {
 
 export interface LinkRequest {
   /**
-   * Id of the message with the request, as in `IncomingMessage`. A repeat within seven days changes nothing and gets
-   * the first answer. A repeat while the first is still running throws `unavailable`.
+   * Id of the message that asks to link or unlink, as in `IncomingMessage`. A repeat within seven days changes nothing
+   * and gets the first answer. A repeat while the first is still running throws `unavailable`.
    */
   message_id?: string;
 }
 
 export interface LinkOptions extends LinkRequest {
   /**
-   * Whether to replace a link of another person that has not expired. Default true: the platform has verified the id.
+   * Whether to replace a link of another person that has not expired. Default true, because the platform has verified
+   * the user id.
    */
   replace?: boolean;
-  /** The request that has the token. */
+  /** The request that contains the token. */
   request?: ChannelRequest;
 }
 

@@ -21,8 +21,8 @@ export interface CheckedChannel {
 /**
  * All errors in a message that a channel enqueues; empty if there are none. Its ids become keys, so nothing is cut or
  * corrected here.
- * @param channel with delivery `push`, session ids must begin with the channel's name and a colon, so that channels
- * cannot use each other's; otherwise the client chooses them, or leaves them out.
+ * @param channel with delivery `push`, session ids must begin with the channel's name and a colon, so that a channel
+ *   cannot use the sessions of another; otherwise the client may choose the session id
  * @param at prefix of the field names: `messages[0]`.
  */
 export function checkMessage(
@@ -60,17 +60,17 @@ export function checkMessage(
   return errors;
 }
 
-/** Reports the error in a message id. */
+/** Calls `wrong` if the message id is invalid. */
 export function checkMessageId(message_id: unknown, wrong: (problem: string) => void): void {
   checkId(message_id, MESSAGE_ID_MAX, wrong);
 }
 
-/** Reports the error in a `reply_to`. */
+/** Calls `wrong` if the `reply_to` is invalid. */
 export function checkReplyTo(reply_to: unknown, wrong: (problem: string) => void): void {
   checkJson(reply_to, REPLY_TO_MAX, wrong);
 }
 
-/** Reports the error in a text, which may be untrimmed. */
+/** Calls `wrong` if the text is invalid. White space at its ends is allowed. */
 export function checkText(text: unknown, wrong: (problem: string) => void): void {
   if (typeof text !== 'string') wrong('must be a string');
   else if (!text.isWellFormed()) wrong('must be well-formed Unicode');
@@ -78,7 +78,10 @@ export function checkText(text: unknown, wrong: (problem: string) => void): void
   else if (isTooLong(text.trim())) wrong(`must have at most ${TEXT_MAX} characters`);
 }
 
-/** Reports the errors in the answer to a question, with the names of their fields: `.id`, or empty. */
+/**
+ * Calls `wrong` for each error in the answer to a question. `field` is `.id` or `.approve`; it is empty if the answer
+ * is not an object.
+ */
 export function checkAnswer(answer: unknown, wrong: (field: string, problem: string) => void): void {
   if (!isObject(answer)) {
     wrong('', 'must be an object');
@@ -116,12 +119,12 @@ function checkJson(value: unknown, max: number, wrong: (problem: string) => void
   else if (json.length > max) wrong(`must have at most ${max} characters as JSON`);
 }
 
-/** Undefined if the value cannot be written as JSON. */
+/** Returns undefined if the value cannot be written as JSON. */
 function asJson(value: object): string | undefined {
   try {
     return JSON.stringify(value);
   } catch {
-    // It has a cycle or a BigInt; the error says no more.
+    // The value contains a cycle or a BigInt. The error has no other cause.
     return undefined;
   }
 }

@@ -5,7 +5,7 @@
  *     for (const { name, run } of channelConformance({ plugin })) test(name, run);
  *
  * Each case creates a new channel, in a scope that records what the channel does. No socket is opened. If the plugin
- * has a simulator, that is the platform, and most cases use its deliveries. Otherwise the cases use the requests and
+ * has a simulator, it acts as the platform, and most cases use its deliveries. Otherwise the cases use the requests and
  * answers in the options.
  *
  * Run the cases one after another: some of them shorten the timeouts of the process (short-timeouts.ts).

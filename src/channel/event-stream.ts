@@ -18,11 +18,14 @@ export interface AnswerHandler {
   started(session_id: string): void;
   text(piece: string): void;
   tool(name: string, status: string): void;
-  /** The answer ends with a question of the service. @param id of the action, for the answer */
+  /**
+   * Called if the answer ends with a question that the person must confirm.
+   * @param id the id of the action, which the client returns with the person's decision
+   */
   confirmation?(id: string): void;
 }
 
-/** Gets the event that ends a stream, too. */
+/** An `AnswerHandler` that also gets the event that ends a stream. */
 export interface StreamHandler extends AnswerHandler {
   ended(end: StreamEnd): void;
   /** @param problem the data of the `error` event */
@@ -36,7 +39,7 @@ type Reader = (data: EventData, handler: StreamHandler) => void;
 const readEnd: Reader = ({ session_id, response, stopped }, handler) =>
   handler.ended({ session_id: textOf(session_id), response: textOf(response), stopped: stopped === true });
 
-/** By the name of the event. Other events are ignored. */
+/** Readers of the events, by the name of the event. Events with other names are ignored. */
 export const EVENT_READERS: Readonly<Record<string, Reader>> = {
   stream_start: ({ session_id }, handler) => handler.started(textOf(session_id)),
   text_chunk: ({ text }, handler) => handler.text(textOf(text)),

@@ -10,7 +10,7 @@ export function jsonObjectOrNull(text: string): Readonly<Record<string, unknown>
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
     return isObject ? (value as Record<string, unknown>) : null;
   } catch {
-    // A page of a proxy, or a line that another program wrote.
+    // The text is, for example, the error page of a proxy, or a line that another program wrote.
     return null;
   }
 }

@@ -23,7 +23,7 @@ export function renderMarkdown(markdown: string, dialect: Dialect): readonly str
   return step.value;
 }
 
-/** The same as `renderMarkdown`, but it pauses often, so that other work can use the event loop. */
+/** As `renderMarkdown`, but pauses often, so that other work can use the event loop. */
 export function renderMarkdownInPieces(markdown: string, dialect: Dialect): Promise<readonly string[]> {
   return inPieces(convert(markdown, dialect));
 }

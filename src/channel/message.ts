@@ -22,8 +22,8 @@ export interface IncomingMessage {
    */
   confirm?: ConfirmationAnswer;
   /**
-   * Language of the sender, as the platform or the browser sends it (BCP 47). It chooses the language of the daemon's
-   * own texts.
+   * Language of the sender, as the platform or the browser sends it (BCP 47). The daemon writes its own texts in this
+   * language.
    */
   locale?: string;
   metadata: MessageMetadata;
@@ -44,7 +44,7 @@ export interface MessageMetadata {
   /** The user token of the client. Null means "signed out". */
   jwt_token?: string | null;
   phone_number?: string;
-  /** What the client claims about itself. The agent gets it marked as unverified. */
+  /** What the client claims about itself. The agent gets these claims marked as unverified. */
   page_url?: string;
   user_name?: string;
   user_agent?: string;

@@ -77,7 +77,7 @@ function firstLanguage(header = ''): string | undefined {
   return /^\s*([a-z]{2,3}(?:-[a-z0-9]{1,8}){0,4})\s*(?:[,;]|$)/i.exec(header)?.[1];
 }
 
-/** The scheme is case-insensitive (RFC 6750). Another scheme and an empty token count as no token. */
+/** The token after `Bearer`, in any case (RFC 6750). Another scheme or an empty token counts as no token. */
 function bearer(header: string | undefined): string | undefined {
   return /^bearer +(\S.*)$/i.exec(header?.trim() ?? '')?.[1];
 }

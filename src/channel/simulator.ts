@@ -1,8 +1,7 @@
 /**
  * Simulates a platform for `agentd simulate`, `serve --dev` and the conformance suite: it makes deliveries as the
  * platform would, and answers the calls of the channel. It runs in the process of `agentd simulate`. `serve --dev`
- * loads it for
- * `devSettings` only; a daemon in production never loads it.
+ * loads it for `devSettings` only; a daemon in production never loads it.
  */
 import type { ChannelSettings } from './setting.ts';
 
@@ -20,13 +19,13 @@ export interface PlatformSimulator {
   /** The platform's request for an event, signed with the secrets of these settings. */
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
   /**
-   * The same request, signed again for its current body, because the conformance suite changes bodies. Absent if the
+   * Returns the request, signed again for its current body, because the conformance suite changes bodies. Absent if the
    * signature does not depend on the body.
    */
   sign?(request: SimulatedRequest, settings: ChannelSettings): SimulatedRequest;
   /** Values of `Shown.to` for answers to an event: its room, and its sender if answers can be private. */
   seenIn(event: SimulatedEvent, settings: ChannelSettings): readonly string[];
-  /** What the sender sees of the daemon's response to a delivery. If absent, nothing. */
+  /** What the sender sees of the daemon's response to a delivery. If absent, the sender sees nothing. */
   shownOf?(answer: { status: number; body: string }): readonly Shown[];
   /**
    * An error response as the platform's API would write it. If absent, the answer is the status with an empty object

@@ -18,7 +18,7 @@ export function fillIn(text: string, values: Readonly<Record<string, string>>): 
   );
 }
 
-/** The names in braces of a text. */
+/** The names of the placeholders in a text, without the braces. */
 export function placeholdersOf(text: string): string[] {
   return [...new Set(Array.from(text.matchAll(/\{(\w+)\}/g), ([, name = '']) => name))];
 }

@@ -6,8 +6,8 @@ import { MESSAGE_ADVICE } from './advice/message-advice.ts';
 import { TOOL_ADVICE } from './advice/tool-advice.ts';
 
 /**
- * By reason or error code, as in traces and logs. `agentd explain` lists the reasons that have a `todo`; the others are
- * in its timeline only.
+ * Advice by reason or error code, as in traces and logs. `agentd explain` shows the advice if it has a `todo`;
+ * otherwise only its timeline shows the reason.
  */
 export const ADVICE: AdviceTable = {
   ...IDENTITY_ADVICE,

@@ -11,17 +11,20 @@ export interface ChannelView {
   summary: string | null;
   /** `bundled`, a path, or `package …`. */
   from: string;
-  /** Would a daemon with these settings run it? */
+  /** Whether a daemon with these settings would run the channel. */
   active: boolean;
-  /** Why it is active, or not. */
+  /** Why the channel is active or not. */
   why: string;
   /** Required settings that are not set. */
   missing: readonly string[];
   /** How the channel sends its answers. */
   answers: 'in the request' | 'on a stream' | 'later' | null;
-  /** In the running daemon: `ok`, `degraded`, `off`, or `daemon not running`. Null for a plugin that does not load. */
+  /**
+   * The state in the running daemon: `ok`, `degraded`, `off`, or `daemon not running`. Null for a plugin that does not
+   * load.
+   */
   state: string | null;
-  /** Why it is degraded. */
+  /** Why the channel is degraded. */
   detail: string | null;
   settings: readonly EffectiveSetting[];
   /** Problems of the plugin or of its settings. */

@@ -5,11 +5,11 @@ import { COMMANDS, GROUPS, type IndexEntry } from './command-index.ts';
 import { COMMON_OPTIONS, examplesText, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './program-help.ts';
 
 /**
- * Creates the command-line parser: all commands, with name and summary only. Once it is known which command is
- * called, `addDetails` adds its arguments and options.
+ * Creates the command-line parser: all commands, with name and summary only. Once it is known which command is called,
+ * `addDetails` adds its arguments and options.
  *
  * @param added called for each command, with its group
- * @param prepare called with the program before it has commands, which inherit from it
+ * @param prepare called with the program before its commands are added, because they inherit its configuration
  */
 export function createParser(
   added: (parser: Commander, entry: IndexEntry, parent: Commander) => void,

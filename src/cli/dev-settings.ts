@@ -12,9 +12,9 @@ export const DEV_FILE = `${DEV_FOLDER}/env`;
 export const USING_DEV_SETTINGS = `Using the settings of \`serve --dev\` in ${DEV_FILE}.`;
 
 /**
- * The settings that `serve --dev` keeps in the working directory. They are for a command whose own settings describe no
- * daemon: no settings file was named, and JWT_ALGORITHM is not set, without which `serve` does not start. Null if there
- * are none, or if the command's settings describe another daemon.
+ * The settings that `serve --dev` keeps in the working directory. A command uses them if its own settings describe no
+ * daemon: no settings file was named, and JWT_ALGORITHM, which `serve` needs, is not set. Null if there are none, or if
+ * the command's settings describe another daemon.
  */
 export async function findDevSettings(options: OptionValues): Promise<Record<string, string> | null> {
   if (options.envFile !== undefined || options.config !== undefined) return null;
@@ -24,7 +24,7 @@ export async function findDevSettings(options: OptionValues): Promise<Record<str
   return (await isDaemonAt(location)) ? null : readDevSettings(location.cwd);
 }
 
-/** Null if `serve --dev` has not run here. */
+/** The settings that `serve --dev` keeps in this directory. Null if it has not run here. */
 export async function readDevSettings(cwd: string): Promise<Record<string, string> | null> {
   try {
     const values = parseEnv(await readFile(join(cwd, DEV_FILE), 'utf8'));

@@ -12,7 +12,7 @@ export const EXIT = {
   config: 78,
 } as const;
 
-/** The same for the manual pages. The page of `serve` adds when it exits with 1. */
+/** The meaning of each exit code, for the manual pages. The page of `serve` also says when `serve` exits with 1. */
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'Done.',
   no: 'The answer is no: the token is invalid, nothing was found, or a check failed. Also an unexpected error, which is reported as such.',

@@ -18,7 +18,7 @@ export async function expectChannel(options: OptionValues, flag: 'platform' | 'c
 }
 
 /**
- * The same for a platform's user, whom a command is about.
+ * As `expectChannel`, for the channel of a platform's user whom a command is about.
  * @throws CliError (2) with the known channels.
  */
 export async function expectChannelOf(who: Who | null, options: OptionValues): Promise<void> {
@@ -26,7 +26,10 @@ export async function expectChannelOf(who: Who | null, options: OptionValues): P
   if (unknown) throw unknown;
 }
 
-/** Null if the channel exists. It need not be active: a channel that was turned off may have left data. */
+/**
+ * The error for an unknown channel; null if the channel exists. The channel need not be active: one that was turned off
+ * may have left data.
+ */
 export async function unknownChannel(
   options: OptionValues,
   name: string,

@@ -6,8 +6,8 @@ import { failed } from './cli-error.ts';
 const NAMED_MAX = 5;
 
 /**
- * The message of the inbox that has this id: its own, the platform's with or without the channel's name before it,
- * or, while the message is not done, the id of its request or session.
+ * Finds a message of the inbox. The id may be the message's own id, or the platform's id with or without the channel's
+ * name before it. Until the message is done, it may also be the id of its request or session.
  * @throws CliError (1) if no message matches, or more than one
  */
 export async function findInboxMessage(inbox: InboxStore, id: string): Promise<InboxMessage> {

@@ -39,7 +39,7 @@ export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { json: 'notice_failure' },
 ];
 
-/** A message on its own. Its texts follow. */
+/** The details of one message. Only `--json` prints its texts here; for people, they follow the details. */
 export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
   { title: 'message', json: 'id' },
   { title: 'state', json: 'state', text: stateInWords },
@@ -117,7 +117,7 @@ function nextAttemptAt({ ended_at, state, next_attempt_at, outage }: ListedMessa
   return state === 'replied' && outage ? Math.max(next_attempt_at, outage.probe_at) : next_attempt_at;
 }
 
-/** Until when a temporary failure is followed by another attempt. Null if no attempt is open. */
+/** The end of the time in which temporary failures are followed by another attempt. Null if no attempt is open. */
 function triedUntil({
   state,
   ended_at,

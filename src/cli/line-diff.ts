@@ -19,7 +19,7 @@ function commonLength(one: readonly string[], other: readonly string[]): number 
   return differs < 0 ? Math.min(one.length, other.length) : differs;
 }
 
-/** By the longest common subsequence. */
+/** Compares the lines by their longest common subsequence. */
 function compare(old: readonly string[], now: readonly string[]): string[] {
   const gone = (line: string) => `- ${line}`;
   const added = (line: string) => `+ ${line}`;

@@ -22,7 +22,7 @@ export interface LinkView {
   person: PersonView | null;
   token_expires_at: number | null;
   link_expires_at: number;
-  /** The earlier of the two; null if the token cannot be read. */
+  /** The earlier of `token_expires_at` and `link_expires_at`; null if the token cannot be read. */
   expires_at: number | null;
 }
 

@@ -2,7 +2,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const CHUNK_BYTES = 65_536;
-/** Longer lines are cut, so that a file that is not a log cannot fill the memory. */
+/** Maximum length of a line, bytes. Longer lines are cut, so that a file that is not a log cannot fill the memory. */
 const LINE_MAX_BYTES = 1_048_576;
 const POLL_MS = 250;
 const NEWLINE = 0x0a;
@@ -11,7 +11,7 @@ const NEWLINE = 0x0a;
 export interface Tail {
   /** Oldest first, without line ends. */
   lines: string[];
-  /** Earlier lines match too. */
+  /** Whether earlier lines match, too. */
   more: boolean;
   /** Position after the last complete line. */
   end: number;
@@ -47,7 +47,7 @@ export async function tail(path: string, wanted: Wanted): Promise<Tail> {
         if (bytes.length === 0 || !wanted.unfinished) continue;
       }
       const line = bytes.toString('utf8');
-      // Whether there is more need not be known if no line is wanted.
+      // If no line is wanted, the caller does not need to know whether there are more.
       if (wanted.count === 0 || wanted.enough?.(line)) break;
       if (!wanted.matches(line)) continue;
       more = lines.length >= wanted.count;
@@ -78,7 +78,7 @@ export async function readSince(
     let start = size;
     let end: number | null = null;
     for await (const { bytes, at } of linesBackwards(file, size)) {
-      // The piece after the last line end is the first one.
+      // The first piece is the one after the last line end.
       end ??= at;
       if (isOld(bytes.toString('utf8'))) break;
       start = at;
@@ -193,7 +193,10 @@ async function* readOn(reading: Reading, until = Number.POSITIVE_INFINITY): Asyn
   }
 }
 
-/** Does the path name another file than the open one? Not while no file is there: a rotation is in progress. */
+/**
+ * Does the path name a file other than the open one? If there is no file at the path, a rotation is in progress, and
+ * the answer is no.
+ */
 async function isAnother(path: string, file: FileHandle): Promise<boolean> {
   const [open, named] = await Promise.all([
     file.stat({ bigint: true }),

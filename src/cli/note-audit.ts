@@ -13,7 +13,7 @@ export interface Administration {
   who?: Who;
 }
 
-/** Writes a line of the audit log. To be called before the change: what is not in the log must not happen. */
+/** Writes a line of the audit log. Call this before the change, so that no change happens without its line. */
 export async function noteAudit(
   { audit }: Pick<Store, 'audit'>,
   { command, about, who }: Administration,
@@ -22,20 +22,23 @@ export async function noteAudit(
   await audit.note({ user: systemUser(), command, about: about ?? null, person });
 }
 
-/** Always the same for one person, and useless to anyone who does not know both the key and the person. */
+/**
+ * The name of a person in the audit log: always the same for one person, and useless to anyone who does not know both
+ * the key and the person.
+ */
 export function hmacOf(who: Who, key: Uint8Array): string {
   const name = 'person' in who ? who.person : `${who.platform}:${who.user_id}`;
   return createHmac('sha256', key).update(name).digest('base64url').slice(0, 22);
 }
 
-/** With `sudo`, both names are logged: the account, and who used it. */
+/** The account of this process. With `sudo`, also the name of the person who used it. */
 export function systemUser(): string {
   const { SUDO_USER } = process.env;
   const name = nameOfAccount();
   return SUDO_USER === undefined || SUDO_USER === name ? name : `${name} (sudo: ${SUDO_USER})`;
 }
 
-/** In a container, the user id of the process may have no account. */
+/** The name of the account, or its user id if it has no name, as in a container. */
 function nameOfAccount(): string {
   try {
     return userInfo().username;

@@ -25,7 +25,7 @@ import type { Who } from './who.ts';
 import { ownerOf } from './with-memories.ts';
 import { withStore } from './with-store.ts';
 
-/** More links than a store holds: each must be opened to see whose token it is. */
+/** Limit for a list of all links; no store has as many. Only opening a link shows whose token it contains. */
 const LINKS_MAX = 10_000_000;
 
 /** What the commands about one person work with. */
@@ -71,8 +71,8 @@ export async function memoriesOf(who: Who, { memories }: PersonDesk): Promise<Me
 }
 
 /**
- * What a channel left behind is still shown and erased after its plugin was removed. If there is nothing, the name of
- * an unknown channel is a mistake.
+ * Refuses an unknown channel if nothing is stored about its user. Otherwise a removed plugin has left the data behind,
+ * which can still be shown and erased.
  * @throws CliError (2) with the known channels.
  */
 export async function expectKnownChannel(who: Who, options: OptionValues, desk: PersonDesk): Promise<void> {
@@ -94,7 +94,7 @@ async function selectorOf(who: Who, { links }: Store, seal: Seal): Promise<Perso
   return { ...who, link_keys };
 }
 
-/** Without tokens. */
+/** The records of a person as `--json` prints them, without tokens. */
 function recordsView(
   { sessions, links, actions, inbox, others }: PersonRecords,
   memories: readonly Memory[],

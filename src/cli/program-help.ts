@@ -20,7 +20,7 @@ export const HELP_OPTION = {
   sentence: 'show help for the program or for a command',
 } as const;
 
-/** `agentd help`: not a command of its own, since it shows the help of others. */
+/** `agentd help`. It is not in the list of commands, because it shows the help of other commands. */
 export const HELP_COMMAND = {
   name: 'help',
   argument: '[topic or command]',

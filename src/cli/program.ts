@@ -62,7 +62,7 @@ function isCommandOrGroup(word: string): boolean {
   return COMMANDS.some(({ name }) => name.split(' ')[0] === word);
 }
 
-/** The parser would show the help of the program for it. */
+/** The error for `agentd help` with an unknown word. The parser itself would show the help of the program. */
 function noHelpFor(word: string): CliError {
   const names = [...HELP_TOPICS, ...COMMANDS].map(({ name }) => name.split(' ')[0] ?? name);
   const near = nearest(word, names, 2);

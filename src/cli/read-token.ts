@@ -52,7 +52,7 @@ async function readText(
 }
 
 async function prompt(stdin: Readable, stderr: TokenInput['stderr']): Promise<string> {
-  // Turns echo off before the prompt invites typing.
+  // Echo is off before the prompt appears.
   const answer = askTerminal('', stdin, new MutedOutput(stderr));
   stderr.write('Token (not shown): ');
   const token = await answer;

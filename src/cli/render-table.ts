@@ -4,7 +4,7 @@ import { type Column, textOf } from './column.ts';
 import { wrapText } from './wrap-text.ts';
 
 const GAP = '  ';
-/** Before a value that does not fit beside the others. */
+/** Indentation of a value that does not fit beside the others. */
 const INDENT = '    ';
 /** No column is made narrower than this, however narrow the terminal is. */
 const NARROWEST = 20;
@@ -60,7 +60,7 @@ export function renderDetails<T>(
 
 type Rows = readonly (readonly string[])[];
 
-/** Null if the table does not fit. */
+/** The lines of the whole table. Null if it does not fit. */
 function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
   const widths = narrowed(widest(rows), columns, width);
   return total(widths) > width ? null : rows.flatMap((row) => rowLines(row, widths, columns));

@@ -142,7 +142,7 @@ export function reportError(error: unknown, stderr: Sink): number {
   const lines = [`agentd: ${message}${message.includes('\n') ? '\n' : ''}`];
   if (stack !== undefined) lines.push(stack);
   if (advice !== undefined) lines.push(advice);
-  // It may quote an argument, or what a server has said.
+  // The text may quote an argument, or the answer of a server.
   stderr.write(`${printableLines(lines.join('\n'))}\n`);
   return exitCode;
 }

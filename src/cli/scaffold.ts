@@ -37,7 +37,7 @@ export async function scaffold(name: string, directory: string): Promise<string[
       const target = RENAMED[file] ?? file;
       const text = await readFile(join(template, file), 'utf8');
       makeDirectory(dirname(join(directory, target)));
-      // Never overwrites a file that another process has written in the meantime.
+      // Never overwrites a file that another process has written since the check.
       await writeFile(join(directory, target), renamed(text, name), { flag: 'wx' });
       written.push(target);
     }

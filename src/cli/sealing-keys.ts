@@ -28,8 +28,8 @@ export const KEY_COLUMNS: readonly Column<SealingKey>[] = [
 ];
 
 /**
- * All keys: first the one that seals, last those that have sealed texts and are not known here. @param store null if
- * nothing is stored
+ * All keys: first the one that seals, last those that have sealed texts and are not known here.
+ * @param store null if nothing is stored
  */
 export async function sealingKeys(
   settings: Settings,

@@ -11,7 +11,10 @@ export const SETTING_COLUMNS: readonly Column<EffectiveSetting>[] = [
   { json: 'secret', value: ({ record }) => record.secret === true },
 ];
 
-/** In its own type; null if it is not set. Secrets and invalid values are texts that are safe to show. */
+/**
+ * The value in its own type; null if the setting is not set. Secrets and invalid values are texts that are safe to
+ * show.
+ */
 function shownValue({ value, source, shown }: EffectiveSetting): unknown {
   if (value instanceof Secret || (value === undefined && source !== 'unset')) return shown;
   return typeof value === 'string' ? withoutSecrets(value) : (value ?? null);

@@ -85,7 +85,7 @@ function actedFor({ lines }: TraceRecord): string | null | undefined {
   return sub === undefined ? null : String(sub);
 }
 
-/** A message can be answered without an error, but for the wrong person. */
+/** Whom the message acted for. A message can be answered without an error, but act for the wrong person. */
 function principalInWords(trace: TraceRecord): string {
   const sub = actedFor(trace);
   if (sub === undefined) return '';

@@ -57,13 +57,13 @@ async function platformUser(named: string, options: OptionValues): Promise<Who> 
   const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins } = await pluginsAt(configLocation(options));
   const plugin = plugins.find((loaded) => loaded.plugin.name === platform)?.plugin;
-  // What a channel left behind is still found after its plugin was removed.
+  // The data that a removed plugin left behind is still found.
   const [user_id = user] = plugin ? writingsOf(plugin, user) : [];
   return { platform, user_id };
 }
 
 /**
- * For commands that are about somebody and take no other argument.
+ * Refuses a second name of the person or user, for commands that take no other argument.
  * @param rest the arguments that `readWho` did not read
  * @throws CliError (2) if `--sub` and an argument both name somebody
  */

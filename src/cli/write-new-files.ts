@@ -7,7 +7,7 @@ import { failed } from './cli-error.ts';
 export interface NewFile {
   path: string;
   text: string;
-  /** Default: what the umask leaves. */
+  /** Mode of the file. Default: 0666, less the umask. */
   mode?: number;
   /** Mode of its directory, if that is created. */
   directoryMode?: number;

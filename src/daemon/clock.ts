@@ -41,7 +41,7 @@ export function wait(clock: AlarmClock, ms: number, signal?: AbortSignal): Promi
 
 /**
  * Repeats work, each time `ms` after it has ended. The work must report its own failures.
- * @returns a function that stops it; its promise resolves when nothing is under way.
+ * @returns a function that stops it; its promise resolves when no work is running.
  */
 export function every(clock: AlarmClock, ms: number, work: () => Promise<void> | void): () => Promise<void> {
   let stopped = false;

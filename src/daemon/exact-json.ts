@@ -19,7 +19,10 @@ function exact(_: string, value: unknown, { source }: Written): unknown {
   return isInexact(value) ? (source ?? value) : value;
 }
 
-/** Whether a JSON text may contain such an integer. One search of the text, since hardly any text does. */
+/**
+ * Whether a JSON text may contain such an integer. The text is searched only once, because hardly any text contains
+ * one.
+ */
 export function mayBeInexact(json: string): boolean {
   return /\d{16}|\d[eE]\+?\d/.test(json);
 }

@@ -56,7 +56,10 @@ function syntaxErrorIn(file: string): Promise<string | null> {
   });
 }
 
-/** Empty if the file cannot be read: the reason is known by then, and only the line would be missing. */
+/**
+ * The text of a file. Empty if the file cannot be read: the reason of the failure is known by then, and only the line
+ * would be missing.
+ */
 async function textOf(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '');
 }

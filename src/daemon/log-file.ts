@@ -5,8 +5,8 @@ import { ConfigurationError } from './settings/problem.ts';
 
 /**
  * The file of the log (LOG_FILE). Each line is written at once, so that nothing is lost at `kill -9`. If the file
- * cannot be written (for example, the disk is full), the daemon continues without it. The lines are dropped. This is
- * reported once, and the number of lines when the file can be written again.
+ * cannot be written (for example, the disk is full), the daemon continues without it, and drops the lines. It reports
+ * this once. When the file can be written again, it reports how many lines were dropped.
  */
 export class LogFile {
   readonly #path: string;

@@ -127,7 +127,8 @@ export class LogOutput {
   }
 
   /**
-   * Null if nothing was dropped. Called while nothing waits, so a line that was written in part will not be completed.
+   * The line that says how many lines were dropped; null if there were none. Called while nothing waits, so a line that
+   * was written in part will not be completed.
    */
   #takeNotice(): Uint8Array | null {
     if (this.#dropped === 0) return null;
@@ -160,7 +161,9 @@ export class LogOutput {
 const NOTHING = new Uint8Array();
 const NEWLINE = 0x0a;
 
-/** Standard error, whatever it is connected to. A paused terminal must not block the daemon either. */
+/**
+ * Writes to standard error without blocking, whatever it is connected to: a paused terminal must not block the daemon.
+ */
 export function standardError(): WriteSome {
   // Node opens pipes and sockets as non-blocking and terminals as blocking, and has no public way to change that.
   const { _handle } = process.stderr as { _handle?: { setBlocking?(on: boolean): void } };

@@ -12,7 +12,7 @@ export interface LogOptions {
   level: string;
   /** The log is also written to this file, one JSON object per line. */
   file?: string | undefined;
-  /** Lines for people on stderr instead of JSON. */
+  /** Whether stderr gets lines for people instead of JSON. */
   pretty: boolean;
 }
 
@@ -67,7 +67,7 @@ function locationOf(error: Error): { at?: string } {
   return at === null ? {} : { at };
 }
 
-/** Errors of libraries carry whole requests; only these fields of an error and its causes are logged. */
+/** Errors of libraries may contain whole requests, so only these fields of an error and its causes are logged. */
 function serializeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as { code?: unknown };

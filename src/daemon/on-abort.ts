@@ -12,7 +12,7 @@ const listenersOf = new WeakMap<AbortSignal, Listeners>();
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const { all, tellAll } = listenersOf.get(signal) ?? listenTogether(signal);
-  // Not the function itself, which may be passed twice.
+  // A new function for each call, because the same listener may be passed twice.
   const one = () => listener();
   all.add(one);
   return () => {

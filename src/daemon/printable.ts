@@ -6,12 +6,12 @@ export function withoutControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
 }
 
-/** The same, but line feeds and tabs stay. */
+/** As `withoutControls`, but line feeds and tabs stay. */
 export function printableLines(text: string): string {
   return text.replace(/[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
 }
 
-/** The same on one line: line breaks become spaces. */
+/** As `withoutControls`, on one line: line breaks become spaces. */
 export function printable(text: string): string {
   return withoutControls(text.replace(/\s+/g, ' '));
 }

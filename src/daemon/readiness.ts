@@ -79,7 +79,10 @@ function hasFailed(check: Check): check is Exclude<Check, { status: 'ok' }> {
   return check.status === 'failed';
 }
 
-/** A shared store is unreachable for all daemons: a load balancer that dropped one daemon would drop all of them. */
+/**
+ * If a shared store cannot be written, no daemon can write it. The check is then only `degraded`: a load balancer would
+ * drop all daemons if it failed.
+ */
 function storeCheck(store: WatchedStore): Check {
   const { writable, detail } = store.condition();
   if (writable) return { status: 'ok' };

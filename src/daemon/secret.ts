@@ -77,7 +77,7 @@ function tokenStart(header: string, payload: string | undefined, signature: stri
 /** Longest text that is held back because it may be the beginning of a token, in characters. */
 const HELD_BACK_MAX = 16_384;
 
-/** Where a token may begin in the last run of a text, cut off anywhere. */
+/** Matches the beginning of a token in the last run of a text, however little of the token has arrived. */
 const BEGINNING = /e(?:$|[yw](?:$|[JAo0k]))/;
 
 function possibleToken(text: string): number {

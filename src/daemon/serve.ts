@@ -233,7 +233,7 @@ export async function startDaemon(
         }
         inbox.pause();
         const answered = await server.drain(Math.max(0, grace_ends_at - performance.now()));
-        // A run whose client went away is still somebody's turn: it has the rest of the grace period.
+        // A run continues even if its client has gone, so it gets the rest of the grace period.
         await settledWithin(services.running, Math.max(0, grace_ends_at - performance.now()));
         stopping.abort(new Error('the daemon is stopping'));
         await Promise.allSettled(services.running);

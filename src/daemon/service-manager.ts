@@ -40,8 +40,8 @@ export class ServiceManager {
   }
 
   /**
-   * The daemon serves. From now on a timer of the event loop sends pings. If the event loop is blocked, no pings are
-   * sent, and the manager restarts the daemon.
+   * Call this when the daemon serves. From now on a timer of the event loop sends pings. If the event loop is blocked,
+   * no pings are sent, and the manager restarts the daemon.
    */
   ready(status: string): void {
     void this.#notify('READY=1', `STATUS=${status}`);
@@ -50,7 +50,10 @@ export class ServiceManager {
     this.#timer.unref();
   }
 
-  /** The daemon stops. Pings are sent until the end, since a drain may take longer than the watchdog waits. */
+  /**
+   * Call this when the daemon begins to stop. Pings are sent until the end, since a drain may take longer than the
+   * watchdog waits.
+   */
   stopping(): void {
     void this.#notify('STOPPING=1', 'STATUS=Finishing the running requests');
   }
@@ -92,7 +95,10 @@ export function serviceManager(log: Log, env: NodeJS.ProcessEnv = process.env): 
   return manager;
 }
 
-/** Null if no manager listens. The program gets no other variable: the environment may hold secrets. */
+/**
+ * Sends notifications with `systemd-notify`. Null if no manager listens. The program gets no other variables, because
+ * the environment may contain secrets.
+ */
 function programFor({ NOTIFY_SOCKET, PATH }: NotifyEnvironment): SendNotification | null {
   if (!NOTIFY_SOCKET) return null;
   const options = { env: { NOTIFY_SOCKET, PATH }, timeout: TIMEOUT_MS };

@@ -32,6 +32,6 @@ export function describeThrown(error: unknown, location: string | null = sourceL
 }
 
 function pathOf(file: string): string {
-  // A query makes Node load a file again.
+  // The query is removed. It only makes Node load a file again.
   return file.startsWith('file://') ? fileURLToPath(file.replace(/[?#].*$/, '')) : file;
 }

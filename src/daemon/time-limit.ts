@@ -14,8 +14,8 @@ export class TimeLimit {
   #passed = false;
 
   /**
-   * @param others also end the work, with their own reason.
-   * @param own the same, signals that only this work listens to, or almost so.
+   * @param others signals that also end the work, with their own reason
+   * @param own the same, for signals that hardly anything else listens to
    */
   constructor(
     clock: AlarmClock,
@@ -45,7 +45,7 @@ export class TimeLimit {
     return this.#controller.signal;
   }
 
-  /** The time has passed. */
+  /** Whether the time has passed. */
   get passed(): boolean {
     return this.#passed;
   }
@@ -77,13 +77,13 @@ export class TimeLimit {
     });
   }
 
-  /** To be called when the work is over. */
+  /** Call this when the work has ended. */
   lift(): void {
     for (const release of this.#release) release();
     for (const signal of this.#own) signal.removeEventListener('abort', this);
   }
 
-  /** Called as the `abort` listener of its own signals. */
+  /** Called when a signal of `own` aborts. */
   handleEvent({ target }: Event): void {
     this.#end((target as AbortSignal).reason);
   }

@@ -192,7 +192,7 @@ function refusal(error_code: number, description: string): SimulatedApiAnswer {
   return { status: error_code, body: { ok: false, error_code, description }, shown: [] };
 }
 
-/** Null if the body is not a JSON object. Methods without parameters have no body. */
+/** The parameters in a body. Null if the body is not a JSON object. A method without parameters has no body. */
 function payloadOf(type: string | undefined, body: Uint8Array): Payload | null {
   if (body.length === 0) return {};
   const text = new TextDecoder().decode(body);

@@ -26,7 +26,7 @@ export interface ParsedHtml {
   entities: { type: string; offset: number; length: number; url?: string; language?: string }[];
 }
 
-/** Reads a text as the platform does. A string is the platform's error. */
+/** Reads a text as the platform does. Returns the platform's error as a string. */
 export function parseHtml(html: string): ParsedHtml | string {
   let text = '';
   const entities: ParsedHtml['entities'] = [];

@@ -6,7 +6,7 @@ const WORDS: Readonly<Record<number, string>> = {
   400: 'Bad Request: chat not found',
   403: 'Forbidden: bot was blocked by the user',
 };
-/** The platform always says how long to wait, seconds. */
+/** How long to wait, seconds, if the simulation names no time. The platform always names one. */
 const RETRY_AFTER = 1;
 
 /** An error of the Bot API ("Making requests", "ResponseParameters"). The wait is in the body, not in a header. */

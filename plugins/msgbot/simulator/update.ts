@@ -42,7 +42,7 @@ function pressOf(event: SimulatedEvent, date: number, token: string): object {
   };
 }
 
-/** In a group, the message mentions the bot. */
+/** The text as the person types it: in a group, it mentions the bot. */
 function spoken({ kind, place, text }: SimulatedEvent): string {
   if (place === 'direct') return text;
   if (kind === 'command') return text.replace(/^\/[^\s@]+(?!\S)/, `$&@${BOT_USERNAME}`);

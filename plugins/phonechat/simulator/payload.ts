@@ -162,7 +162,7 @@ function idOf(event: SimulatedEvent): string {
   return kind === 'press' ? wamid(`press ${user} ${number} ${text} ${sent_at}`) : messageIdOf(event);
 }
 
-/** Always the same for the same text. Message ids look like base64 after a prefix. */
+/** A message id, always the same for the same text. Message ids look like base64 after a prefix. */
 export function wamid(words: string): string {
   return `wamid.${createHash('sha256').update(words).digest('base64')}`;
 }

@@ -8,7 +8,7 @@ import type {
 import { secret } from '../settings.ts';
 import { APP, BOT_ID, BOT_NAME, BOT_USER, TEAM } from './workspace.ts';
 
-/** The platform cuts a longer text, with a warning. */
+/** Longest text, characters. The platform cuts a longer one and adds a warning. */
 const TEXT_MAX = 40_000;
 
 type Arguments = Readonly<Record<string, string>>;
@@ -148,7 +148,7 @@ function isText(text: string | undefined, max: number): boolean {
   return text !== undefined && text.length > 0 && text.length <= max;
 }
 
-/** Only one person sees it. */
+/** Shows a text to one person only. */
 function postEphemeral({ channel = '', user = '', text = '', thread_ts }: Arguments): Answer {
   if (!/^[CDGUW][A-Za-z0-9_-]+$/.test(channel)) return failed('channel_not_found');
   if (!/^[UW][A-Za-z0-9_-]+$/.test(user)) return failed('user_not_in_channel');

@@ -11,7 +11,7 @@ const ERRORS: Readonly<Record<number, { status: number; error: string }>> = {
   500: { status: 500, error: 'internal_error' },
   503: { status: 503, error: 'service_unavailable' },
 };
-/** The platform always says how long to wait, seconds. */
+/** How long to wait, seconds, if the simulation names no time. The platform always names one. */
 const RETRY_AFTER = 1;
 
 /** An error of the Web API. */

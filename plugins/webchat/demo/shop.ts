@@ -42,8 +42,8 @@ let people: Person[] = [];
 let seen = 0;
 
 /**
- * The only code that a site needs for the widget: it returns the token of the person who is signed in. Called again
- * when the token expires.
+ * The only code that a site needs for the widget: it returns the token of the person who is signed in. The widget calls
+ * it again when the token expires.
  */
 const chat: SiteConfiguration & Partial<WidgetControls> = {
   token: async () => (signedIn === null ? null : tokenOf(signedIn)),
@@ -130,7 +130,7 @@ async function showActions(): Promise<void> {
     const response = await fetch(`demo/actions/${encodeURIComponent(person)}`);
     if (response.ok) ({ actions } = (await response.json()) as { actions: DoneAction[] });
   }
-  // Another person may have signed in meanwhile.
+  // Another person may have signed in since then.
   if (person !== signedIn) return;
   const rows = actions.map(({ at, summary, outcome }) =>
     cells([new Date(at).toLocaleTimeString(), summary, outcome]),

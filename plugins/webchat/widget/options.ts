@@ -57,7 +57,7 @@ export function readOptions(script: HTMLScriptElement, site: SiteConfiguration):
   };
 }
 
-/** The service serves the script itself, so the script's address is the default. */
+/** The address of the service. By default it is that of the script, because the service serves the script. */
 function serviceOf(address: string): string {
   const { origin, pathname } = new URL(address);
   const at = pathname.lastIndexOf(SCRIPT_PATH);
@@ -65,8 +65,8 @@ function serviceOf(address: string): string {
 }
 
 /**
- * For sites without their own script: an address that answers with `{token}`, or with 204, 401 or 403 if nobody is
- * signed in.
+ * Asks an address for the token, for sites without their own script. The address answers with `{token}`, or with 204,
+ * 401 or 403 if nobody is signed in.
  */
 function askAt(address: string | undefined): AskForToken | undefined {
   if (!address) return undefined;

@@ -41,7 +41,8 @@ export const ENGLISH = {
   signedOut: 'You are no longer signed in. This is a new conversation.',
   personChanged: 'Somebody else has signed in. This is a new conversation.',
   /**
-   * Why there is no answer, by the service's error codes, the reasons of its loop guard, and two of the widget's own.
+   * Why there is no answer, by the service's error codes, the reasons of its loop guard, and codes of the widget such
+   * as `offline`.
    */
   failures: {
     offline: 'You seem to be offline. Your message will be sent when you are connected again.',
@@ -59,7 +60,7 @@ export const ENGLISH = {
   toolStarted: '{tool}…',
   toolCompleted: '{tool}',
   toolFailed: '{tool}: that did not work',
-  /** Names of tools, for `toolStarted` and the others. */
+  /** Names of tools, for `toolStarted`, `toolCompleted` and `toolFailed`. */
   tools: { get_user: 'Looking up the account' } as Readonly<Record<string, string>>,
 };
 

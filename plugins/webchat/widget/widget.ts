@@ -90,7 +90,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
     wasBusy = state.busy;
     shown = true;
   };
-  // Many pieces of text may arrive between two frames.
+  // The view is updated once for each frame, because many pieces of text may arrive between two frames.
   let scheduled = false;
   const schedule = () => {
     if (scheduled || !shown) return;
@@ -114,7 +114,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
   });
 
   await conversation.recall();
-  // Not inside the body, which sites transform and replace.
+  // The widget is not inside the body, because sites transform and replace the body.
   document.documentElement.append(host);
   show();
   // The visitor did not open the chat on this page, so it must neither cover a small screen nor take the focus.

@@ -10,7 +10,7 @@ import type { Evidence } from './evidence.ts';
 import type { ConformanceOptions, SampleRequest, TrialOptions } from './options.ts';
 import { StandIn } from './stand-in.ts';
 
-/** No server listens there: a channel that does not use the scope's `fetch` gets no answer. */
+/** No server listens at this address, so a channel that does not use the scope's `fetch` gets no answer. */
 const API_URL = 'http://127.0.0.1:9';
 /** How long ago the first message of a case was sent, ms. */
 const SENT_BEFORE_MS = 60_000;
@@ -36,12 +36,12 @@ export class Bench {
     return new Bench(options, (await options.plugin.simulator?.()) ?? null);
   }
 
-  /** The places in which people write. A channel may have no groups. */
+  /** Where people can write: in direct conversations, and in groups unless the channel has none. */
   get places(): readonly SimulatedEvent['place'][] {
     return this.plugin.capabilities.groups === false ? ['direct'] : ['direct', 'group'];
   }
 
-  /** The same settings with credentials that the platform does not know. */
+  /** The settings of the case, but with credentials that the platform does not know. */
   get foreignSettings(): ChannelSettings {
     const { settings: given = {} } = this.options;
     const secrets = new Set(this.plugin.settings.filter(({ secret }) => secret).map(({ name }) => name));

@@ -52,7 +52,7 @@ async function checksInVain(options: Parameters<Trial>[0]): Promise<void> {
   }
 }
 
-/** Null if the channel has no `check`. */
+/** Runs `check` of a new channel and checks its result. Returns null if the channel has no `check`. */
 async function checked(
   bench: Bench,
   platform: StandIn,
@@ -68,12 +68,12 @@ async function checked(
   });
 }
 
-/** Fails like `fetch` if a header or an address cannot be sent: such errors quote the request. */
+/** Fails as `fetch` does if a header or the address is invalid: the error quotes the request. */
 function quoting({ method, path, headers }: StandInCall): Promise<Response> {
   return Promise.reject(new TypeError(`cannot send ${JSON.stringify({ method, path, headers })}`));
 }
 
-/** No answer until the channel gives up, or the timeout of the scope's `fetch` ends the call. */
+/** Never answers. The call ends when the channel gives up, or at the timeout of the scope's `fetch`. */
 function hanging({ signal }: StandInCall): Promise<Response> {
   return new Promise((_resolve, reject) => {
     if (signal) signal.addEventListener('abort', () => reject(signal.reason), { once: true });

@@ -60,7 +60,7 @@ function objectIn(text: string): Record<string, unknown> {
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
   } catch {
-    // The same problem as for a body that is not an object.
+    // A body that cannot be parsed gets the same problem as a body that is not an object.
   }
   throw new RecordedProblem('malformed_json', 'the body is not a JSON object');
 }

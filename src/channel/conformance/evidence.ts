@@ -34,7 +34,7 @@ export class Evidence {
     return this.#exchange('a call to the platform', `${method} ${path} ${bounded(body)}`);
   }
 
-  /** An error with the same message followed by the latest exchanges. This one is its cause. */
+  /** Returns an error with the message of `error`, followed by the latest exchanges. Its cause is `error`. */
   shownWith(error: unknown): unknown {
     if (this.#lines.length === 0) return error;
     const text = error instanceof Error ? error.message.trimEnd() : String(error);
@@ -50,7 +50,7 @@ export class Evidence {
   }
 }
 
-/** On one line. */
+/** The text on one line, cut after LENGTH_MAX characters. */
 function bounded(text: string): string {
   const line = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
   return line.length <= LENGTH_MAX ? line : `${line.slice(0, LENGTH_MAX)}… (${text.length} characters)`;

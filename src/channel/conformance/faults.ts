@@ -2,7 +2,7 @@ import { checkMessage, checkMessageId, checkReplyTo, checkText } from '../check-
 import type { ChannelPlugin, FieldError, IncomingMessage, JsonObject } from '../index.ts';
 import { leaks } from './secrets.ts';
 
-/** Sentences about what the daemon would refuse in a message, and what the contract forbids. */
+/** One sentence for each fault of a message: what the daemon would refuse, or what the contract forbids. */
 export function faultsOfMessage(
   plugin: ChannelPlugin,
   message: IncomingMessage,
@@ -20,7 +20,7 @@ export function faultsOfMessage(
   return faults;
 }
 
-/** What the daemon would refuse in a call of `notify`. */
+/** One sentence for each argument of `notify` that the daemon would refuse. */
 export function faultsOfNotice(reply_to: JsonObject, text: string, message_id: string | undefined): string[] {
   const faults: string[] = [];
   const wrong = (field: string) => (problem: string) =>
@@ -31,7 +31,7 @@ export function faultsOfNotice(reply_to: JsonObject, text: string, message_id: s
   return faults;
 }
 
-/** What the daemon would refuse in an edit. */
+/** One sentence for each argument of `edit` that the daemon would refuse. */
 export function faultsOfEdit(message_id: string, text: string): string[] {
   const faults: string[] = [];
   const wrong = (field: string) => (problem: string) => void faults.push(`${field} of scope.edit ${problem}`);

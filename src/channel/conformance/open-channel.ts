@@ -10,7 +10,7 @@ import { type RecordingScope, recordingScope } from './recording-scope.ts';
 import { leaks, secretsOf } from './secrets.ts';
 import type { StandIn } from './stand-in.ts';
 
-/** Maximum number of deliveries of one request, if the channel answers 503. */
+/** Maximum number of times that a request is delivered while the channel answers 503. */
 const DELIVERIES_MAX = 10;
 /** Status with which the daemon answers each problem. */
 const STATUS: Readonly<Record<string, number>> = {
@@ -66,7 +66,10 @@ export class OpenChannel {
   readonly #evidence: Evidence;
   readonly #faultsOf: (message: RecordingScope['enqueued'][number]) => string[];
 
-  /** Delivers as the platform does: again after a 503. @throws an error that is not a problem */
+  /**
+   * Delivers a request as the platform does: after a 503, it delivers the request again.
+   * @throws an error that is not a problem
+   */
   async deliver(request: SampleRequest): Promise<Outcome> {
     for (let count = 1; ; count++) {
       const outcome = await this.deliverOnce(request);
@@ -118,12 +121,12 @@ export class OpenChannel {
 interface Opening {
   settings?: ChannelSettings;
   platform?: StandIn;
-  /** Whether to start the channel. */
+  /** Whether to call the channel's `start`. Default false. */
   start?: boolean;
   members?: Partial<ChannelScope>;
 }
 
-/** Creates a channel, works with it, inspects what it did, and stops it. */
+/** Creates a channel, runs `work` with it, inspects what the channel did, and stops it. */
 export async function withChannel<T>(
   bench: Bench,
   { settings = bench.settings, platform = bench.platform(), start = false, members = {} }: Opening,

@@ -12,14 +12,14 @@ export interface SampleRequest {
 
 export interface ConformanceOptions {
   plugin: ChannelPlugin;
-  /** The channel's settings. If it has a simulator, its `devSettings` are filled in. */
+  /** The channel's settings. If the plugin has a simulator, its `devSettings` are added. */
   settings?: ChannelSettings;
-  /** Deliveries, each with the messages that it must make, in addition to those of the simulator. */
+  /** Deliveries, each with the messages that the channel must make of it, in addition to those of the simulator. */
   messages?: readonly { request: SampleRequest; expect: readonly Partial<IncomingMessage>[] }[];
   /** Requests that must be refused, each with the code of the problem. No message may be enqueued. */
   refused?: readonly { title: string; request: SampleRequest; code: string }[];
   /**
-   * For channels that deliver by push: a reply, and the answers of its platform. If there is a simulator, it gives the
+   * For channels that deliver by push: a reply, and the platform's answers to it. If there is a simulator, it gives the
    * answers, and only `refused` is used.
    */
   send?: {

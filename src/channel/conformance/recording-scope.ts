@@ -15,7 +15,7 @@ export interface RecordingScope extends ChannelScope {
   readonly logged: { level: string; message: string; fields: object }[];
 }
 
-/** The reason for which every token is invalid. */
+/** Why the scope rejects every token. */
 const NO_TOKEN = 'JWT Malformed';
 
 /**

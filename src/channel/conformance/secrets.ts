@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import type { ChannelPlugin, ChannelSettings } from '../index.ts';
 
-/** Shorter secrets may be part of an unrelated text, characters. */
+/** Minimum length of a secret that is searched for, characters. A shorter one may be part of an unrelated text. */
 const LENGTH_MIN = 8;
-/** A piece of a secret that is at least this long is as bad as the whole, characters. */
+/** Minimum length of a piece of a secret that is searched for, characters. */
 const PIECE_MIN = 16;
 
 /** The secrets among a channel's settings, and their long pieces. */

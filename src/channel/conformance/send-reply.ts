@@ -9,7 +9,7 @@ import type { StandIn } from './stand-in.ts';
 /** What the error of `send` must say. */
 export interface Failure extends Pick<DeliveryFailure, 'final' | 'retryAfterSeconds' | 'platform'> {}
 
-/** The daemon sends the reply again. */
+/** A failure after which the daemon sends the reply again. */
 export const PASSING: Failure = { final: false };
 
 export interface Sending {
@@ -49,7 +49,7 @@ export async function replyOf(bench: Bench, place: 'direct' | 'group'): Promise<
     const [message] = open.scope.enqueued;
     assert.ok(message, 'the delivery must make a message');
     const { thread_id, reply_to = {} } = message;
-    // Copied as JSON, because the daemon reads it from its store.
+    // Copied as JSON, because the daemon passes a copy that it read from its store.
     const place_of = JSON.parse(JSON.stringify(reply_to)) as JsonObject;
     return { id: 'reply', session_id: thread_id, text: 'Good **morning**.', reply_to: place_of };
   });
@@ -79,7 +79,7 @@ export function isFailure(error: Error | null, { final, retryAfterSeconds, platf
   if (!(error instanceof RecordedDeliveryFailure)) {
     const what = 'the daemon retries after an error that scope.deliveryFailed() did not make';
     assert.ok(!final && retryAfterSeconds === undefined, `${what}: ${error.message}`);
-    // The daemon recognizes network errors without help.
+    // The daemon recognizes network errors itself, so the channel need not set `platform` for them.
     const isOfNetwork = platform === 'unreachable' && error.cause instanceof Error;
     assert.ok(platform === undefined || isOfNetwork, `platform: '${platform}', of: ${error.message}`);
     return;

@@ -19,7 +19,10 @@ import {
 import { withShortTimeouts } from './short-timeouts.ts';
 import type { StandInCall, Trouble } from './stand-in.ts';
 
-/** Real time for a call that must end within 60 s, ms. Short timeouts make it 60 ms; a busy machine is slower. */
+/**
+ * How long to wait for a call that must end within 60 s, in real ms. Shortened timeouts turn the 60 s into 60 ms; the
+ * rest is for busy machines.
+ */
 const PATIENCE_MS = 3_000;
 /** Number of words in a reply that is too long for one message on any platform. */
 const WORDS = 2_000;
@@ -96,7 +99,10 @@ async function sends(options: TrialOptions): Promise<void> {
   }
 }
 
-/** The process may have died after the platform accepted the reply, but before the daemon stored that it was sent. */
+/**
+ * A new process sends the whole reply again, because the first process may have died after the platform accepted the
+ * reply, but before the daemon stored that it was sent.
+ */
 async function sendsAgain(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
   const platform = bench.platform();
@@ -267,13 +273,13 @@ const NETWORK_ERROR = new TypeError('fetch failed', {
   cause: Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' }),
 });
 
-/** Fails like `fetch` if a header or an address cannot be sent: such errors quote the request. */
+/** Fails as `fetch` does if a header or the address is invalid: the error quotes the request. */
 function quoting({ method, path, headers, body }: StandInCall): Promise<Response> {
   const request = JSON.stringify({ method, path, headers, body });
   return Promise.reject(new TypeError(`cannot send ${request}`, { cause: new Error(request) }));
 }
 
-/** No answer until the channel gives up, or the timeout of the scope's `fetch` ends the call. */
+/** Never answers. The call ends when the channel gives up, or at the timeout of the scope's `fetch`. */
 function hanging({ signal }: StandInCall): Promise<Response> {
   return new Promise((_resolve, reject) => whenGivenUp(signal, reject));
 }

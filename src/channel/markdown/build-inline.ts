@@ -53,7 +53,8 @@ class InlineBuilder {
         continue;
       }
       endText();
-      // A style inside itself changes nothing. Without it the tree is shallow, however deep the text is.
+      // A style inside the same style changes nothing. Skipping it keeps the tree shallow, however deeply the text is
+      // nested.
       if (this.#isRepeated(token)) repeatedStyles++;
       else if (token.nesting !== -1) nodes.push(this.#node(token, isInLink));
       else if (repeatedStyles > 0) repeatedStyles--;
@@ -106,7 +107,7 @@ class InlineBuilder {
     return { type: 'image', url: this.#urlOf(token, 'src'), alt };
   }
 
-  /** Empty if references have shown too many addresses. */
+  /** The address of a link or an image. Empty if references have shown too many addresses. */
   #urlOf(token: Token, attribute: 'href' | 'src'): string {
     const url = restoreSigns(String(token.attrGet(attribute) ?? ''));
     const isReference = token.meta?.label !== undefined;
@@ -115,7 +116,7 @@ class InlineBuilder {
   }
 }
 
-/** Null if the content is more than text. */
+/** The text of a token. Null if the token is more than text. */
 function plainText(token: Token): string | null {
   switch (token.type) {
     case 'text':

@@ -76,7 +76,7 @@ class TreeBuilder {
     return buildInline(readInline(content, this.#shared.env), this.#shared);
   }
 
-  /** The list ends with its last item. The parser also counts empty lines after it. */
+  /** Ends the list after its last item. The parser counts the empty lines below as part of the list. */
   #list(start: number | null): Omit<Placed, 'begin'> {
     const children: ListItem[] = [];
     let isSpread = false;
@@ -93,7 +93,10 @@ class TreeBuilder {
     return { block: { type: 'list', start, spread: isSpread, children }, end };
   }
 
-  /** Removes the checkbox at the beginning of an item. Null if there is none, or nothing else. */
+  /**
+   * Removes the checkbox at the beginning of an item. Returns whether it is checked, or null if there is no checkbox or
+   * no text after it.
+   */
   #takeBox(): boolean | null {
     const paragraph = this.#tokens[this.#at];
     const inline = this.#tokens[this.#at + 1];

@@ -43,7 +43,7 @@ export interface Mark {
   /** Written at the beginning, and again in the next message if the text is cut. */
   readonly open?: string;
   readonly close?: string;
-  /** Written at the beginning of every line instead. */
+  /** Written at the beginning of every line, instead of `open`. */
   readonly prefix?: string;
   /** The mark must begin and end in the same line. */
   readonly inLine?: boolean;

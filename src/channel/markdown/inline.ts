@@ -10,8 +10,8 @@ export interface Run {
 }
 
 /**
- * Longer addresses are not links. They are written as text after their label, and a message can be cut within that
- * text.
+ * Maximum length of an address that becomes a link, UTF-16 units. A longer one is written as text after its label, and
+ * a message can be cut within that text.
  */
 const MAX_URL = 1500;
 
@@ -87,8 +87,7 @@ function linked(
   const mark = url === null || url.length > Math.min(MAX_URL, dialect.limit / 2) ? null : dialect.link(url);
   if (bare) {
     const shown = label.trim() === '' ? url : label.replace(/\s+/g, ' ');
-    // Not an address if it contains white space or a backtick: platforms would read it as prose, or find the code
-    // before the address.
+    // Platforms would read white space as the end of the address, and a backtick as the beginning of code.
     const kind = /[\s`]/.test(shown) ? 'text' : 'address';
     return [{ kind, text: shown, marks: mark === null ? marks : [...marks, mark] }];
   }
@@ -106,7 +105,7 @@ function linked(
   return [...inside, open, address, { kind: 'text', text: ')', marks }];
 }
 
-/** The text is already the address. */
+/** Whether the label is the address itself. Scheme, case and a slash at the end do not count. */
 function isSame(label: string, url: string): boolean {
   const bare = (text: string) =>
     text

@@ -6,12 +6,12 @@ import { CUT, type Token } from './tokens.ts';
 import type { Block, List, ListItem, Table } from './tree.ts';
 import { codeOf, LINE, PARAGRAPH } from './words.ts';
 
-/** Deeper lists are not indented further. */
+/** Maximum number of lists that indent a block. Deeper lists are not indented further. */
 const MAX_INDENT = 6;
 /** A heading stays with the text after it, unless there is no better place for a cut. */
 const AFTER_HEADING = { ...PARAGRAPH, cut: CUT.word };
 
-/** Surroundings of a block. */
+/** What is around a block. */
 interface Layout {
   readonly dialect: Dialect;
   /** Number of lists around the block. */
@@ -115,7 +115,7 @@ function itemOf(item: ListItem, number: string | null, frames: readonly Mark[], 
   for (const child of item.children) {
     const block = blockOf(child, inside, { ...layout, depth: depth + 1 });
     if (block.length === 0) continue;
-    // A block that cannot start after a bullet starts in the next line.
+    // A block that cannot follow a bullet in the same line begins in the next line.
     if (!isFirst) tokens.push(child.type === 'list' || !item.spread ? LINE : PARAGRAPH);
     else if (child.type !== 'paragraph' && child.type !== 'heading') tokens.push(LINE);
     for (const token of block) tokens.push(token);
@@ -124,7 +124,10 @@ function itemOf(item: ListItem, number: string | null, frames: readonly Mark[], 
   return tokens;
 }
 
-/** A code block may be inside a quotation with marks at both ends, but not inside marks that begin every line. */
+/**
+ * A code block may be inside a quotation with marks at both ends. It cannot be inside marks that begin every line, so
+ * those are dropped.
+ */
 function codeBlock(
   text: string,
   language: string | null,
@@ -141,7 +144,7 @@ function languageOf(lang: string): string | null {
   return /^[A-Za-z0-9+#._-]{1,30}$/.test(lang) ? lang : null;
 }
 
-/** Code has no links, so the addresses are written out. */
+/** The cells of the table as text. A code block has no links, so addresses are written out. */
 function rowsOf(table: Table, dialect: Dialect): string[][] {
   const inCode: Dialect = { ...dialect, link: () => null };
   return table.rows.map((row) => row.map((cell) => textOf(runsOf(cell, [], [], inCode))));

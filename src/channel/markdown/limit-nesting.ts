@@ -1,14 +1,14 @@
 import { isClosing } from './split-source.ts';
 
 /**
- * Limits the work of the parser, which drops text that is nested too deeply, and searches from every open bracket to
- * the end of the block. People and models need little nesting and few brackets, so further signs are hidden from the
- * parser and shown as text.
+ * Limits the work of the parser. The parser drops text that is nested too deeply, and from every open bracket it
+ * searches to the end of the block. People and models need little nesting and few brackets, so further signs are hidden
+ * from the parser and shown as text.
  */
 
 /** Maximum number of quotations and lists that one line may begin. */
 const MAX_CONTAINERS = 5;
-/** A list with more indentation is not a list. */
+/** Maximum indentation of a quotation or list, columns. With more indentation, its sign is text. */
 const MAX_COLUMNS = 40;
 /**
  * Maximum number of lines that continue a quotation or a list without its sign. Each would be shown with the
@@ -19,7 +19,9 @@ const MAX_LAZY = 20;
 const MAX_OPEN = 20;
 
 const SIGNS = '[>-+*.)';
-/** A noncharacter for each sign. No text contains them, because `stripReserved` removes them. */
+/**
+ * The noncharacters from this one on replace the signs, one for each. `stripReserved` has removed them from the text.
+ */
 const FIRST_HIDDEN = 0xfdd0;
 export const HIDDEN = /[\ufdd0-\ufdef]/g;
 
@@ -79,7 +81,7 @@ class Tamer {
   #column = 0;
   #lazy = 0;
 
-  /** The line. If it ends the block above, an empty line precedes it. */
+  /** Returns the line. Puts an empty line before it if it must not continue the block above. */
   lines(line: string): string[] {
     // Signs in a code block are text. A block that begins in the first column is inside no other block.
     if (this.#fence !== null) {

@@ -2,7 +2,7 @@ import type { Dialect } from './dialect.ts';
 import { CUT, type Token, type Word } from './tokens.ts';
 import { Writer } from './writer.ts';
 
-/** A better place for a cut is used only if the message is at least this full. */
+/** A message is cut at a good place only if it is at least this full there; 1 is the limit of the dialect. */
 const WORTH_A_MESSAGE = 0.25;
 /** Matches visible text: more than white space, controls and characters without a shape. */
 const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u;
@@ -95,7 +95,7 @@ function cutWord(writer: Writer, word: Word): [part: string, left: string] {
     end = boundsIn(WORDS, head).findLast((at) => at <= end && at > end / 2 && characters.has(at)) ?? end;
   } else if (writer.isEmpty) {
     end = lastThat(fits, codePointsIn(head));
-    // The marks alone need all the room.
+    // The marks alone need all the room, so the word is written without them.
     if (end === 0 && word.marks.length > 0) return cutWord(writer, { ...word, marks: [] });
     if (end === 0) throw new RangeError(`A message of ${writer.limit} characters has no room for text.`);
   } else return ['', text];
@@ -115,7 +115,7 @@ function codePointsIn(text: string): number[] {
   });
 }
 
-/** The last one of the increasing ends that fits; 0 if none does. */
+/** The largest of `ends` that fits; 0 if none fits. The ends must be in increasing order. */
 function lastThat(fits: (end: number) => boolean, ends: readonly number[]): number {
   let low = 0;
   let high = ends.length;

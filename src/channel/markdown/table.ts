@@ -1,4 +1,4 @@
-/** A screen would break wider tables. */
+/** Maximum width of a table with aligned columns. Screens would wrap wider lines. */
 const MAX_WIDTH = 100;
 const GRAPHEMES = new Intl.Segmenter('und', { granularity: 'grapheme' });
 /** Matches characters with two columns in a monospaced font. */

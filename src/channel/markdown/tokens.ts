@@ -13,7 +13,7 @@ export interface Word {
   readonly marks: readonly Mark[];
 }
 
-/** White space. If a message is cut here, it is dropped. */
+/** White space. If a message is cut here, the white space is dropped. */
 export interface Blank {
   readonly kind: 'space' | 'line' | 'paragraph';
   /** For kind `space`: the original text. */

@@ -1,14 +1,14 @@
 import type { Dialect, Mark } from './dialect.ts';
 import type { Blank, Word } from './tokens.ts';
 
-/** A zero-width space between a mark and a letter that the platform would not separate. */
+/** A zero-width space. It separates a mark from a letter, because the platform reads the mark only between words. */
 const APART = '\u200b';
 /** A word joiner before a word that would be markup. No platform treats it as white space. */
 const GUARD = '\u2060';
 const ENDS_IN_LETTER = /[\p{L}\p{M}\p{N}_]$/u;
 const BEGINS_WITH_LETTER = /^[\p{L}\p{M}\p{N}_]/u;
 
-/** Code may have more empty lines in a row; these are not shown. */
+/** Maximum number of line breaks in a row. Code may have more; the others are not shown. */
 const MAX_LINES = 50;
 
 interface Written {
@@ -37,7 +37,7 @@ export class Writer {
     this.#dialect = dialect;
   }
 
-  /** The used part of the room, from 0 to 1, by the scarcest limit. */
+  /** The used share of the limit that is closest to being reached, from 0 to 1. */
   get fill(): number {
     const { limit, markupLimit = Infinity, markLimit = Infinity } = this.#dialect;
     return Math.max(this.#size / limit, this.#markup / markupLimit, this.#marks / markLimit);
@@ -59,7 +59,7 @@ export class Writer {
     return this.#dialect.limit;
   }
 
-  /** Returns false if there is no room. Nothing is written then. */
+  /** Writes a word. Returns false and writes nothing if the word does not fit. */
   add(word: Word): boolean {
     const next = this.#after(word);
     if (next === null) return false;
@@ -104,7 +104,7 @@ export class Writer {
     return { text: ends + blank + prefix + apart + opens + guard + text, size, markup, marks: opened };
   }
 
-  /** Number of open marks that stay open. */
+  /** Number of the open marks that also apply to the next word. */
   #keptBefore({ marks }: Word, breaks: boolean): number {
     const differs = this.#open.findIndex((mark, index) => mark !== marks[index]);
     const shared = differs === -1 ? this.#open.length : differs;
@@ -113,7 +113,7 @@ export class Writer {
     return ending === -1 ? shared : ending;
   }
 
-  /** An empty line also belongs to the marks around it. */
+  /** The line breaks before a word. Empty lines also begin with the prefixes of the marks around them. */
   #lineBreaks(around: readonly Mark[]): string {
     const empty = `${prefixOf(around).trimEnd()}\n`;
     return `\n${empty.repeat(Math.min(this.#lines, MAX_LINES) - 1)}`;

@@ -21,7 +21,7 @@ export interface Interrupts {
 export class Conversation {
   readonly #client: Pick<StreamClient, 'start' | 'open' | 'stop'>;
   #session_id: string | null = null;
-  /** Id of the action that the last answer asks to confirm. */
+  /** Id of the action that the last answer asks the person to confirm. */
   #asks: string | null = null;
 
   constructor(client: Pick<StreamClient, 'start' | 'open' | 'stop'>) {
@@ -70,8 +70,8 @@ export class Conversation {
   }
 
   /**
-   * Asks the daemon to end the stream; the reader, meanwhile, waits for that end. Never rejects: if the request fails,
-   * the reader is stopped.
+   * Asks the daemon to end the stream, while the reader waits for that end. Never rejects: if the request fails, the
+   * reader is stopped.
    */
   async #stop(stream_id: string, ended: AbortController, leave: AbortSignal): Promise<void> {
     const timer = setTimeout(() => ended.abort(), STOP_WITHIN_MS);
@@ -80,7 +80,7 @@ export class Conversation {
     try {
       await this.#client.stop(stream_id, leave);
     } catch {
-      // The daemon cannot be reached, or does not know the stream: its end does not arrive.
+      // The daemon cannot be reached, or does not know the stream, so the end of the stream will not arrive.
       ended.abort();
     }
   }
@@ -100,7 +100,7 @@ export class Conversation {
     }
   }
 
-  /** Any message settles the question, so only the next message can answer it. */
+  /** Any message closes the question, so only the next message can answer it. */
   #answerIn(message: string): Pick<Outgoing, 'message' | 'confirm'> {
     const id = this.#asks;
     this.#asks = null;

@@ -17,7 +17,7 @@ export class Screen {
   #mask = new StreamMask();
   /** The first half of a character that was cut in two. */
   #half = '';
-  /** Standard output ended within a line. */
+  /** Whether the last text on standard output ended within a line. */
   #isMidLine = false;
   #status = '';
 

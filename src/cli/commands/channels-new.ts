@@ -49,7 +49,7 @@ export const command: Command = {
   },
 };
 
-/** Applies the rules of the plugin loader. */
+/** Checks the name with the rules of the plugin loader. @throws CliError (2) if it is invalid or taken */
 async function requireName(name: string): Promise<void> {
   const { LINK_COMMANDS, NAME_RULE, isChannelName } = await import('../../daemon/plugin/check-plugin.ts');
   const taken: readonly string[] = [...RESERVED_CHANNEL_NAMES, ...LINK_COMMANDS];

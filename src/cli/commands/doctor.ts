@@ -68,7 +68,7 @@ const OTHER_CHECKS = [
   'clock',
 ];
 
-/** The findings contain texts of platforms and plugins, which might show a secret of the settings. */
+/** Masks the secrets of the settings in a finding, because texts of platforms and plugins might contain one. */
 function withoutSecrets(finding: Finding, effective: readonly EffectiveSetting[]): Finding {
   const values = effective.map(({ value }) => value);
   const { detail, advice, ...rest } = finding;

@@ -104,7 +104,7 @@ function storedId(channel: LinkableChannel, user: string): string {
   );
 }
 
-/** Without the key of the daemon, the token would be stored unsealed. */
+/** The error if the key of the daemon is not known here. Without the key, the token would be stored unsealed. */
 function unknownKey(stateDir: string): CliError {
   return misconfigured(
     `the key that seals stored tokens is unknown: TOKEN_ENCRYPTION_KEY is not set, and ${stateDir} has no encryption-key`,

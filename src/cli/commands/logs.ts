@@ -115,7 +115,7 @@ function filterOf({ level, since, session, request, channel }: OptionValues, now
   };
 }
 
-/** Accepts upper and lower case, and the other names that LOG_LEVEL accepts. */
+/** Reads a level, in upper or lower case, or under another name that LOG_LEVEL accepts. */
 function levelOf(text: string): LogLevel {
   const lower = text.toLowerCase();
   const name = { warning: 'warn', critical: 'fatal' }[lower] ?? lower;

@@ -59,7 +59,7 @@ function nothingFound(who: Who, id: string | undefined): CliError {
   );
 }
 
-/** @throws CliError if the answer is no, or nobody can be asked */
+/** Asks the person to confirm. @throws CliError if the answer is no, or nobody can be asked */
 async function askFor(count: number, who: Who): Promise<void> {
   const answer = await confirm(`Delete ${count} ${memoryWord(count)} of ${whoInWords(who)}?`);
   if (answer === null)

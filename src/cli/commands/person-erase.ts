@@ -10,7 +10,10 @@ import { expectKnownChannel, memoriesOf, type PersonDesk, withPerson } from '../
 import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
 import { ownerOf } from '../with-memories.ts';
 
-/** Messages may arrive during the erasure. After this many rounds, the administrator must stop them. */
+/**
+ * Maximum number of rounds, because messages may arrive during the erasure. After the last round, the administrator
+ * must stop them.
+ */
 const ROUNDS = 3;
 
 const NOT_COVERED = ['log files', 'files that `agentd backup` wrote'];
@@ -61,7 +64,10 @@ async function expectConsent(who: Who, isGiven: boolean): Promise<void> {
   if (!answer) throw failed('nothing was deleted');
 }
 
-/** Says also if there was nothing, which is not a failure: the id may be misspelled. */
+/**
+ * The result in words. If there was nothing to erase, it says so, because the id may be misspelled; this is not a
+ * failure.
+ */
 function inWords(erased: Readonly<Record<string, number>>, who: Who): string {
   const kinds = Object.entries(erased).filter(([, count]) => count > 0);
   if (kinds.length === 0) return `nothing was stored about ${whoInWords(who)}`;
@@ -69,7 +75,7 @@ function inWords(erased: Readonly<Record<string, number>>, who: Who): string {
   return `erased what was stored about ${whoInWords(who)}: ${counts}`;
 }
 
-/** @returns how many records of each kind there were. */
+/** Erases everything that is stored about a person or user. @returns how many records of each kind there were */
 async function eraseAll(who: Who, desk: PersonDesk): Promise<Record<string, number>> {
   const { persons, selector, memories } = desk;
   const erased: Record<string, number> = {};

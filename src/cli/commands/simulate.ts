@@ -166,7 +166,10 @@ async function textOf(given: string | undefined, out: Output): Promise<string | 
   return given ?? null;
 }
 
-/** Null if the settings of the channel do not name an address of this machine for the API. */
+/**
+ * The address at which the platform's API is simulated. Null if the settings of the channel name no address of this
+ * machine for it.
+ */
 function simulatedApiUrl(
   { simulator, settings, plugin }: Scenario,
   { fail, slow_ms, press }: Behavior & { press: string | null },

@@ -78,7 +78,7 @@ async function signingSecret(settings: Settings) {
       'Only the issuer has the private key: have the issuer sign the token.',
     );
   }
-  // This is also the daemon's check of the secret, because the daemon must accept the token.
+  // The daemon must accept the token, so the secret must pass the same check as in the daemon.
   await importKeys({ ...settings, JWT_VERIFY_SIGNATURE: true });
   if (!settings.JWT_SECRET_KEY) throw misconfigured('JWT_SECRET_KEY is not set');
   return settings.JWT_SECRET_KEY;
@@ -124,7 +124,7 @@ function jsonOrText(value: string): unknown {
   try {
     return JSON.parse(value);
   } catch {
-    // Most claims are typed as plain text.
+    // The value is not JSON. Most claims are typed as plain text.
     return value;
   }
 }

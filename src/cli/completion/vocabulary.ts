@@ -64,7 +64,7 @@ export async function readVocabulary(): Promise<Vocabulary> {
   return { commands, valued: [...new Set(valued)].sort() };
 }
 
-/** The parser does not know `help`, which is followed by a topic or by a command. */
+/** Adds `help`, which the parser does not know. A topic or a command follows it. */
 function withHelp([program, ...others]: readonly CommandWords[]): CommandWords[] {
   if (program === undefined) throw new Error('the parser has no program');
   const topics = HELP_TOPICS.map(({ name, summary }) => ({ word: name, sentence: summary }));

@@ -31,7 +31,7 @@ export async function checkModel(settings: Settings, client: ProbeClient): Promi
   return Promise.all([first, ...(fallback ? [checkServer(fallback, client)] : [])]);
 }
 
-/** Null if there is no fallback model, or no server to ask for it. */
+/** The server of the fallback model. Null if there is no fallback model, or no server to ask for it. */
 function fallbackServer(settings: Settings): ModelServer | null {
   const { AGENT_FALLBACK_MODEL: model, AGENT_FALLBACK_API_KEY, AGENT_FALLBACK_BASE_URL } = settings;
   const base_url = AGENT_FALLBACK_BASE_URL ?? settings.AGENT_BASE_URL;

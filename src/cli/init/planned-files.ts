@@ -97,7 +97,7 @@ async function unitFiles(directory: string, { generated, needed }: Secrets): Pro
   );
 }
 
-/** Adds the credentials that the unit lacks. They follow the last one that it has. */
+/** Adds the credentials that the unit lacks, after those that it has. */
 function withCredentials(unit: string, directory: string, names: readonly string[]): string {
   const lines = unit.split('\n');
   const missing = names.filter((name) => !lines.some((line) => line.startsWith(`LoadCredential=${name}:`)));

@@ -63,7 +63,7 @@ export function planBatches(
   return [...twice, [{ ...event(0, options.edit), kind: 'edit' }]];
 }
 
-/** Whether an event gets an answer, unless the loop guard blocks it. */
+/** Whether an event gets an answer if the loop guard does not block it. */
 export function asksForAnswer({ kind, bad_signature }: SimulatedEvent): boolean {
   return (kind === 'message' || kind === 'command' || kind === 'press') && !bad_signature;
 }

@@ -26,7 +26,7 @@ export interface DaemonRecords {
   close(): Promise<void>;
 }
 
-/** How many unsent texts are looked at, newest first. */
+/** How many unsent texts are examined, newest first. */
 const OPEN_MAX = 100;
 
 /**

@@ -12,7 +12,9 @@ import { type SimulationEvent, type Summary, summaryOf } from './simulation-even
 const POLL_MS = 100;
 /** How long to wait after the last answer for a read mark or the next part, ms. */
 const SETTLE_MS = 300;
-/** The same wait if the daemon's records cannot be read, so that it is not known whether more will follow, ms. */
+/**
+ * How long to wait instead if the daemon's records cannot be read, so that nothing shows whether more will follow, ms.
+ */
 const SETTLE_BLIND_MS = 1500;
 
 /** A message that gets an answer, or ends in another way. */
@@ -64,7 +66,10 @@ export class Simulation {
     this.#knows = parts.records !== null && parts.areItsRecords;
   }
 
-  /** Something appears in the platform's app. @param isOurs it is known to belong to this simulation */
+  /**
+   * Call this when something appears in the platform's app. @param isOurs whether it is known to belong to this
+   * simulation
+   */
   show(shown: Shown, isOurs = this.#places.has(shown.to)): void {
     this.#lastEventAt = Date.now();
     if (isOurs && isText(shown)) this.#texts++;
@@ -92,7 +97,10 @@ export class Simulation {
     return isText(shown) && this.#places.has(shown.to);
   }
 
-  /** The platform's API has refused a call of the channel. @param asked_for whether the options requested this */
+  /**
+   * Call this when the platform's API has refused a call of the channel. @param asked_for whether the options requested
+   * this
+   */
   refuse(status: number, asked_for: boolean): void {
     this.#parts.report({ type: 'refused', status, asked_for });
   }
@@ -128,7 +136,7 @@ export class Simulation {
     return summaryOf(ends, this.#parts.hasApi || this.#knows);
   }
 
-  /** The daemon answered every delivery as expected. */
+  /** Whether the daemon answered every delivery as expected. */
   get isExpected(): boolean {
     return this.#isExpected;
   }
@@ -169,7 +177,7 @@ export class Simulation {
       pending.end = await records.endOf(pending.request_id);
       found ||= pending.end !== null;
     }
-    // Records of another daemon know none of the messages.
+    // The records of another daemon contain none of the messages.
     if (found) this.#knows = true;
   }
 

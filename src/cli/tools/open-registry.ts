@@ -39,7 +39,7 @@ export async function withRegistry<T>(
   }
 }
 
-/** Empty if no daemon has stored anything yet. */
+/** The known definitions of tools that daemons have stored. Empty if no daemon has stored anything yet. */
 async function storedDigests({
   settings,
   tools,

@@ -34,7 +34,7 @@ export default {
 `;
 }
 
-/** Its test. It runs with `node --test`, and needs no package. */
+/** The test of a new tool. It runs with `node --test`, and needs no package. */
 export function toolTest(name: string): string {
   return `import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -83,7 +83,7 @@ function splitName(name: string): string {
     .trim();
 }
 
-/** The words of the message after the title, then all of its words except the title. */
+/** The two possible arguments in a message: the words after the title, and all words except the title. */
 function restsOf(text: string, said: readonly Word[], title: readonly string[]): string[] {
   const ofTitle = title.flatMap((word) => said.find((one) => one.word === word) ?? []);
   const last = Math.max(...ofTitle.map(({ end }) => end));

@@ -1,8 +1,8 @@
 import type { PersonKey } from '../identity/identity.ts';
 
 /**
- * The owner of the AGENT_DAILY_TOKENS that a run uses: the person, the same on every channel; else the verified user of
- * the platform; else the client address.
+ * The owner of the AGENT_DAILY_TOKENS that a run uses: the person, on all channels together; or else the verified user
+ * of the platform; or else the client address.
  */
 export function budgetKey(sender: {
   person: PersonKey | null;

@@ -134,7 +134,7 @@ function doneNote({ already_done }: AgentTurn): string {
     .join('\n');
 }
 
-/** @param email null to look up the person who asks */
+/** Looks up a user in the business system. @param email null to look up the person who asks */
 async function lookUp(turn: AgentTurn, email: string | null): Promise<string> {
   const tool = turn.tools.find((candidate) => candidate.name === 'get_user');
   if (!tool) return `${whoIsAsking(turn)} No business system is connected here, so I cannot look up more.`;

@@ -7,7 +7,7 @@ const MAX_BYTES = 65_536;
 /**
  * The operator's instructions from `AGENT_INSTRUCTIONS`: the text itself, or the content of the file that it names
  * (relative to the working directory). Undefined if there are none. A value that looks like a path but names no file is
- * a configuration error: the prompt should not read `/etc/agentd/prompt.md`.
+ * a configuration error: otherwise the prompt would consist of the path, such as `/etc/agentd/prompt.md`.
  */
 export async function loadInstructions(value: string | undefined): Promise<string | undefined> {
   if (value === undefined || value.trim() === '') return undefined;

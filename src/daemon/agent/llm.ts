@@ -28,8 +28,8 @@ export type LlmSettings = ModelSettings &
   >;
 
 /**
- * The runtime that asks a language model, which may call the tools in between, with at most `AGENT_MAX_STEPS` model
- * calls in total. Fails with a coded `AgentFailure` (see model-failure.ts); a reply is never empty. Rejects with a
+ * The runtime that asks a language model, which may call tools before it answers. A run makes at most `AGENT_MAX_STEPS`
+ * model calls. Fails with a coded `AgentFailure` (see model-failure.ts); a reply is never empty. Rejects with a
  * configuration error if the settings name no usable model.
  */
 export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentRuntime> {
@@ -143,7 +143,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
   }
   turn.signal.throwIfAborted();
   if (exhausted !== null || outOfSteps || finishReason === 'tool-calls') turn.reportWrites();
-  // "Let me look that up" alone is not an answer either.
+  // Text before a tool call, such as "Let me look that up", is not an answer, so the notice is added.
   if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
   else if (outOfSteps || finishReason === 'tool-calls') yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
   else if (finishReason === 'error') throw modelFailure(new Error('the model ended in an error'));

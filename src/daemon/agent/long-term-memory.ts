@@ -9,7 +9,7 @@ import type { AgentMemory } from './agent.ts';
 
 /** How long a run waits for the memories that it is given, ms. */
 export const GIVEN_WAIT_MS = 300;
-/** How long a tool waits, ms. */
+/** How long a memory tool waits for the backend, ms. */
 const TOOL_WAIT_MS = 5_000;
 /** After a failure, runs begin without memories for this time, ms, so that an outage does not slow down each run. */
 const PAUSE_MS = 5_000;
@@ -56,7 +56,7 @@ export type MemoryAnswer<T> =
  */
 export class LongTermMemory {
   readonly #services: MemoryServices;
-  /** The last use failed. */
+  /** Whether the last use failed. */
   #isDown = false;
   #isClosed = false;
   readonly #inUse = new Set<Promise<unknown>>();
@@ -80,7 +80,7 @@ export class LongTermMemory {
     return clock.now() < this.#paused_until;
   }
 
-  /** At start: warns if the backend is down. */
+  /** Called at the start: warns if the backend is down. */
   async check(): Promise<void> {
     await this.use((memories) => memories.check(), TOOL_WAIT_MS).catch(() => undefined);
   }
@@ -137,7 +137,7 @@ export class LongTermMemory {
 export class RunMemory {
   readonly #all: LongTermMemory;
   readonly #run: RememberingRun;
-  /** The run has read results of sources other than the API. */
+  /** Whether the run has read results of sources other than the API. */
   #tainted = false;
   #hasAdded = false;
 
@@ -171,7 +171,7 @@ export class RunMemory {
       this.#noteUse(given);
       return given.map(shown);
     } catch {
-      // Logged once for the outage.
+      // The failure was already logged, once for the outage.
       this.#run.signal.throwIfAborted();
       trace.note({ step: 'memory', verdict: 'fallback', reason: 'memory_unavailable', took_ms: took_ms() });
       return [];
@@ -200,7 +200,7 @@ export class RunMemory {
       );
     }
     const { owner, turn_id } = this.#run;
-    // If this cannot be found out, the run will fail for that reason.
+    // If this cannot be determined, the run itself will fail for that reason.
     if (await this.#run.isLost().catch(() => false))
       return refused('Nothing was remembered: the conversation continues elsewhere, or has ended.');
     return this.#answer('Nothing was remembered', async (memories) => {
@@ -259,7 +259,7 @@ export class RunMemory {
     try {
       return await this.#use(work, TOOL_WAIT_MS);
     } catch {
-      // Logged once for the outage.
+      // The failure was already logged, once for the outage.
       this.#run.signal.throwIfAborted();
       return {
         outcome: 'unavailable',

@@ -11,7 +11,7 @@ export class BudgetExhausted extends Error {}
 type WrapStream = NonNullable<LanguageModelMiddleware['wrapStream']>;
 type Part = Awaited<ReturnType<WrapStream>>['stream'] extends ReadableStream<infer P> ? P : never;
 
-/** The model, with the meter of the run counting each request. */
+/** Wraps a model, so that the meter of the run counts each request. */
 export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
   return wrapLanguageModel({
     model,
@@ -71,7 +71,7 @@ class Heard {
     this.#ignoreAbort = abortSignal ? onAbort(abortSignal, () => void this.#failed('aborted')) : () => {};
   }
 
-  /** There was no answer, so no tokens were used. */
+  /** Ends the call of a model that gave no answer. No tokens were used. */
   async refused(failure: string): Promise<void> {
     this.#ignoreAbort();
     await this.#end({ failure, input_tokens: 0, output_tokens: 0 }, '');

@@ -8,8 +8,8 @@ import { providerWords } from './provider-words.ts';
 /**
  * The coded failure of a model call, for the trace: `model_unreachable` (there was no answer), `model_overloaded` (408,
  * 429, 5xx), `model_refused` (another 4xx: key, name, size of the prompt; a repeat would be refused too),
- * `model_broken_stream` (the answer ended before its end, or does not follow the protocol). The first two are
- * temporary, as is a stream that the network broke.
+ * `model_broken_stream` (the answer broke off, or does not follow the protocol). The first two are temporary, as is a
+ * stream that the network broke.
  *
  * The SDK's error contains the whole prompt, so neither the error nor its message is passed on. Only its name, its
  * status and the server's words about the refusal (provider-words.ts) are passed on.

@@ -22,7 +22,7 @@ export interface MeterParts {
   texts: LocalTexts;
   /** Null if AGENT_DAILY_TOKENS sets no limit. */
   budget: { store: BudgetStore; key: string; max: number } | null;
-  /** Reservations expire with the run, ms since the epoch. */
+  /** When the run must have ended, ms since the epoch. Its reservations expire then. */
   deadline: number;
   /**
    * Whether the run may no longer store anything: if its person was erased, a new budget must not store the person
@@ -101,7 +101,7 @@ export class RunMeter implements ModelMeter {
     });
   }
 
-  /** If the reservation cannot be settled, it expires with the run. */
+  /** Settles a reservation with the tokens that were used. If that fails, the reservation expires with the run. */
   async #settle(id: string, tokens: number): Promise<void> {
     const count = async () => {
       const budget = await this.#budget();
@@ -116,7 +116,7 @@ export class RunMeter implements ModelMeter {
     this.#settling.delete(work);
   }
 
-  /** Null if there is no limit, or if the run may no longer store anything. */
+  /** The budget for the tokens of this run. Null if there is no limit, or if the run may no longer store anything. */
   async #budget(): Promise<MeterParts['budget']> {
     const { budget, isLost } = this.#parts;
     if (budget === null) return null;

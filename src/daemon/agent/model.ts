@@ -93,7 +93,10 @@ function onlyCreate(exports: Record<string, unknown>): unknown {
   return creates.length === 1 && creates[0] !== undefined ? exports[creates[0]] : undefined;
 }
 
-/** Looked for next to the daemon, then in the working directory, where an operator may have installed it. */
+/**
+ * Imports a package that is installed next to the daemon, or else in the working directory, where an operator may have
+ * installed it.
+ */
 async function importInstalled(
   name: string,
   provider: string,

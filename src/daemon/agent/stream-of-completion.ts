@@ -30,7 +30,7 @@ interface Choice {
   [member: string]: unknown;
 }
 
-/** Null if the text is not a completion. */
+/** The completion as the chunk of a stream. Null if the text is not a completion. */
 function chunkOf(text: string): object | null {
   const completion = parsed(text);
   const choices = (completion as { choices?: unknown } | null)?.choices;

@@ -242,7 +242,10 @@ export function settingsOf(effective: readonly EffectiveSetting[]): Settings {
   ) as unknown as Settings;
 }
 
-/** Read before all other settings, because it says which plugins to load. Its problems are reported later. */
+/**
+ * Reads MESSAGING_PLATFORMS before all other settings, because it says which plugins to load. Its problems are reported
+ * later.
+ */
 function readPlatforms(sources: Sources, { cwd }: Place) {
   const record = SETTINGS.find(({ name }) => name === 'MESSAGING_PLATFORMS');
   const came = given(sources, 'MESSAGING_PLATFORMS');

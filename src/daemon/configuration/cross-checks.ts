@@ -116,7 +116,7 @@ export function checkMemorySettings(look: Examination): void {
   }
 }
 
-/** Null if it is not the address of a Postgres database. */
+/** The address of a Postgres database; null for any other text. */
 function databaseUrl(text: string): URL | null {
   // The host is omitted if the database is reached through a socket.
   const url = URL.parse(text.trim().replace(/@(?=\/)/, '@localhost'));
@@ -193,7 +193,10 @@ export function checkDevelopmentSettings(look: Examination): void {
     look.warn(`JWT_DEBUG=true under NODE_ENV=${look.environment}: the claims of all users are logged`);
 }
 
-/** Null for a pattern, too: origins are compared exactly, so a pattern would match nothing. */
+/**
+ * The origin of an http or https address; null for any other text. Null for a pattern, too, because origins are
+ * compared exactly.
+ */
 function originOf(text: string): string | null {
   const url = URL.parse(text);
   if (url === null || url.hostname.includes('*')) return null;

@@ -4,9 +4,9 @@ import { Secret } from '../secret.ts';
 import type { Examination } from '../settings/examination.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** The secret of HS256 should be at least as long as the hash (RFC 7518 §3.2). */
+/** With a shorter secret of HS256 there is a warning: it should be at least as long as the hash (RFC 7518 §3.2). */
 const SECRET_BITS = 256;
-/** A shorter secret can be found by brute force. */
+/** A shorter secret can be found by brute force, so it is refused in production and staging. */
 const SECRET_BITS_MIN = 128;
 const PUBLIC_KEY = /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*ssh-rsa /;
 

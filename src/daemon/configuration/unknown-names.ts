@@ -5,9 +5,15 @@ import type { SettingProblem } from '../settings/problem.ts';
 import { given, isBlank, type Layer, type Sources } from '../settings/sources.ts';
 import { readValue } from '../settings/value.ts';
 
-/** Shorter names are too similar to names of other programs. */
+/**
+ * Minimum length of a setting's name that a typing error can mean, characters. Shorter names are too similar to names
+ * of other programs.
+ */
 const SHORTEST_GUESS = 6;
-/** Shorter names may differ by one typing error (APP_HOME is not a misspelled APP_NAME), longer ones by two. */
+/**
+ * Minimum length of a name that may differ by two typing errors, characters. A shorter one may differ by one: APP_HOME
+ * is not a misspelled APP_NAME.
+ */
 const LONG_NAME = 12;
 
 /** Standard settings of OpenTelemetry for log records. They resemble ours for spans (OTEL_BSP_*). */

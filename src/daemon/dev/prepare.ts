@@ -30,21 +30,22 @@ import { type DoneAction, shopRoutes } from './sample-shop.ts';
 
 /** The parts of `serve --dev`: settings, secrets, a sample company with an API and a shop. */
 export interface Dev {
-  /** Settings that apply unless something else sets them. */
+  /** Values of settings that nothing else sets. */
   defaults: Record<string, string>;
-  /** The tools of the sample API, unless the configuration file lists others. */
+  /** The tools of the sample API. They are used if the configuration file lists no tools. */
   structured: readonly StructuredValue[];
   /** Null if API_BASE_URL names a real API. */
   sampleApiUrl: string | null;
   /** Names of the channels that talk to `agentd simulate` instead of their platform. */
   simulated: readonly string[];
   /**
-   * To be called when the daemon has started: the sample API checks tokens like the daemon, and the shop shows actions.
+   * Call this when the daemon has started. The sample API then checks tokens as the daemon does, and the shop shows
+   * actions.
    */
   useServices(services: DevServices): void;
   /** The routes of the sample shop (`shopRoutes`). */
   shopRoutes(configuration: Configuration): Promise<readonly Route[]>;
-  /** Null if tokens are not signed with a shared secret. */
+  /** A token of the person. Null if tokens are not signed with a shared secret. */
   issueToken(person: SamplePerson, settings: Settings): Promise<string | null>;
   /** Writes the file from which commands in a second terminal read these settings. */
   keepEnvFile(url: string): Promise<void>;
@@ -60,9 +61,9 @@ const ENV_FILE = 'env';
 const ACTIONS_SHOWN = 12;
 
 /**
- * A person who tries agentd asks the same question again and again, which is not a loop. Bursts are still blocked, so
- * that people can see the guard work. If a token key is set, this is a rehearsal of a real site, and the guard has its
- * usual defaults.
+ * The settings for token keys. If one is set, this is a rehearsal of a real site, and the loop guard has its usual
+ * defaults. Otherwise the guard is relaxed: a person who tries agentd asks the same question again and again, which is
+ * not a loop. Bursts are still blocked, so that people can see the guard work.
  */
 const TOKEN_KEYS = ['JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL'];
 const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_SECONDS: '5' };
@@ -238,7 +239,7 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
   return signToken(claims, settings.JWT_SECRET_KEY);
 }
 
-/** A secret in its own file, which the first run makes. */
+/** Reads a secret from its own file. The first run makes the file. */
 async function keptSecret(path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).trim();

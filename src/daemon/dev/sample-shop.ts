@@ -80,7 +80,7 @@ function guarded(route: Route): Route {
 
 /**
  * Another site may point one of its own host names to this address (DNS rebinding). Its pages would then have the same
- * origin as the shop, and could fetch tokens. A host name that is not an address can only be `localhost`.
+ * origin as the shop, and could fetch tokens. Therefore only addresses and `localhost` are allowed as host names.
  */
 function refuseForeignNames({ headers }: ChannelRequest): void {
   const name = (headers.host ?? '').replace(/:\d+$/, '');

@@ -110,7 +110,7 @@ export function createDownstream({
   return {
     async send(request) {
       const url = addressBelow(base, request);
-      // Combined signals would be a large part of the cost of a request.
+      // The signals are not combined, because that would be a large part of the cost of a request.
       const limit = new TimeLimit(systemClock, timeoutMs, request.signal ? [request.signal] : []);
       try {
         const response = await follow(url, request, system, limit);

@@ -6,7 +6,7 @@ import type { Downstream } from './client.ts';
 /** Where the default token comes from (agentd-api(7), "Requests to the API"). */
 export const TOKEN_PATH = '/authentication_token';
 
-/** A token without `exp` is assumed to be valid this long (agentd-api(7), "The default token"). */
+/** A token without `exp` is assumed to be valid this long, ms (agentd-api(7), "The default token"). */
 const ASSUMED_LIFE_MS = 24 * 3_600_000;
 const RENEW_BEFORE_MS = 5 * 60_000;
 /**
@@ -24,7 +24,7 @@ export interface DefaultToken {
    * failure is not cached: the next message tries again.
    */
   get(signal?: AbortSignal): Promise<Secret>;
-  /** To be called if the API answered 401 to this token: `get` then fetches another one. */
+  /** Call this if the API answered 401 to this token: `get` then fetches another one. */
   refused(token: Secret): void;
 }
 
@@ -103,7 +103,7 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
       'This service has no default credentials for the business API.',
     );
   }
-  // Not bound to the signal of one message: others may be waiting for the same token.
+  // The request is not bound to the signal of one message, because others may be waiting for the same token.
   const { status, body } = await downstream.send({
     method: 'POST',
     path: TOKEN_PATH,
@@ -130,7 +130,7 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
   return new Secret(found);
 }
 
-/** Whether it is printable ASCII without blanks, which is safe in a header. */
+/** Whether a value is printable ASCII without blanks, which is safe in a header. */
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }

@@ -60,7 +60,7 @@ export async function httpRequest(url: URL, request: HttpRequest): Promise<HttpR
   try {
     return await attempt(url, request);
   } catch (error) {
-    // If the server closed the kept connection just as the request was sent, a read is repeated.
+    // If the server closed the kept connection just as the request was sent, a GET or HEAD request is repeated.
     if (!(error instanceof ConnectionClosed) || !['GET', 'HEAD'].includes(request.method)) throw error;
     return attempt(url, request);
   }
@@ -103,7 +103,7 @@ function attempt(url: URL, { method, headers, body, limit, maxBytes }: HttpReque
   });
 }
 
-/** The same options as Node makes from a URL, at a fraction of the cost. */
+/** The options that Node makes from a URL, at a fraction of the cost. */
 function addressOf({ protocol, hostname, port, pathname, search }: URL): RequestOptions {
   return {
     protocol,
@@ -132,13 +132,13 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
     });
     body.on('error', reject);
     body.on('close', () => {
-      // Creating an error is expensive because of its stack, and most answers end before they close.
+      // The error is created only if it is needed. Its stack is expensive, and most answers end before they close.
       if (!isRead) reject(new Error('the answer broke off'));
     });
   });
 }
 
-/** Some servers compress answers without being asked to. */
+/** The body of an answer, decompressed. Some servers compress answers without being asked to. */
 function decoded(response: IncomingMessage): Readable {
   const decoders: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
     gzip: createGunzip,

@@ -2,8 +2,8 @@ import type { Observer } from '../trace/observer.ts';
 import { type Downstream, DownstreamFailure } from './client.ts';
 
 /**
- * The same client, which also reports the outcome of each request to the observer. A request that the caller gave up
- * has no outcome, and a request whose address was refused was never made.
+ * Wraps a client, to report the outcome of each request to the observer. A request that the caller gave up has no
+ * outcome, and a request whose address was refused was never made.
  */
 export function observedDownstream(
   downstream: Downstream,

@@ -10,9 +10,9 @@ import { BodyTooLong, httpRequest } from './http-request.ts';
 
 /** Maximum number of exchanged tokens that are kept; the least recently used one is dropped first. */
 const MAX_KEPT = 1_000;
-/** A token with neither `expires_in` nor `exp` is assumed to be valid this long. */
+/** A token that has no `expires_in` and no `exp` is assumed to be valid this long, ms. */
 const ASSUMED_LIFE_MS = 60_000;
-/** A token is not used in its last seconds, because it could expire while the request is on its way. */
+/** A token is not used in this time before it expires, ms, because it could expire while the request is on its way. */
 const MARGIN_MS = 5_000;
 
 /** How the token of a person is exchanged for one of another system (RFC 8693, section 2.1). */
@@ -26,7 +26,7 @@ export interface ExchangeSettings {
 export interface TokenExchange {
   /**
    * Returns the token that represents the person at `source`, from memory or by an exchange. Callers that wait for the
-   * same token share one exchange; if one of them aborts, it continues for the others. Rejects with
+   * same token share one exchange; if one of them aborts, the exchange continues for the others. Rejects with
    * `TokenExchangeFailure`, or with the signal's reason.
    */
   exchange(
@@ -35,7 +35,7 @@ export interface TokenExchange {
     subject: Secret,
     signal?: AbortSignal,
   ): Promise<Secret>;
-  /** To be called if the system answered 401 to this token, which is then not used again. */
+  /** Call this if the system answered 401 to this token, which is then not used again. */
   refused(token: Secret): void;
 }
 
@@ -153,7 +153,7 @@ async function requestExchange(
     authorization: basic(client_id, client_secret),
     'content-type': 'application/x-www-form-urlencoded',
   };
-  // Not bound to one caller's signal: others may be waiting for the same token.
+  // The request is not bound to one caller's signal, because others may be waiting for the same token.
   const limit = new TimeLimit(systemClock, timeoutMs);
   const request = { method: 'POST', headers, body: body.toString(), limit, maxBytes: MAX_RESPONSE_BYTES };
   const began = performance.now();
@@ -213,7 +213,7 @@ function parse(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** Whether it is printable ASCII without blanks, which is safe in a header. */
+/** Whether a value is printable ASCII without blanks, which is safe in a header. */
 function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }

@@ -1,8 +1,8 @@
 import type { BlockedByCircuit, Circuit } from './verdict.ts';
 
 /**
- * The circuit as it applies now, by the store's clock. If it was opened later than now, the clock was set back, and it
- * counts as opened now. Null if it was opened further in the future than it lasts.
+ * The circuit as it applies now, by the store's clock. If it was opened after `now`, the clock was set back, and the
+ * circuit counts as opened at `now`. Null if it was opened further in the future than a circuit lasts.
  */
 export function circuitAt(circuit: Circuit | null, now: number): Circuit | null {
   if (circuit === null || circuit.opened_at <= now) return circuit;

@@ -103,7 +103,7 @@ export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<
 
 /**
  * The hits as they count now. If some are in the future, the clock was set back: then all are moved back by as much, so
- * that nobody waits longer than a window. If that is more than `keep_ms`, none of them counts.
+ * that nobody waits longer than a window. If they would move by more than `keep_ms`, none of them counts.
  * @returns the same value if nothing changes.
  */
 export function hitsAt<H extends Hit>(hits: Hits<H>, now: number, keep_ms: number): Hits<H> {

@@ -75,7 +75,7 @@ export interface BlockedByTurnLimit {
   turns: number;
   max: number;
   blocked: number;
-  /** When the session ends if no more messages come, ms since the epoch. */
+  /** When the session ends if no more messages arrive, ms since the epoch. */
   ends_at: number;
 }
 

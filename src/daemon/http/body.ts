@@ -105,7 +105,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The parser's message quotes the body, so it stays in the log. */
+/** The parser's message quotes the body, so only the log contains it. */
 function noJson(cause: unknown): AgentdError {
   return new AgentdError('malformed_json', 'The body is not valid JSON in UTF-8.', { cause });
 }

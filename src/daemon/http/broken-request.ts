@@ -10,7 +10,8 @@ import { requestIdOf } from './request-id.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 
 /**
- * Answers to data that cannot be parsed as a request, which never reaches the middleware; by the code of Node's error.
+ * Answers to data that cannot be parsed as a request, by the code of Node's error. Such data never reaches the
+ * middleware.
  */
 const REFUSALS: Readonly<Record<string, { status: number; detail: string }>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'The request took too long to arrive.' },
@@ -51,7 +52,10 @@ export function requireHost(): Middleware {
   };
 }
 
-/** Node's own list by name would be kept with the request, for hours if it opened a stream. */
+/**
+ * Counts in the raw list. Node's own list by name would stay in memory as long as the request, for hours if it opened a
+ * stream.
+ */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let place = 0; place < rawHeaders.length; place += 2) {
@@ -61,7 +65,7 @@ function countHosts(rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** Without this answer, Node would just close the connection. */
+/** Answers CONNECT requests. Without this answer, Node would just close the connection. */
 function answerConnect(server: Server): void {
   server.on('connect', (request, socket) => {
     const refusal = new AgentdError('method_not_allowed', 'This is not a proxy.', {

@@ -32,7 +32,7 @@ function withoutPort(entry: string): string {
   return /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
 }
 
-/** Null if it is not an address. */
+/** The address, or the /64 network of an IPv6 address. Null if the text is not an address. */
 function networkOf(text: string): string | null {
   if (isIPv4(text)) return text;
   if (!isIPv6(text)) return null;

@@ -31,7 +31,10 @@ function healthOf(name: string, channel: Channel, log: Log): ChannelHealth {
   }
 }
 
-/** Only the documented members: a plugin without types may return anything. @throws TypeError for an unknown status */
+/**
+ * The documented members of a report. A plugin without types may return anything.
+ * @throws TypeError for an unknown status
+ */
 function documented({ status, detail }: { status: unknown; detail?: unknown }): ChannelHealth {
   if (status === 'ok') return { status };
   if (status !== 'degraded') throw new TypeError(`\`health\` returned the status ${String(status)}`);

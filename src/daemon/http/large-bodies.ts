@@ -67,7 +67,7 @@ export class LargeBodies {
     throw noRoom();
   }
 
-  /** @returns whether there is a place now */
+  /** Disconnects the slowest sender if it is slower than `SLOWEST`. @returns whether there is a place now */
   #dropSlowest(): boolean {
     const now = this.#clock.now();
     let slowest: Inside | null = null;
@@ -80,7 +80,7 @@ export class LargeBodies {
     }
     if (slowest === null) return false;
     this.#inside.delete(slowest);
-    // Its memory is freed only with its connection.
+    // The memory of the body is freed only with its connection.
     slowest.request.destroy();
     return true;
   }

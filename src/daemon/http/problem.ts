@@ -62,7 +62,7 @@ export function problems(log: Log): Middleware {
       await next();
     } catch (error) {
       logFailure(error, ctx.state.request_id, ctx.res, log);
-      // A part of the answer was sent: only by breaking the connection can we still show that the answer is incomplete.
+      // A part of the answer was sent, so only a broken connection shows that the answer is incomplete.
       if (ctx.res.headersSent) {
         ctx.res.destroy();
         return;
@@ -87,7 +87,7 @@ function refusalOf({ state }: Context, error: unknown, log: Log): Problem {
     const body = JSON.stringify(words);
     return { ...problem, headers: { ...headers, 'Content-Type': 'application/json; charset=utf-8' }, body };
   } catch (broken) {
-    // The code of a plugin: an error in it must not prevent the refusal.
+    // `refusal` is code of a plugin. An error in it must not prevent the answer.
     log.error({ request_id, channel: route.channel, err: broken }, '`refusal` of a route failed');
     return problem;
   }

@@ -41,7 +41,7 @@ export function receive({ settings, largeBodies, sequencer }: ReceiveParts): Mid
   };
 }
 
-/** @throws `unavailable` */
+/** Decides how much of the request's body may be read. @throws `unavailable` */
 function roomFor(ctx: Context, route: MountedRoute, largeBodies: LargeBodies): BodyRoom {
   try {
     return largeBodies.enter(ctx.req, route);

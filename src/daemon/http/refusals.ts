@@ -8,11 +8,11 @@ import type { Middleware } from './exchange.ts';
 /** Maximum number of traces that wait for the store. More are dropped, so that a flood of refusals has no cost. */
 const PENDING_MAX = 100;
 
-/** Maximum number of traces that are written per second in the long run, and at once. */
+/** Maximum number of traces that are written per second on average, and maximum number that are written at once. */
 const WRITES_PER_SECOND = 20;
 const WRITES_AT_ONCE = 100;
 
-/** How often losses are logged, ms: if traces are lost, many are. */
+/** How often losses are logged, ms. If traces are lost, there are many, and one line counts them. */
 const REPORT_INTERVAL_MS = 60_000;
 
 /** Problems that end a request before it becomes a turn. Other requests leave the trace of their turn. */

@@ -50,7 +50,7 @@ function checkHeaders(headers: RouteHeaders): void {
   }
 }
 
-/** Replaces the value that the daemon has set, except that `Vary` is extended. */
+/** Sets a header, in place of the value that the daemon has set. `Vary` is extended instead. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
   const own = typeof value === 'string' ? value : [...value];
   if (name.toLowerCase() === 'vary') ctx.vary(own);
@@ -72,7 +72,7 @@ function payloadOf(
   return ['application/json; charset=utf-8', JSON.stringify(body)];
 }
 
-/** A HEAD request is answered with the head only. */
+/** Begins an answer that the writer continues. A HEAD request gets only the head. */
 function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): void {
   if (ctx.method === 'HEAD') {
     ctx.res.flushHeaders();
@@ -87,7 +87,7 @@ function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): vo
   stream(res, write, stopping, (error) => logFailure(error, request_id, res, log));
 }
 
-/** Koa would send the name of the status. */
+/** Ends the response with an empty body. Koa would send the name of the status. */
 function endWithoutBody(ctx: Context): void {
   ctx.respond = false;
   ctx.res.end();

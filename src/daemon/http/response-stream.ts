@@ -24,7 +24,7 @@ export function stream(
   res.flushHeaders();
   writeAll(res, write, stopping).catch((error: unknown) => {
     failed(error);
-    // A part of the answer was sent: only by breaking the connection can we still show that the answer is incomplete.
+    // A part of the answer was sent, so only a broken connection shows that the answer is incomplete.
     res.destroy();
   });
 }
@@ -65,7 +65,7 @@ class WireStream implements ResponseStream {
     // One listener each for the whole stream: a listener per wait would pile up.
     const goOn = () => this.#goOn();
     wire.source.on('drain', goOn);
-    // The connection may live on, for the client's next request.
+    // The connection may stay open for the client's next request.
     res.on('close', () => wire.source.off('drain', goOn));
     signal.addEventListener('abort', goOn, { once: true });
   }
@@ -75,7 +75,8 @@ class WireStream implements ResponseStream {
   }
 
   /**
-   * On a broken connection it waits for the signal: a writer that continued at once would never let the signal fire.
+   * Resolves when there is room. On a broken connection it resolves only with the signal: if a writer continued at
+   * once, the signal would never get the chance to fire.
    */
   drained(): Promise<void> {
     if (this.signal.aborted || this.#wire.hasRoom) return Promise.resolve();
@@ -138,7 +139,7 @@ class SocketWire implements Wire {
 
 const chunks = new WeakMap<Uint8Array, Buffer>();
 
-/** RFC 9112 §7.1. Bytes that are written to several readers are the same object each time. */
+/** A chunk of the body (RFC 9112 §7.1). Bytes that are written to several readers are the same object each time. */
 function chunkOf(frame: string | Uint8Array): Buffer {
   const known = typeof frame === 'string' ? undefined : chunks.get(frame);
   if (known) return known;

@@ -5,7 +5,7 @@ export type UntrustedObject = Readonly<Record<string, unknown>>;
 
 const TEXTS = ['name', 'organization', 'phone', 'locale', 'timezone'] as const;
 const MOMENTS = ['iat', 'nbf'] as const;
-/** Together with `sub`, `iss` and `tenant_id` identify a person. */
+/** The claims that identify a person, together with `sub`. */
 const IDENTIFYING = ['iss', 'tenant_id'] as const;
 
 /**
@@ -35,7 +35,7 @@ export function readClaims(payload: UntrustedObject): Claims | null {
   return claims;
 }
 
-/** Seconds since the epoch that a date can hold (ECMA-262, "Time Values"). */
+/** Whether a value is a time that a date can hold, in seconds since the epoch (ECMA-262, "Time Values"). */
 export function isMoment(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= 8.64e12;
 }

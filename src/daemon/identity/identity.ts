@@ -83,7 +83,7 @@ export type Credential =
   | {
       kind: 'invalid';
       reason: TokenReason;
-      /** Whether it has expired and the person was notified. */
+      /** Whether the token has expired and the person was notified. */
       expiry_notified?: boolean;
     }
   /** An explicit `jwt_token: null`. */

@@ -1,7 +1,10 @@
 const MAX_BYTES = 262_144;
 
 export interface KeySetSource {
-  /** For jose's `customFetch`, which adds the timeout. Any answer other than a 200 of limited size is an error. */
+  /**
+   * Fetches a key set, as jose's `customFetch`. jose adds the timeout. Any answer other than a 200 of limited size is
+   * an error.
+   */
   fetch(url: string, options: RequestInit): Promise<Response>;
   /** Time of the last successful fetch, in ms since the epoch; 0 if there was none. */
   fetchedAt(): number;

@@ -9,11 +9,11 @@ const TIMEOUT_MS = 5000;
 /** Maximum number of fetches per minute because of keys that are not in the set: any sender can name an unknown key. */
 const RELOADS_MAX = 5;
 const RELOADS_WINDOW_MS = 60_000;
-/** From this age on, the set is renewed in the background. */
+/** Age at which the set is renewed in the background, ms. */
 const RENEW_AFTER_MS = 600_000;
 /** Wait after a failed renewal, ms. Each failure is logged as a warning. */
 const RENEW_AGAIN_MS = 5000;
-/** At this age the set is no longer used, so that a withdrawn key is not trusted for long during an outage. */
+/** Age at which the set is no longer used, ms. A withdrawn key must not be trusted for long during an outage. */
 const MAX_AGE_MS = 3_600_000;
 
 /** The key set cannot be fetched or read; `cause` says why. It is then not known whether a signature is valid. */

@@ -82,7 +82,7 @@ function parsePem(setting: string, pem: string): KeyObject {
   }
 }
 
-/** @param value PEM, or the path of a PEM file. */
+/** Reads a key in PEM. @param value PEM, or the path of a PEM file */
 async function readPem(value: string): Promise<string> {
   if (value.includes('-----BEGIN')) return unescapeLines(value);
   try {
@@ -95,7 +95,10 @@ async function readPem(value: string): Promise<string> {
   }
 }
 
-/** In an environment variable, PEM is often written on one line, with its line breaks as `\n`. */
+/**
+ * Replaces `\n` with line breaks. In an environment variable, PEM is often written on one line, with `\n` for each line
+ * break.
+ */
 function unescapeLines(pem: string): string {
   return pem.replaceAll('\\n', '\n').trim();
 }

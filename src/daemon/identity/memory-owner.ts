@@ -26,7 +26,7 @@ export interface MemorySender {
   shared: boolean;
 }
 
-/** Null if the owner is not known, or if other people would read the memories. */
+/** The owner of the memories of a run. Null if the owner is not known, or if other people would read the memories. */
 export function memoryOwner({
   person,
   platform,

@@ -1,7 +1,7 @@
 import type { Observer } from '../trace/observer.ts';
 import type { TokenValidator } from './identity.ts';
 
-/** The same validator, which also reports the result of each validation to the observer. */
+/** Wraps a validator, to report the result of each validation to the observer. */
 export function observedValidator(
   validator: TokenValidator,
   observer: Pick<Observer, 'tokenChecked'>,

@@ -17,9 +17,9 @@ export type SealSettings = Pick<Settings, 'STATE_DIR' | 'TOKEN_ENCRYPTION_KEY'> 
 
 /**
  * The seal of the daemon (agentd-settings(5), TOKEN_ENCRYPTION_KEY). Without a key in the settings, it uses the key in
- * STATE_DIR, which the first start makes and which `agentd keys rotate` can change while the daemon runs. A key in
- * STATE_DIR still opens what it has sealed after another key was set. A store that several daemons share is sealed only
- * with the key in the settings, since only that key can be the same for all of them.
+ * STATE_DIR, which the first start makes and which `agentd keys rotate` can change while the daemon runs. If another
+ * key is set later, the key in STATE_DIR still opens the tokens that it has sealed. A store that several daemons share
+ * is sealed only with the key in the settings, since only that key can be the same for all of them.
  *
  * @throws ConfigurationError if the key file cannot be used, or is missing and the store needs it.
  */
@@ -50,7 +50,7 @@ export interface AdministratorSeal {
   knowsKey: boolean;
 }
 
-/** @throws ConfigurationError if the key file cannot be used. */
+/** Opens the seal for an administrator's command. @throws ConfigurationError if the key file cannot be used */
 export async function openAdministratorSeal(settings: SealSettings): Promise<AdministratorSeal> {
   const file = await readKeyFile(settings.STATE_DIR);
   return {
@@ -80,7 +80,10 @@ function isShared(settings: SealSettings): boolean {
   return sessionBackend(settings) !== 'sqlite';
 }
 
-/** @param watched the same file, for a daemon that runs while the file may change */
+/**
+ * Makes a seal from the settings and the key file.
+ * @param watched the same file, for a daemon that runs while the file may change
+ */
 function sealWith(settings: SealSettings, file: KeyFile | null, watched?: WatchedKeyFile | null): Seal {
   const { TOKEN_ENCRYPTION_KEY: set } = settings;
   if (isSealingOff(set) || (set === undefined && isShared(settings)))

@@ -9,7 +9,10 @@ import { keysIn } from './encryption-keys.ts';
 export interface Seal {
   /** @param record the record that the token belongs to: `session:<session id>:<channel user>`, or a link's key */
   close(token: string, record: string): string;
-  /** Null if no key opens it, or if it belongs to another record. It then counts as if there were no token. */
+  /**
+   * The unsealed token. Null if no key opens it, or if it belongs to another record. It then counts as if there were no
+   * token.
+   */
   open(stored: string, record: string): string | null;
   /** The marks of all keys. The first is that of the key that seals. Empty if there is no key to seal with. */
   readonly marks: readonly string[];

@@ -24,7 +24,8 @@ export interface VerificationKeys {
  * another thread. That costs three times as much, and messages that arrive together would be written separately, with a
  * sync of the disk for each.
  *
- * Compared as texts, because a signature has only one valid spelling (see below), and in constant time.
+ * The signatures are compared in constant time, and as texts, because a signature has only one valid spelling (see
+ * below).
  */
 export function isSignedWithSecret(secret: KeyObject, { signed, signature }: Signed): boolean {
   const right = Buffer.from(createHmac('sha256', secret).update(signed).digest('base64url'));

@@ -91,7 +91,7 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   },
 ];
 
-/** `*` explicitly allows any issuer or audience, or none at all; an unset setting does so by default. */
+/** Whether any issuer or audience is allowed, or none at all: `*` says so explicitly, an unset setting by default. */
 export function isAny(expected: string | undefined): expected is undefined | '*' {
   return expected === undefined || expected === '*';
 }

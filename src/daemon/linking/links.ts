@@ -19,7 +19,7 @@ import { aliasKey, type LinkedChannel, linkKeys, writingsOf } from './link-ids.t
 /** Lifetime of a link (agentd-identity(7), "Links"): 30 days. */
 const LINK_TTL_MS = 2_592_000 * 1000;
 
-/** How often a change of a link is tried if others write it at the same time. */
+/** Maximum number of attempts to change a link if others write it at the same time. */
 const MAX_TRIES = 5;
 
 export interface LinkServices {
@@ -48,7 +48,7 @@ export interface FoundLink {
 
 /**
  * The link of a channel's user, found by any spelling of the id, or by the other id of a linked user. Null if there is
- * none, or if no key opens it; the latter is logged as a warning.
+ * none, or if no key opens it; a link that no key opens is logged as a warning.
  */
 export async function findLink(
   services: Lookup,
@@ -57,16 +57,16 @@ export async function findLink(
 ): Promise<FoundLink | null> {
   for (const key of linkKeys(channel, user_id)) {
     const link = await services.store.links.get(key);
-    // The first one decides, even if it cannot be opened: an older link must not take effect instead.
+    // The first link that is found decides, even if it cannot be opened: an older link must not take effect instead.
     if (link) return openLink(link, channel, services);
   }
   return findByAlias(services, channel, user_id);
 }
 
 /**
- * The link of the sender of a message. If the message has another id of its sender, that id is bound to the link, and
- * from then on finds it without the user id. `other_sender` if the link is bound to a different id: the platform has
- * given the user id to somebody else since (agentd-message(7), "The inbox").
+ * The link of the sender of a message. If the message has another id of its sender, that id is bound to the link, so
+ * that later messages find the link by that id alone. `other_sender` if the link is bound to a different id: the
+ * platform has given the user id to somebody else since then (agentd-message(7), "The inbox").
  */
 export async function findSendersLink(
   services: Lookup,
@@ -176,8 +176,8 @@ export async function unlinkPerson(
 }
 
 /**
- * Removes the link under a key if it belongs to this person. Somebody else's stays, even if it was made in the
- * meantime.
+ * Removes the link under a key if it belongs to this person. The link of another person stays, even if it replaced this
+ * person's link just now.
  */
 async function removeOwn(
   services: LinkServices,
@@ -195,8 +195,8 @@ async function removeOwn(
 }
 
 /**
- * Records that a person was notified that the token of their link has expired. The token may be resealed in the
- * meantime.
+ * Records that a person was notified that the token of their link has expired. Also works if the token was resealed
+ * after it was read.
  */
 export async function noteExpiryNotified(
   { store: { links }, seal }: Pick<LinkServices, 'store' | 'seal'>,
@@ -235,7 +235,7 @@ export function effectiveExpiry({ expires_at, token }: Pick<FoundLink, 'expires_
   return Math.min(expires_at, claimsOfStoredToken(token).exp * 1000);
 }
 
-/** The link that another id of its user leads to. Null if that id was bound for a different person. */
+/** The link that is bound to another id of its user. Null if that id was bound for a different person. */
 async function findByAlias(
   services: Lookup,
   channel: LinkedChannel,
@@ -255,7 +255,7 @@ async function standingUnder(
   return found.filter((one) => one !== null);
 }
 
-/** Null if no key opens it; then a warning is logged. */
+/** The link with its token unsealed. Null, with a warning in the log, if no key opens the token. */
 function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): FoundLink | null {
   const { key, expires_at, expiry_notified, alias } = link;
   const token = seal.open(link.token, key);
@@ -275,7 +275,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
   };
 }
 
-/** Null if the link's token has expired or cannot be read: then the link belongs to nobody. */
+/** The holder of a link. Null if the link's token has expired or cannot be read: then the link belongs to nobody. */
 function holderOf(standing: Link, { seal, clock }: LinkServices): LinkHolder | null {
   const token = seal.open(standing.token, standing.key);
   if (token === null) return null;

@@ -44,7 +44,7 @@ export async function runOnce<Answer>(
   checkMessageId(message_id, (problem) => {
     throw new AgentdError('invalid_request', `A link cannot be changed: message_id ${problem}.`);
   });
-  // Cannot be equal to the key of a request: those keys are arrays.
+  // This key cannot be equal to the key of a request, because the keys of requests are arrays.
   const key = `${what}:${JSON.stringify([platform, user_id, message_id])}`;
   const state = await idempotency.claim(key, FINGERPRINT);
   if (state.outcome === 'done') {

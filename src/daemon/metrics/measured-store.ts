@@ -8,7 +8,7 @@ type Measure = (operation: string, owner: object, method: Method) => Method;
 /** Methods of the store itself that are measured. */
 const MEASURED = ['beginTurn', 'commitTurn'];
 
-/** The same store, which also reports to the metrics how long each operation took and whether it failed. */
+/** Wraps a store, to report to the metrics how long each operation took and whether it failed. */
 export function measuredStore(store: Store, metrics: Metrics): Store {
   const measure: Measure = (operation, owner, method) => {
     const ended = metrics.storeOperation(operation);
@@ -64,7 +64,7 @@ function facadeOf<Owner extends object>(
   return facade as Owner;
 }
 
-/** The names of its own members and of those that it inherits. */
+/** The names of an object's own members and of those that it inherits. */
 function memberNames(owner: object): Set<string> {
   const names = new Set<string>();
   for (

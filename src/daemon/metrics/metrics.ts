@@ -145,7 +145,10 @@ export class Metrics implements Observer {
       this.#observe('agentd_step_duration_seconds', { step }, took_ms / 1000);
   }
 
-  /** Without a reason, the person's own token was used, or the policy of the tool requires these credentials. */
+  /**
+   * Counts a choice of credentials. If it has no reason, the person's own token was used, or the policy of the tool
+   * requires these credentials.
+   */
   #countCredentials(used: string, reason: string | undefined): void {
     const isPersons = used === 'user' || used === 'exchange';
     const because = reason ?? (isPersons ? 'valid_token' : 'policy');
@@ -154,7 +157,7 @@ export class Metrics implements Observer {
 
   #countModelCall(outcome: string, detail: NonNullable<TraceLine['detail']>): void {
     const { model } = detail;
-    // The line that another model takes over is not a call.
+    // A line without a model says that another model takes over. It is not a call.
     if (typeof model !== 'string') return;
     this.#count('agentd_model_requests_total', { model, outcome });
     for (const direction of ['input', 'output'] as const) {

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Sources come before their build. */
+/** Sources have priority over their build. */
 const SOURCE_INDEX = 'index.ts';
 const INDEX_FILES = ['index.js', 'index.mjs'];
 

@@ -6,7 +6,7 @@ import { differingSettings } from './settings-digests.ts';
 
 /** How often a daemon records that it runs, ms. */
 const RECORD_MS = 5000;
-/** How long it stays listed without a new record, ms. */
+/** How long a daemon stays listed without a new record, ms. */
 const LISTED_MS = 3 * RECORD_MS;
 
 interface PresenceOptions {

@@ -3,7 +3,10 @@ import { isSealingOff, keysIn } from '../identity/encryption-keys.ts';
 import { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** Settings that make daemons on one store disagree if they differ: about identities, permissions and lifetimes. */
+/**
+ * Settings that must be the same in all daemons on one store: they decide about identities, permissions, limits and
+ * lifetimes.
+ */
 const SHARED = [
   ...['JWT_ALGORITHM', 'JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'],
   ...['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP', 'JWT_CLOCK_SKEW_SECONDS', 'TOKEN_ENCRYPTION_KEY'],

@@ -12,8 +12,8 @@ export interface EffectiveSetting {
   /** Undefined if nothing sets it and it has no default, or if its value is wrong. */
   value: SettingValue | undefined;
   /**
-   * `environment`, `.env`, the configuration file's path, each with `, NAME_FILE` for a secret from a file; `default`,
-   * or `unset`.
+   * Where the value comes from: `environment`, `.env`, the path of the configuration file, `default`, or `unset`. For a
+   * secret that was read from a file, `, NAME_FILE` is added.
    */
   source: string;
   /** The file, if a secret was read from one. */
@@ -29,7 +29,10 @@ export interface Checked {
   problems: readonly SettingProblem[];
 }
 
-/** Settings that name a file or folder that agentd creates. Made absolute here; `~` is the home directory. */
+/**
+ * Settings that name a file or folder that agentd creates. Their values are made absolute here; `~` is the home
+ * directory.
+ */
 const MADE_PATHS: readonly string[] = ['STATE_DIR', 'LOG_FILE'];
 
 /** Validates each setting separately. cross-checks.ts checks whether they fit together. */

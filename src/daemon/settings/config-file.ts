@@ -4,7 +4,10 @@ import type { Loader } from 'cosmiconfig';
 import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
-/** The files that are searched first. Then come the places where cosmiconfig looks for a program of this name. */
+/**
+ * The file names that are searched first. After them, the places are searched where cosmiconfig finds files of a
+ * program with this name.
+ */
 const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
 const RIGHT_PLUGIN =
   'a path relative to the file (`./channels/telex.ts`), the name of an installed package, or { path, name }';

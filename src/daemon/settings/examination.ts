@@ -31,7 +31,10 @@ export class Examination {
     this.cwd = cwd;
   }
 
-  /** Undefined if the setting is not set, or if its value is wrong, which has then been reported. */
+  /**
+   * The value of a setting. Undefined if the setting is not set, or if its value is wrong, which has then been
+   * reported.
+   */
   value<K extends keyof Settings>(name: K): Settings[K] | undefined {
     return this.#settings.get(name)?.value as Settings[K] | undefined;
   }
@@ -45,7 +48,10 @@ export class Examination {
     return GUARDED.includes(this.environment);
   }
 
-  /** Whether token checks may be switched off. Only these words count, so that `prod` or no NODE_ENV fails closed. */
+  /**
+   * Whether token checks may be switched off: only if NODE_ENV is `development` or `test`, so that `prod` or no NODE_ENV
+   * fails closed. With `serve --dev`, any NODE_ENV except `production` and `staging` is enough.
+   */
   get developing(): boolean {
     if (this.guarded) return false;
     return this.#dev || this.environment === 'development' || this.environment === 'test';

@@ -72,7 +72,7 @@ function exampleValue({ kind, example = '' }: SettingRecord): unknown {
   return kind === 'integer' || kind === 'number' ? Number(example) : example;
 }
 
-/** JSON is YAML; a plain word needs no quotes. */
+/** Writes a value as YAML: a plain word without quotes, and any other value as JSON, which is also YAML. */
 function yaml(value: unknown): string {
   return typeof value === 'string' && /^[A-Za-z/~][\w./~-]*$/.test(value) && !RESERVED.test(value)
     ? value

@@ -37,7 +37,7 @@ function editDistance(a: string, b: string, limit: number): number {
       if (swapped) cost = Math.min(cost, at(beforeLast, column - 2) + 1);
       current.push(cost);
     }
-    // No later row can be below the last two.
+    // No later row can contain a smaller value than the last two rows.
     if (Math.min(...last, ...current) > limit) return Number.POSITIVE_INFINITY;
     beforeLast = last;
     last = current;

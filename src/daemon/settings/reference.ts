@@ -19,7 +19,7 @@ export function settingGroups(plugins: readonly ChannelPlugin[]): SettingGroup[]
   ];
 }
 
-/** In one line: the accepted values, the default, and whether the setting is a secret. */
+/** The accepted values, the default, and whether the setting is a secret, on one line. */
 export function formOf(record: SettingRecord): string {
   const parts = [rightForm(record), defaultInWords(record)];
   if (record.secret) parts.push(`secret; or ${fileSettingOf(record.name)}, the path of a file that holds it`);

@@ -137,7 +137,7 @@ export function given({ layers }: Sources, name: string): Given | undefined {
   return undefined;
 }
 
-/** Undefined, null, or a string that contains only white space. */
+/** Whether a value is undefined, null, or a string that contains only white space. */
 export function isBlank(value: unknown): boolean {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 }

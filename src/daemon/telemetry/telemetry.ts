@@ -29,7 +29,7 @@ import {
 } from './span-attributes.ts';
 import type { TelemetryOptions } from './telemetry-options.ts';
 
-/** A longer header is ignored. */
+/** Longest `traceparent` header that is read, characters. A longer one is ignored. */
 const TRACEPARENT_MAX = 256;
 /** Steps that wait for another system. */
 const CLIENT_STEPS: readonly string[] = ['downstream', 'model'];
@@ -68,7 +68,10 @@ export async function createTelemetry(options: TelemetryOptions, log: Log): Prom
   };
 }
 
-/** Follows W3C Trace Context. `tracestate` and `baggage` are ignored, since any client can set them. */
+/**
+ * The parent that a `traceparent` header names (W3C Trace Context); null if it names none. `tracestate` and `baggage`
+ * are ignored, since any client can set them.
+ */
 function parentOf(traceparent: string | undefined): string | null {
   if (traceparent === undefined || traceparent.length > TRACEPARENT_MAX) return null;
   const parent = parseTraceParent(traceparent);

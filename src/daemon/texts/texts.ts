@@ -143,7 +143,7 @@ function isKnown(locale: string, replaced: ReadonlyMap<string, Replacements>): b
   return tagsOf(locale).some((tag) => tag === OWN_LANGUAGE || replaced.has(tag));
 }
 
-/** `de-at`, `de`. Platforms also write `de_AT`. */
+/** The tags to look up for a locale, such as `de-at` and `de`. Platforms also write `de_AT`. */
 function tagsOf(locale: string): string[] {
   const parts = locale
     .trim()

@@ -95,7 +95,7 @@ function code(text: string, at: number, mark: string, endless: Set<string>): [El
   return null;
 }
 
-/** One space on each side only separates a backtick from the marks. */
+/** Removes one space on each side, which only separates a backtick from the marks. */
 function trimOnce(words: string): string {
   const line = words.replaceAll('\n', ' ');
   return line.length > 2 && line.startsWith(' ') && line.endsWith(' ') ? line.slice(1, -1) : line;
@@ -123,7 +123,7 @@ function plainLink(form: RegExp, text: string, at: number): [Element, number] | 
   ];
 }
 
-/** The full stop of a sentence and a bracket around an address are not part of it. */
+/** Removes the full stop of a sentence and a bracket around an address, which are not part of the address. */
 function withoutTail(address: string): string {
   let end = address.length;
   while (end > 0) {

@@ -103,10 +103,10 @@ export class Conversation {
   }
 
   /**
-   * Called when the page is shown again, or the device is connected again. Somebody may have signed in or out
-   * meanwhile.
+   * Called when the page is shown again, or the device is connected again. Somebody may have signed in or out since
+   * then.
    * @param wasFrozen whether the browser kept the page while it showed other pages, which may have continued the
-   * conversation with a newer session id
+   *   conversation with a newer session id
    */
   async returned(wasFrozen: boolean): Promise<void> {
     const { session_id, person, open, trouble } = this.#kept;
@@ -170,7 +170,7 @@ export class Conversation {
     const stream_id = this.#kept.pending?.stream_id ?? null;
     if (run === null) return;
     const told = stream_id !== null && (await this.#parts.delivery.stop(stream_id));
-    // The stream reports its end. If the service could not be told, the widget leaves the stream.
+    // The stream reports its end. If the request to stop did not reach the service, the widget leaves the stream.
     if (told || this.#run !== run) return;
     this.#finish({ response: '', session_id: '', stopped: true });
     run.abort(REPLACED);
@@ -231,7 +231,10 @@ export class Conversation {
     this.#run = null;
   }
 
-  /** @returns whether a new conversation began */
+  /**
+   * Takes over the person of the token. If the conversation belongs to another person, begins a new one.
+   * @returns whether a new conversation began
+   */
   #followPerson(token: string | null): boolean {
     const person = personOf(token);
     const before = this.#kept.person;
@@ -291,7 +294,7 @@ export class Conversation {
     }
   }
 
-  /** Events of a run that was left in the meantime are ignored. */
+  /** Ignores events of a run that is no longer the current one. */
   #listener(run: AbortController, pending: Pending): DeliveryListener {
     const heard = (tell: () => void) => {
       if (this.#run !== run) return;
@@ -366,7 +369,7 @@ export class Conversation {
     this.#changed();
   }
 
-  /** The next message goes to the session that the service named last. */
+  /** The next message is sent to the session that the service named last. */
   #followSession(session_id: string): void {
     if (session_id !== '') this.#kept.session_id = session_id;
   }

@@ -17,9 +17,9 @@ export interface DeliveryListener extends StreamListener {
   opened(stream_id: string): void;
 }
 
-/** Waits while the first request for the message is still running, ms; then every 8 s. */
+/** Waits between requests while the first one for the message is still running, ms. All later waits are 8 s. */
 const WAITS_MS = [1000, 2000, 4000, 8000];
-/** Maximum number of requests for a running message. */
+/** Maximum number of repeated requests for a running message. */
 const MAX_ASKS = 15;
 
 /**
@@ -50,7 +50,7 @@ export class Delivery {
     const streamed = await this.#stream(pending, token, listener, signal);
     if (streamed !== 'never' && streamed !== 'broken') return streamed;
     const answer = await inOnePiece();
-    // A response works although streams do not, so later messages do not try a stream.
+    // One response worked, but streams do not, so later messages do not try a stream.
     if (streamed === 'never') this.#streaming = false;
     return answer;
   }
@@ -64,7 +64,8 @@ export class Delivery {
   }
 
   /**
-   * `never` and `broken`: the answer must be requested in one response; streams do not work, or this one is broken.
+   * Returns `never` if streams do not work, and `broken` if this one is broken. In both cases, the answer must be
+   * requested in one response.
    */
   async #stream(
     { stream_id, after, ...message }: Pending,
@@ -86,7 +87,7 @@ export class Delivery {
       return await readStream((last) => this.#service.streamAddress(id, last), after, first, signal);
     } catch (error) {
       if (error instanceof StreamBroken) return error.silent ? 'never' : 'broken';
-      // Missing or out of reach: across origins, a browser does not distinguish the two.
+      // The route is missing, or the service is out of reach. Across origins, a browser does not distinguish the two.
       if (error instanceof Failure && cannotStream(error))
         return error.code === 'offline' ? 'broken' : 'never';
       throw error;
@@ -123,9 +124,9 @@ function cannotStream({ status, code }: Failure): boolean {
 const TURN = 'agentd-webchat-start';
 
 /**
- * Resolves to a function that releases the lock. Only one tab at a time is between the start of a stream and its
- * first event, because the token is in a cookie that all tabs share. Pages without a secure origin have no locks, and
- * no such cookie either.
+ * Resolves to a function that releases the lock. Only one tab at a time is between the start of a stream and its first
+ * event, because the token is in a cookie that all tabs share. Pages without a secure origin have no locks. They need
+ * none, because they have no such cookie.
  */
 function takeTurn(signal: AbortSignal): Promise<() => void> {
   if (!('locks' in navigator)) return Promise.resolve(() => undefined);

@@ -48,12 +48,13 @@ export interface Kept {
   open: boolean;
 }
 
-/** Maximum number of entries that are stored over page loads, and of their characters. */
+/** Maximum number of entries that are stored over page loads, and maximum number of their characters. */
 const MAX_ENTRIES = 60;
 const MAX_SIZE = 400_000;
 
 /**
- * Stores the conversation of this tab in `sessionStorage`: the data ends with the tab, and no other tab can read it.
+ * Stores the conversation of this tab in `sessionStorage`: the browser deletes the data with the tab, and no other tab
+ * can read it.
  */
 export class Memory {
   readonly #name: string;
@@ -69,8 +70,8 @@ export class Memory {
   }
 
   /**
-   * The conversation that this tab stored, or null. A browser copies the storage into a duplicated tab. If so, the
-   * original page responds, and this tab begins a new conversation.
+   * The conversation that this tab stored, or null. A browser copies the storage into a duplicated tab. In that case
+   * the original page responds, and this tab begins a new conversation.
    */
   async recall(): Promise<Kept | null> {
     const holder = attempt(() => sessionStorage.getItem(`${this.#name} page`));

@@ -4,13 +4,13 @@ import { Failure, failureOf, unreachable } from './failure.ts';
 
 /** Path of messages that are answered in the response. The daemon replaces it with WEBCHAT_WEBHOOK_PATH. */
 const MESSAGE_PATH = '/webchat/message';
-/** Timeout of such an answer, ms: longer than the queue and AGENT_TIMEOUT_SECONDS together. */
+/** Timeout of an answer in the response, ms: longer than the queue and AGENT_TIMEOUT_SECONDS together. */
 const ANSWER_WITHIN_MS = 120_000;
 const START_WITHIN_MS = 15_000;
 
 /** The content of a message. A repeat has the same content, so that the service recognizes it. */
 export interface Outgoing {
-  /** `Idempotency-Key`: a message is answered only once, however often it is sent, and by either endpoint. */
+  /** `Idempotency-Key`: a message is answered only once, even if it is sent several times, or to both endpoints. */
   key: string;
   user_id: string;
   message: string;
@@ -42,7 +42,7 @@ export class Service {
     return body.stream_id;
   }
 
-  /** Address of the event stream, after an event if one was received. */
+  /** Address of the event stream. If events were received, it is the address of the events after them. */
   streamAddress(stream_id: string, after: number): string {
     const query = after > 0 ? `?last_event_id=${after}` : '';
     return `${this.#base}/sse/stream/${encodeURIComponent(stream_id)}${query}`;
@@ -59,7 +59,7 @@ export class Service {
       });
       return response.ok;
     } catch {
-      // Out of reach: the caller leaves the stream, and the run ends by itself.
+      // The service is out of reach. The caller leaves the stream, and the run ends by itself.
       return false;
     }
   }

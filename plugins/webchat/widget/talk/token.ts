@@ -33,7 +33,7 @@ function claimsOf(token: string): Readonly<Record<string, unknown>> {
     );
     return jsonObject(new TextDecoder().decode(bytes));
   } catch {
-    // Not base64url. The token is sent unchanged, and the service validates it.
+    // The payload is not base64url. The token is sent unchanged, and the service validates it.
     return {};
   }
 }

@@ -193,7 +193,10 @@ export class Panel {
     set(this.#latest, { hidden: this.#following });
   }
 
-  /** On phones the keyboard covers the page. Only the visual viewport shows how much of it remains visible. */
+  /**
+   * Fits the chat above the keyboard, which covers the page on phones. Only the visual viewport shows how much of the
+   * page remains visible.
+   */
   #fitAboveKeyboard(): void {
     const view = window.visualViewport;
     view?.addEventListener('resize', () => {

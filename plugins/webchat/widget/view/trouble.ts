@@ -45,7 +45,7 @@ export class TroubleView {
     const { retry, retryIn, restart } = this.#texts;
     const again = seconds > 0 ? fill(retryIn, { seconds }) : retry;
     this.#button.textContent = trouble.remedy === 'anew' ? restart : again;
-    // Not `disabled`, which would remove the focus.
+    // The button is not `disabled`, because that would remove the focus.
     set(this.#button, { 'aria-disabled': seconds > 0 ? 'true' : false });
     if (seconds === 0) clearInterval(this.#timer);
   }

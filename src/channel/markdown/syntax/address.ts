@@ -4,7 +4,9 @@ import type { StateInline } from 'markdown-it';
 const STOP = /[\n!#$%&*+\-:<=>@[\\\]^_`{}~]|www\.|https?:\/\//gi;
 /** Scheme or `www.`, and the host name. */
 const HOST = /(?:(https?:\/\/)|www\.)((?:[\p{L}\p{M}\p{N}_-]+\.)*[\p{L}\p{M}\p{N}_-]+)/iuy;
-/** Everything up to white space. In a label without an address, everything up to the possible address. */
+/**
+ * The rest of an address: everything up to white space or `<`, or up to `](` or `][`, which end the label of a link.
+ */
 const PATH = /(?:(?!\][([])[^\s<])*/uy;
 /**
  * `<scheme:…>` and `<name@host>`. A name with `!` or `|` does not count, because platforms have commands in this
@@ -51,7 +53,10 @@ export function angleAddress(state: StateInline, silent: boolean): boolean {
   return true;
 }
 
-/** The last two parts of a host name contain no underscore. Closing emphasis is not part of the host name. */
+/**
+ * Whether a host name is valid: its last two parts contain no underscore. Closing emphasis is not part of the host
+ * name.
+ */
 function isHost(host: string): boolean {
   return !host
     .replace(/[._-]+$/, '')
@@ -60,7 +65,7 @@ function isHost(host: string): boolean {
     .some((part) => part.includes('_'));
 }
 
-/** The full stop of a sentence and a bracket around an address are not part of it. */
+/** Removes the full stop of a sentence and a bracket around an address, which are not part of the address. */
 function withoutTail(found: string): string {
   const opened = found.split('(').length;
   let closed = found.split(')').length;
@@ -68,7 +73,7 @@ function withoutTail(found: string): string {
   while (/[!"'*),.:;?_~\]]/.test(found.charAt(end - 1))) {
     const last = found.charAt(end - 1);
     if (last === ')' && closed-- <= opened) break;
-    // A character reference such as `&copy;` ends a sentence as its character would.
+    // A character reference at the end, such as `&copy;`, is removed as the character itself would be.
     const reference =
       last === ';' ? /&[a-z0-9]{1,31};$/i.exec(found.slice(Math.max(0, end - 40), end)) : null;
     end -= reference?.[0].length ?? 1;
