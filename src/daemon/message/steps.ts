@@ -19,12 +19,13 @@ import { storeReply } from './store-reply.ts';
 import type { Answering, Deduplicated, Guarded, Numbered } from './turn.ts';
 
 /*
- * The path of a message, from its arrival to the sending of its reply, for each of the ways in. Read this first, then
- * the steps in their order: each begins with what it checks, what it adds, and how it can end the turn. A step comes
- * after the steps whose results it needs. A different order does not compile.
+ * The path of a message, from its arrival until its reply is sent. There is one list for each way in which messages
+ * arrive. Read this first, then the steps in their order. The comment of each step says what it checks, what it adds,
+ * and how it can end the turn. A step comes after the steps whose results it needs; in a wrong order it does not
+ * compile.
  */
 
-/** A message that is answered in the response of its request. */
+/** A message that is answered in the response to its request. */
 export const answerNow = Sequence.start<Answering>()
   .step(identifyByToken) //   who sent it, according to its token
   .step(deduplicate) //       answered before? gives the same answer again
@@ -47,7 +48,7 @@ export const openStream = Sequence.start<Starting>()
   .step(guard)
   .step(createStream); //     the stream exists, and waits to be opened
 
-/** The same message, once its stream is opened. */
+/** The same message after its stream was opened. */
 export const runStream = Sequence.start<Answering & Numbered & Guarded>()
   .step(identifyByToken) //   the token may be a different one now
   .step(deduplicateRun) //    answered in another way since then? gives the same answer again
@@ -61,7 +62,7 @@ export const runStream = Sequence.start<Answering & Numbered & Guarded>()
   .step(storeReply)
   .step(sendReply);
 
-/** A message of a platform, deduplicated and screened by the guard when it was enqueued. */
+/** A platform's message from the inbox. It was deduplicated and screened by the guard when it was enqueued. */
 export const runFromInbox = Sequence.start<Answering & Deduplicated & Guarded>()
   .step(identifyByLink) //    who sent it, according to the sender's link
   .step(authorizeSender)
