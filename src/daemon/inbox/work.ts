@@ -21,7 +21,8 @@ const POLL_MS = 500;
 const BROKE_OFF_MS = 60_000;
 
 /**
- * The messages of one kind that are processed at the same time. So messages to send do not wait behind messages to run.
+ * The attempts of one kind that run at the same time. Each kind has its own lane, so that messages to send do not wait
+ * behind messages to run.
  */
 interface Lane {
   readonly kind: AttemptKind;
@@ -29,7 +30,7 @@ interface Lane {
   active: number;
 }
 
-/** The platforms, by whether texts can be sent to them now. */
+/** The platforms to which texts can and cannot be sent now. */
 interface Reachable {
   /** Platforms that can be reached. */
   near: readonly string[];
@@ -57,7 +58,7 @@ export class InboxWorker {
   readonly #underWay = new Set<Promise<void>>();
   #taking = false;
   #filling = false;
-  /** Whether `wake` was called during a poll. */
+  /** Whether `wake` was called after the last check for messages began. */
   #again = false;
   #cancelPoll = () => {};
   #stopReaping = async () => {};

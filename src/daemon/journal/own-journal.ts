@@ -16,7 +16,7 @@ export interface OwnJournalParts {
   clock: Clock;
 }
 
-/** The part of the journal that the sender of a message may read, who is described by `own`. */
+/** The actions in the journal that belong to the person or user in `own`. */
 export function ownJournal(
   { who, alias_id }: OwnActions,
   { store, seal, clock }: OwnJournalParts,

@@ -25,7 +25,7 @@ import { turnKey } from './turn-key.ts';
 export const lockSession: Step<Answering & Identified & Deduplicated & Authorized & Guarded, Locked> = {
   name: 'lock-session',
   async run(turn, services, line) {
-    // The token of a message that arrived earlier may still be being checked.
+    // The tokens of messages that arrived earlier may not have been checked yet.
     await turn.ticket?.reached;
     const has_started = isIdCertain(turn);
     if (has_started) turn.outlet.started(turn.session_id);

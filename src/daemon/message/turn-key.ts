@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Arrived, Deduplicated } from './turn.ts';
 
 /**
- * Identifies a message in the journal of actions: each run of the message has the same key, and no other message has it
- * (agentd-agent(7), "Journal"). If the client sent an idempotency key, its retries have the same key, which belongs to
- * their sender. The entry of a platform's message in the inbox has an id that is also the id of its turn. Any other
- * message runs once.
+ * Identifies a message in the journal of actions: all runs of the message have the same key, and no other message has
+ * it (agentd-agent(7), "Journal"). If the message has an idempotency key, the result is a hash of it, which all retries
+ * of the sender share. Otherwise it is the id of the turn. All runs of a platform's message have the same turn id,
+ * which is the id of its inbox entry. Any other message without an idempotency key runs only once.
  */
 export function turnKey({ turn_id, key }: Pick<Arrived & Deduplicated, 'turn_id' | 'key'>): string {
   // Hashed, because idempotency keys and user ids may be long, and the turn key is not shown anywhere.

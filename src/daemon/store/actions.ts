@@ -31,7 +31,8 @@ export interface ActionStore {
     turn_key: string,
   ): Promise<'settled' | 'gone' | 'lost'>;
   /**
-   * Withdraws pending actions: one, all of a session, or all that a platform's user was asked about. Needs no claim.
+   * Withdraws pending actions: a single one, all of a session, or all that a platform's user was asked to confirm.
+   * Needs no claim.
    */
   withdraw(of: WithdrawnActions): Promise<void>;
   /**

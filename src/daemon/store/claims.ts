@@ -1,7 +1,7 @@
 /**
  * The exclusive right to write to one thing. It has one owner at a time, identified by a random token. Every write
- * under a claim names the token, and the store compares it in the same atomic step. If the claim is gone, the whole
- * write is refused.
+ * under a claim names the token, and the store checks the token in the same atomic step. If the claim is gone, the
+ * whole write is refused.
  */
 export interface Claim {
   /** Random, 128 bits; no two claims share it. */

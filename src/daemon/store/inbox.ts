@@ -81,7 +81,7 @@ export interface InboxStore {
 
   /** The messages in these states, newest first. */
   list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]>;
-  /** How many messages of each platform are in each state, not counting those that are done. */
+  /** How many messages of each platform are in each state. Messages that are done are not counted. */
   counts(): Promise<InboxCount[]>;
   /** Finds a message by its `id`; null if it does not exist or was deleted. */
   find(id: string): Promise<InboxMessage | null>;
@@ -233,7 +233,7 @@ export interface InboxMessage extends NewInboxMessage {
 /** The result of `take`. */
 export interface Taken {
   outages: Outage[];
-  /** An interrupted message waits. In this case there are no claims. */
+  /** Whether an interrupted message waits. If so, there are no claims. */
   interrupted: boolean;
   claims: InboxClaim[];
 }

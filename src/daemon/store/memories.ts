@@ -36,7 +36,7 @@ export interface NewMemory {
   /** The turn in which it was stored. */
   turn_id: string;
   /**
-   * The run that stored it contained tool results from outside the origin of `API_BASE_URL`. The agent gets such a
+   * Whether the run that stored it got tool results from outside the origin of `API_BASE_URL`. The agent gets such a
    * memory only if it searches for it.
    */
   tainted: boolean;

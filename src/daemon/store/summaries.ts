@@ -20,7 +20,7 @@ export interface Summary {
   /** The person or user that the summary belongs to. Only their runs get it. */
   principal: string;
   text: string;
-  /** The last turn that the summary covers. */
+  /** The id of the last turn that the summary covers. */
   through_turn: string;
   /** When that turn ended, ms since the epoch. */
   through_at: number;

@@ -5,7 +5,7 @@ export const TOKEN_WINDOW_MS = 24 * 60 * 60 * 1000;
  */
 const SPAN_MS = 5 * 60 * 1000;
 
-/** The tokens that one key has used and reserved. The value is immutable: no function changes a window that it gets. */
+/** The tokens that one key has used and reserved. The value is immutable: functions return a new window. */
 export interface TokenWindow {
   /** The used tokens, oldest first. */
   readonly used: readonly UsedTokens[];

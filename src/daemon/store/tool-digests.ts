@@ -29,7 +29,7 @@ export interface ToolDigest {
   trusted: ToolDefinition;
   /** When the trusted definition was first seen, or was trusted by an administrator. */
   trusted_at: number;
-  /** Null if the server sends the trusted definition. */
+  /** The definition that the server sends now; null if it is the trusted one. */
   changed: ToolDefinition | null;
   /** When the changed definition was first seen; null if there is none. */
   changed_at: number | null;

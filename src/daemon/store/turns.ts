@@ -49,7 +49,7 @@ export interface TurnChanges {
    */
   reply?: { claim: InboxClaim; text: string; question?: StoredQuestion | null };
   /**
-   * The outcome of a message of the inbox if this was its last run. It is recorded like `InboxStore.settle` does, and
+   * The outcome of a message of the inbox if this was its last run. The commit records it like `InboxStore.settle`, and
    * ends the claim of the message.
    */
   failed?: { claim: InboxClaim; outcome: FinalFailure };

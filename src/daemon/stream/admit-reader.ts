@@ -71,7 +71,7 @@ export async function admitReader(
   const counted = countsFor(stream, ambient) ? ambient : null;
   const validated = counted ?? explicit ?? (own ? await check(own) : null);
   const owner = personOf(validated);
-  // If a token came with the message itself, only the client of that person got the id.
+  // If a token came with the message (`stream.owner`), only the client of that person got the id.
   const by_address = counted === null && explicit !== null && stream.owner === null;
   return {
     stream,
@@ -108,8 +108,8 @@ async function refuseOtherPersons(
   if (persons.length === 0) return;
   const { session_id } = stream.start;
   const session = await services.store.sessions.find(session_id);
-  // If the session has got a new id at sign-in, the answer belongs to a different session, so its owner does not
-  // matter.
+  // If the session got a new id at sign-in, the answer belongs to a different session, so the owner of this one is
+  // ignored.
   const session_owner = session?.session_id === session_id ? session.owner : null;
   for (const owner of [stream.owner, session_owner]) {
     if (owner !== null && persons.some((person) => person !== owner)) throw belongsToSomeoneElse();

@@ -60,8 +60,8 @@ function cpuTime(began: NodeJS.CpuUsage): number {
 }
 
 /**
- * Whether a pattern is certainly quick: it has no repetition, or it has one repetition that is not of a group, and can
- * begin only at the start of the text. Otherwise the comparison could be repeated at every position of the text.
+ * Whether a pattern is certainly quick: it has no repetition, or a single one that is not of a group, and it can begin
+ * only at the start of the text. A pattern that can begin anywhere is tried at each position of the text.
  */
 function isQuick(source: string): boolean {
   const repetitions = source.replace(/\(\?/g, '(').match(/[*+?{]/g) ?? [];

@@ -65,7 +65,7 @@ export class CallBearers {
   }
 
   /**
-   * The default credentials, which are sent only to the API even if a policy asks for something else.
+   * The default credentials. They are sent only to the API; no policy can change that.
    * @throws DefaultTokenFailure
    */
   async byDefault(because: string | null): Promise<Bearer> {

@@ -11,8 +11,8 @@ import type { Tool } from './tool.ts';
 type Named = Pick<Tool, 'name' | 'source'>;
 
 /**
- * Finds every problem of the sources that can be found on this machine. It reads documents and modules like the start
- * of the daemon does, but contacts no server and starts no program.
+ * Finds every problem of the sources that can be found on this machine. It reads documents and modules, as the daemon
+ * does when it starts, but contacts no server and starts no program.
  */
 export async function checkSources(
   entries: readonly SourceEntry[],

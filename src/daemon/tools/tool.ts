@@ -65,7 +65,7 @@ export interface Tool {
   send(args: ToolArguments, call: ToolCall): Promise<Sent>;
 }
 
-/** What the daemon knows about a source. Only `describeSource` makes this record, so a source cannot change it. */
+/** What the daemon knows about a source. Only `describeSource` makes this record, and it asks the source nothing. */
 export interface ToolSourceInfo {
   /** `built-in`, the `name` of an entry, or the path of a module. */
   readonly name: string;

@@ -1,8 +1,8 @@
 -- Data that the daemon reads and writes with every message is kept in memory. The tables below store it in such a way
 -- that a write changes few pages.
 
--- A log of the counters that last for minutes, with one row for each commit. `entries` is a JSON list of [key,
--- expires_at, state], or of [key] if the state was deleted. Counters are reset; turns of sessions are kept.
+-- A log of the counters that last for minutes, with one row for each commit. `entries` is a JSON list. Each element is
+-- [key, expires_at, state], or [key] if the state was deleted. Counters are reset; turns of sessions are kept.
 DROP TABLE limit_windows;
 DROP TABLE guard_users;
 CREATE TABLE limit_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT;

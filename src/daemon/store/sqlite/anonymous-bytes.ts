@@ -26,8 +26,8 @@ interface Size {
 }
 
 /**
- * Counts the bytes that each anonymous client has stored, and limits the total. The counters are in memory. Another
- * process may have changed the sessions, so they are counted again, but only near the limit, because this reads every
+ * Counts the bytes that each anonymous client has stored, and limits the total. The counters are in memory. If another
+ * process may have changed the sessions, the bytes are counted again, but only near the limit, because this reads every
  * anonymous session.
  */
 export class AnonymousBytes implements Resident {

@@ -18,8 +18,8 @@ const DAEMON_BUSY_MS = 20;
 
 /**
  * The number of pages in the log at which they are moved into the database. Under load, the same pages are written
- * again and again, so moving them less often saves writes. But moving blocks the event loop, so the log is limited to
- * 16 MiB.
+ * again and again, so moving them less often saves writes. But moving blocks the event loop, so the number is limited
+ * (at most 16 MiB).
  */
 const CHECKPOINT_PAGES = 4000;
 

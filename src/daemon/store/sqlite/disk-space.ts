@@ -57,7 +57,7 @@ export class DiskSpace {
     }
   }
 
-  /** Returns false if the environment prevented it. The sweep also empties the log, and reports such failures. */
+  /** @returns false if the environment prevented it. The sweep also empties the log, and reports such failures. */
   #tryToEmptyLog(): boolean {
     try {
       emptyLog(this.#db);

@@ -12,7 +12,7 @@ export class InboxReader {
   readonly #search;
 
   constructor(db: Database.Database) {
-    // These are two queries because each uses its own index.
+    // Two queries, because each of them uses a different index.
     this.#list = db.prepare<{ states: string; limit: number }, InboxRow>(
       `SELECT ${COLUMNS} FROM inbox WHERE seq IN
          (SELECT seq FROM inbox WHERE ended_at IS NULL AND state IN (SELECT value FROM json_each(@states))

@@ -130,7 +130,7 @@ export class StoredTokens {
       `'stream' AS kind, stream_id, token`,
       `token IS NOT NULL AND (expires_at IS NULL OR expires_at > @now) AND ${isWanted('token')}`,
     );
-    // The index of unsealed actions depends on the arguments, so the arguments are replaced after the other texts.
+    // The index of unsealed actions covers `args`, so `args` is replaced after the other texts.
     const actions = (which: string) =>
       (['answer', 'summary', 'args'] as const).map((field) =>
         bites(

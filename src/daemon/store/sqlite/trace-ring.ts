@@ -56,7 +56,7 @@ export class TraceRing {
     return this.#select.all({ id, channel, rest });
   }
 
-  /** Within a commit. @param json the trace. @returns the id of its row. */
+  /** Within a commit: stores a trace. @param json the trace as JSON. @returns the id of its row. */
   insert({ turn_id, request_id, session_id, message_id }: TraceRecord, json: string, now: number): number {
     return Number(this.#insert.run(now, turn_id, request_id, session_id, message_id, json).lastInsertRowid);
   }

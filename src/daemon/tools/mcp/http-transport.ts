@@ -225,7 +225,7 @@ export class HttpTransport implements McpTransport {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof McpFailure) throw error;
-      // A proxy may end a stream that was silent for long, in any way.
+      // If a stream is silent for long, a proxy may end it in any way, even with an error.
     }
     return true;
   }

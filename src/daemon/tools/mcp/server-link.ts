@@ -90,7 +90,7 @@ export class ServerLink {
   /**
    * Waits until a listing includes every change that is known now, so that no call reaches a tool whose definition was
    * not checked. If the connection ends first, the next one begins with a listing.
-   * @param signals end the wait: it rejects with the reason of the aborted signal.
+   * @param signals abort the wait, which then rejects with the reason of the aborted signal.
    * @returns false if the listing takes too long.
    */
   async isCurrent(signals: readonly AbortSignal[]): Promise<boolean> {

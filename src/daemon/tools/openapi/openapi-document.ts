@@ -108,7 +108,7 @@ export class DocumentNode {
   }
 }
 
-/** A JSON pointer as a fragment (RFC 6901, section 6). */
+/** The path as a JSON pointer in a URI fragment (RFC 6901, section 6). */
 export function pointerOf(at: DocumentPath): string {
   return `#${at.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`;
 }
