@@ -1,6 +1,6 @@
 /**
- * One event in the processing of a message. The lines of a message are stored with its turn and printed by `agentd
- * explain`. They never contain a token or the text of a message.
+ * One event in the processing of a message. The lines of a message are stored with its turn, and `agentd explain`
+ * prints them. They never contain a token or the text of a message.
  */
 export interface TraceLine {
   /** When the line was written, ms since the epoch. */
