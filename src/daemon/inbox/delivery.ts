@@ -37,15 +37,16 @@ export interface DeliveryServices {
 }
 
 /**
- * A `send` that takes longer has failed, ms. The time is for long replies, which are several messages on the platform.
+ * How long a `send` may take, ms. After that, it has failed. A long reply needs this much time, because it is several
+ * messages on the platform.
  */
 const SEND_MS = 60_000;
-/** How long to wait before an outcome that could not be stored is written again, ms. */
+/** How long to wait before the next attempt to store an outcome, ms. */
 const STORE_AGAIN_MS = 1000;
 
 /**
- * One attempt at a claimed message, and its consequences: a run and the sending of its reply or, if a text is stored
- * already, only the sending. The store counted the attempt when the message was claimed.
+ * One attempt at a claimed message: a run and the sending of its reply or, if a text is already stored, only the
+ * sending. The store counted the attempt when the message was claimed.
  */
 export class Delivery {
   readonly #services: Services;
@@ -54,14 +55,14 @@ export class Delivery {
   readonly #questions: QuestionsBeingSent;
   readonly #later: LaterChannel;
   readonly #claim: InboxClaim;
-  /** The message as it was claimed or, later, with its stored reply. */
+  /** The message as it was claimed; after its run, the message with the stored reply. */
   #message: InboxMessage;
-  /** How the message was admitted to the platform; null if it was not admitted yet. */
+  /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
   #admitted: Admittance | null;
-  /** What happens after the failure of the run; null until the run fails. */
+  /** What happens after the run has failed; null until it fails. */
   #afterRun: AttemptOutcome | null = null;
 
-  /** @param admitted how a message with a stored text was admitted to its platform; null for other messages */
+  /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
   constructor(
     { services, reach, typing, questions }: DeliveryServices,
     later: LaterChannel,
@@ -78,12 +79,12 @@ export class Delivery {
     this.#admitted = admitted;
   }
 
-  /** Makes the attempt. Rejects only for defects of the program. */
+  /** Makes the attempt. Rejects only because of a defect of the program. */
   make(): Promise<void> {
     return this.#whileHeld((lost) => (this.#message.state === 'replied' ? this.#send() : this.#run(lost)));
   }
 
-  /** Ends the attempt as if it had not begun. Rejects only for defects of the program. */
+  /** Ends the attempt as if it had not begun. Rejects only because of a defect of the program. */
   giveBack(): Promise<void> {
     return this.#whileHeld(() => this.#end({ kind: 'given_back' }));
   }
@@ -195,13 +196,13 @@ export class Delivery {
       patient: true,
       reader: null,
       changes: {},
-      // Deduplication and the guard came before the message was enqueued.
+      // The message was deduplicated and checked by the guard before it was enqueued.
       key: null,
       counted_in: null,
     };
   }
 
-  /** What happens after the failure of the run. Decided only once, because the wait is partly random. */
+  /** What happens after the run has failed. It is decided only once, because the wait is partly random. */
   #outcomeOf(error: unknown): AttemptOutcome {
     const { settings, clock, stopping } = this.#services;
     this.#afterRun ??= stopping.aborted
@@ -227,7 +228,8 @@ export class Delivery {
   }
 
   /**
-   * While the platform is out of reach, the message is due at once: it waits for the platform, not for a certain time.
+   * The outcome after a failure to send. While the platform is out of reach, the message is due at once, because it
+   * waits for the platform and not for a certain time.
    */
   #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
     const { sends, text_stored_at } = this.#message;
@@ -240,7 +242,7 @@ export class Delivery {
     return { kind: 'again', wait_ms, failure, counts: false };
   }
 
-  /** @returns whether the platform now counts as out of reach */
+  /** Records what the failure says about the platform. @returns whether the platform now counts as out of reach. */
   async #noteFailure(error: unknown): Promise<boolean> {
     const { id, platform } = this.#message;
     const failure = platformFailureOf(error);
@@ -253,7 +255,7 @@ export class Delivery {
     return isAway;
   }
 
-  /** Fails the texts that have waited for the platform for the maximum time. */
+  /** Marks the texts as failed that have waited for the platform for the maximum time. */
   async #expireWaiting(): Promise<void> {
     const { store, clock, settings, log } = this.#services;
     const { platform } = this.#message;
@@ -267,8 +269,8 @@ export class Delivery {
   }
 
   /**
-   * Records what was learned about the platform. If the store fails, this is only logged: the next message will show
-   * the same.
+   * Records what was learned about the platform. If the store fails, this is only logged, because the next message will
+   * lead to the same result.
    */
   async #noteReach(note: () => Promise<void>): Promise<void> {
     try {
@@ -294,7 +296,7 @@ export class Delivery {
   }
 
   /**
-   * Ends the claim, however long it takes until the store can be written. If the daemon stops before that, the message
+   * Ends the claim with this outcome. Repeats the write until it succeeds. If the daemon stops before that, the message
    * is processed again at the next start.
    */
   async #end(outcome: AttemptOutcome): Promise<void> {

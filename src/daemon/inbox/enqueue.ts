@@ -10,18 +10,19 @@ import type { Services } from '../services.ts';
 import { type ArrivedMessage, screen } from './screen.ts';
 import type { InboxWorker } from './work.ts';
 
-/** Maximum number of messages in one delivery. More is a defect of the channel. */
+/** Maximum number of messages in one delivery. A larger number is a defect of the channel. */
 const DELIVERY_MAX = 1000;
 
 /**
- * Stores messages that are answered later. Resolves once each of them is durably stored, known already, or blocked by
- * the loop guard. The platform does not learn that a message was blocked. No token is stored: `metadata.jwt_token` is
- * left out, and text that is shaped like a token is masked. The sender's token is looked up when the message runs.
+ * Stores messages that are answered later. Resolves when each message is durably stored, recognized as a repeat, or
+ * blocked by the loop guard. The platform does not learn that a message was blocked. No token is stored:
+ * `metadata.jwt_token` is left out, and text that has the form of a token is masked. The sender's token is looked up
+ * when the message runs.
  *
  * Rejects with `invalid_request` if a message does not follow the contract, and with `unavailable` if the store is out
  * of reach or too many messages wait. In these cases no message is stored, and the platform delivers them again.
  *
- * @param request the request that brought them; its id is on every log line of their runs.
+ * @param request the request that delivered the messages; its id is in every log line of their runs.
  */
 export async function enqueue(
   plugin: ChannelPlugin,
@@ -59,9 +60,9 @@ export async function enqueue(
 }
 
 /**
- * The sender has edited a message: its text is replaced if its run has not begun. After that, the edit is ignored and
- * logged.
- * @returns whether the text was replaced
+ * Replaces the text of a message that its sender edited, if the run of the message has not begun. Otherwise the edit is
+ * ignored and logged.
+ * @returns whether the text was replaced.
  */
 export async function edit(
   plugin: ChannelPlugin,
@@ -98,7 +99,7 @@ function entryOf(
     message: { ...masked, metadata, ...(parent_span === null ? {} : { parent_span }) },
     reply_to: message.reply_to ?? {},
     reply: null,
-    // Stores use whole ms, but some platforms report microseconds.
+    // Stores use whole milliseconds, but some platforms report microseconds.
     sent_at: Math.max(0, Math.floor(Math.min(message.sent_at ?? now, now))),
     request_id,
   };

@@ -11,21 +11,21 @@ const FAILURE_MAX = 500;
 
 /** What the failure of a run means for the next run. */
 export interface RunFailure {
-  /** A code, and the reason if there is one: `agent_failed: model_refused`. */
+  /** A code, and the reason if there is one: for example `agent_failed: model_refused`. */
   failure: string;
   /**
-   * `final`: another run would fail the same way. `passing`: the cause is expected to pass, so the run does not count.
+   * `final`: another run would fail for the same reason. `passing`: the cause is temporary, so the run does not count.
    * `counts`: any other failure.
    */
   kind: 'final' | 'passing' | 'counts';
-  /** How long the model asks to wait, seconds; 0 if it does not. */
+  /** How long the model asks to wait, seconds; 0 if it does not ask. */
   askedSeconds: number;
 }
 
 /**
- * Judges a failed run. A 4xx of the model other than 408 and 429 is final, as is a message that was refused. The cause
- * is temporary (`passing`) if a model or the store cannot be reached, if a model answers 408, 429 or 5xx, and if a run
- * took too long, since it probably waited for something that hangs. The time budget limits these runs, too.
+ * Judges a failed run. It is `final` if a model answers a 4xx other than 408 and 429, or if the message was refused. It
+ * is `passing` if a model or the store cannot be reached, if a model answers 408, 429 or 5xx, or if the run took too
+ * long, because it probably waited for something that does not respond. The time budget limits `passing` runs, too.
  */
 export function judgeRun(error: unknown): RunFailure {
   if (!(error instanceof AgentdError)) {
@@ -46,13 +46,15 @@ export function judgeRun(error: unknown): RunFailure {
   return { failure, kind: 'passing', askedSeconds: requestedWait(cause) };
 }
 
-/** The failure of a delivery, in the platform's words, without tokens: `delivery_refused: channel_not_found`. */
+/**
+ * Why a delivery failed, in the platform's words, without tokens: for example `delivery_refused: channel_not_found`.
+ */
 export function failureOfDelivery(kind: 'failed' | 'refused', error: unknown): string {
   const words = error instanceof Error ? error.message : String(error);
   return maskTokens(`delivery_${kind}: ${words}`).slice(0, FAILURE_MAX).toWellFormed();
 }
 
-/** What a failed delivery means for the platform as a whole; null if nothing. */
+/** What a failed delivery says about the platform as a whole; null if it says nothing. */
 export function platformFailureOf(error: unknown): PlatformFailure | null {
   const words = failureOfDelivery('failed', error);
   if (error instanceof DeliveryFailed) {

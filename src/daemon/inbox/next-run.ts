@@ -8,8 +8,8 @@ type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
 
 /**
  * What happens after a failed run. Runs that fail for a temporary reason are repeated until INBOX_RUN_SECONDS after the
- * first one began, all others until INBOX_MAX_ATTEMPTS have failed (agentd-message(7)).
- * @param message as it was claimed, with the failed run counted
+ * first run began. All others are repeated until INBOX_MAX_ATTEMPTS of them have failed (agentd-message(7)).
+ * @param message the message as it was claimed, with the failed run counted.
  */
 export function afterFailedRun(
   message: InboxMessage,
@@ -29,7 +29,10 @@ export function afterFailedRun(
   return failedForGood(message, failure, services);
 }
 
-/** The sender gets a notice, unless the message is itself a notice, which nobody wrote. */
+/**
+ * The outcome of a message that has failed for good. The sender gets a notice, unless the message is a text without a
+ * session, which nobody wrote.
+ */
 export function failedForGood(
   { session_id, message }: InboxMessage,
   failure: string,
@@ -40,7 +43,10 @@ export function failedForGood(
     : { kind: 'notify', notice: texts.in(message?.locale).say('failure_notice'), failure };
 }
 
-/** Whether the process has died during the maximum number of runs of this message, not counting this one. */
+/**
+ * Whether the earlier runs of this message that count have used up INBOX_MAX_ATTEMPTS. Runs count if they failed, or if
+ * the process died during them, but not if they failed for a temporary reason.
+ */
 export function isInterruptedTooOften(
   { attempts, passing }: InboxMessage,
   { INBOX_MAX_ATTEMPTS }: Pick<Budgets, 'INBOX_MAX_ATTEMPTS'>,

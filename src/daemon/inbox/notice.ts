@@ -5,7 +5,9 @@ import { maskTokens } from '../secret.ts';
 import type { Services } from '../services.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
 
-/** A text that is sent without an agent run, as the inbox stores it: in the queue of its chat, with tokens masked. */
+/**
+ * A text that is sent without an agent run, as the inbox stores it. Its queue is its chat, and tokens in it are masked.
+ */
 export function noticeTo(
   plugin: ChannelPlugin,
   { clock }: Pick<Services, 'clock'>,
@@ -17,7 +19,7 @@ export function noticeTo(
   return {
     id: timeOrderedId(now),
     platform: plugin.name,
-    // Session ids cannot begin like this: they have a colon after the channel's name.
+    // No session id can be equal to this, because a session id has a colon after the channel's name.
     queue: `${plugin.name}/${place}`,
     session_id: null,
     message_id: null,

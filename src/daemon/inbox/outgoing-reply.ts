@@ -1,10 +1,16 @@
 import type { OutgoingReply, ReplyConfirmation } from '../../channel/index.ts';
 import type { InboxMessage, StoredQuestion } from '../store/inbox.ts';
 
-/** A platform that deduplicates replies by id must not mistake a notice for a repeat of the reply. */
+/**
+ * The end of the id of a notice. Without it, a platform that deduplicates replies by their ids would take the notice
+ * for a repeat of the reply.
+ */
 const NOTICE = '-notice';
 
-/** The stored text of a message as its channel sends it: the agent's reply, or the notice after a failed run. */
+/**
+ * The stored text of a message as its channel sends it: the agent's reply, or the notice after a failed run. Null if no
+ * text is stored.
+ */
 export function outgoingReply(message: InboxMessage): OutgoingReply | null {
   const text = message.notice ?? message.reply;
   if (text === null) return null;
@@ -21,7 +27,7 @@ function confirmationIn(
   return { id, lead: text.slice(0, begins_at).trimEnd(), question: text.slice(begins_at), confirm, decline };
 }
 
-/** Id of the message in the inbox that a reply belongs to. */
+/** The id of the inbox message to which a reply belongs. */
 export function messageIdOf(reply_id: string): string {
   return reply_id.endsWith(NOTICE) ? reply_id.slice(0, -NOTICE.length) : reply_id;
 }

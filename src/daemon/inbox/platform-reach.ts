@@ -3,14 +3,17 @@ import { backOff, LONGEST_MS } from '../back-off.ts';
 import type { Services } from '../services.ts';
 import type { Outage, OutageReason } from '../store/outages.ts';
 
-/** A platform counts as unreachable after this many messages in a row have failed to reach it. */
+/** A platform counts as unreachable after this many consecutive messages have failed to reach it. */
 const MESSAGES_IN_A_ROW = 3;
-/** After this time a probe has ended or its process has died, ms. Longer than a `send` may take. */
+/**
+ * How long a probe is reserved, ms. After this time, it has ended or its process has died, because a `send` takes less
+ * time.
+ */
 const PROBE_LEASE_MS = 90_000;
 
 /**
- * `free`: send. `probe`: send this one message, to find out whether the platform is in reach again. `wait`: do not
- * send.
+ * `free`: the message may be sent. `probe`: it may be sent to find out whether the platform can be reached again.
+ * `wait`: it must not be sent now.
  */
 export type Admittance = 'free' | 'probe' | 'wait';
 
@@ -23,16 +26,16 @@ export interface PlatformFailure {
 }
 
 /**
- * Knows which platforms are out of reach. A platform is out of reach after a network error or 5xx on three messages in
- * a row, or as soon as it refuses the channel's credentials. Then one message at a time probes the platform, with
- * back-off, and the others wait without an attempt; the first answer ends the outage. Outages are in the store; failed
- * messages in a row are counted in this process.
+ * Knows which platforms are out of reach. A platform is out of reach after a network error or 5xx on three consecutive
+ * messages, or as soon as it refuses the channel's credentials. Then one message at a time probes the platform, with
+ * back-off, and the other messages wait without an attempt. The first answer of the platform ends the outage. Outages
+ * are in the store; consecutive failures are counted in this process.
  */
 export class PlatformReach {
   readonly #services: Pick<Services, 'store' | 'clock' | 'log'>;
-  /** Messages that failed in a row, by platform. */
+  /** The ids of the messages that have failed consecutively, by platform. */
   readonly #failing = new Map<string, Set<string>>();
-  /** The outages as they were last read; used only by `health`. */
+  /** The outages when they were last read. They are used only to report health and to notice the end of an outage. */
   #outages: ReadonlyMap<string, Outage> = new Map();
 
   constructor(services: Pick<Services, 'store' | 'clock' | 'log'>) {
@@ -44,7 +47,7 @@ export class PlatformReach {
     return this.note(await this.#services.store.outages.list());
   }
 
-  /** As `outages`, for outages that were already read. */
+  /** Like `outages`, for outages that were already read. */
   note(outages: readonly Outage[]): ReadonlyMap<string, Outage> {
     this.#outages = new Map(outages.map((outage) => [outage.platform, outage]));
     return this.#outages;
@@ -59,7 +62,10 @@ export class PlatformReach {
     return isProbe ? 'probe' : 'wait';
   }
 
-  /** The platform has accepted or refused a message, so it is in reach and accepts the channel's credentials. */
+  /**
+   * Records that the platform has accepted or refused a message, so it can be reached and accepts the channel's
+   * credentials.
+   */
   async answered(platform: string): Promise<void> {
     this.#failing.delete(platform);
     if (!this.#outages.has(platform)) return;
@@ -69,8 +75,8 @@ export class PlatformReach {
   }
 
   /**
-   * A message has failed because the platform is out of reach or refuses the channel.
-   * @returns whether the platform now counts as out of reach
+   * Records that a message has failed because the platform is out of reach or refuses the channel's credentials.
+   * @returns whether the platform now counts as out of reach.
    */
   async failed(
     platform: string,
@@ -91,7 +97,7 @@ export class PlatformReach {
     return true;
   }
 
-  /** What `GET /` reports about the platform; null if it is in reach. */
+  /** What `GET /` reports about the platform; null if it can be reached. */
   health(platform: string): ChannelHealth | null {
     const outage = this.#outages.get(platform);
     if (outage === undefined) return null;

@@ -5,8 +5,8 @@ import { enqueue } from './enqueue.ts';
 import type { InboxWorker } from './work.ts';
 
 /**
- * Enqueues the press of a button. Its effect is decided when it runs, for the person who is signed in then. A press
- * that can have no effect is refused here, so that the person learns it at once.
+ * Enqueues the press of a button. Its effect is decided when the message runs, for the person who is signed in then. A
+ * press that can have no effect is refused here, so that the person is told at once.
  */
 export async function press(
   plugin: ChannelPlugin,

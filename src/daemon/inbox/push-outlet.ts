@@ -2,8 +2,8 @@ import type { Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import type { AttemptOutcome, InboxClaim } from '../store/inbox.ts';
 
 /**
- * The outlet of a message in the inbox. The whole reply is stored with the message, and sent when the turn has ended.
- * Until then, the platform shows that an answer is being written.
+ * The outlet of a message in the inbox. The whole reply is stored with the message, and is sent when the turn has
+ * ended. Until then, the platform shows that an answer is being written.
  * @param afterFailure decides what happens after a failed run.
  */
 export function pushOutlet(claim: InboxClaim, afterFailure: (error: unknown) => AttemptOutcome): Outlet {

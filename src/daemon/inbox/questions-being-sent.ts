@@ -1,13 +1,13 @@
 import type { AlarmClock } from '../clock.ts';
 
-/** How long a message waits until a question has been sent, ms. */
+/** How long a message waits at most until a question has been sent, ms. */
 const WAIT_MS = 100;
 
 /**
  * The questions that this process is sending, by session. A person may answer as soon as the platform has the question,
- * but the daemon learns a little later that it was sent. A message that arrives in between waits a moment before it is
- * accepted, so that it does not count as older than the question that it answers. If the platform takes longer than
- * that, the message counts as older.
+ * but the daemon learns a little later that it was sent. Therefore a message that arrives in between waits for up to
+ * `WAIT_MS` before it is accepted. Otherwise it would count as older than the question, and could not answer it. If the
+ * platform takes longer, the message does count as older.
  */
 export class QuestionsBeingSent {
   readonly #clock: AlarmClock;
@@ -17,7 +17,7 @@ export class QuestionsBeingSent {
     this.#clock = clock;
   }
 
-  /** @returns a function to call once it is stored whether the question was sent. */
+  /** @returns a function to call when the store has recorded whether the question was sent. */
   begin(session_id: string): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#sending.set(session_id, promise);
@@ -27,7 +27,7 @@ export class QuestionsBeingSent {
     };
   }
 
-  /** Resolves when no question of these sessions is being sent, but at the latest after a moment. */
+  /** Resolves when no question of these sessions is being sent, but after `WAIT_MS` at the latest. */
   async ended(session_ids: readonly (string | null)[]): Promise<void> {
     const sending = session_ids.flatMap((id) => (id === null ? [] : (this.#sending.get(id) ?? [])));
     if (sending.length === 0) return;

@@ -9,12 +9,12 @@ import type { Services } from '../services.ts';
 import type { Arrival } from '../store/inbox.ts';
 import { noticeTo } from './notice.ts';
 
-/** A message that a person wrote, not a notice. */
+/** A message that a person wrote, in contrast to a notice. */
 export type ArrivedMessage = Arrival['message'];
 
 /**
- * Lets the loop guard screen messages as they arrive (agentd-message(7), "Loop guard"), and stores those that pass. The
- * guard uses the times of the platform, and a repeated delivery gets the first verdict.
+ * Lets the loop guard screen messages as they arrive (agentd-message(7), "Loop guard"), and stores the messages that
+ * pass. The guard uses the platform's times. A repeated delivery gets the verdict of the first.
  * @returns the outcome for each message, once it is durable.
  * @throws `unavailable` if too many messages wait.
  */
@@ -50,12 +50,12 @@ async function guardedOf(arrived: ArrivedMessage, services: Services): Promise<G
   return { user, session_id, text, message_id, sent_at };
 }
 
-/** The notice about the limit of a session, with placeholders that are filled in from the verdict. */
+/** The notice that a session has reached its message limit. Its placeholders are filled in from the verdict. */
 function noticeText({ message }: ArrivedMessage, { texts }: Services): string {
   return texts.in(message.locale).template('turn_limit_notice');
 }
 
-/** Nothing was stored; the platform delivers it again. */
+/** Rejects the delivery. Nothing was stored, and the platform delivers it again. */
 export function tooMany(): never {
   throw new AgentdError('unavailable', 'Too many messages are waiting.', { retryAfter: 30 });
 }

@@ -1,9 +1,14 @@
-/** Maximum number of hints for one reader within a minute, and within an hour. */
+/** Maximum number of hints for one reader within a minute; `HOUR` is the maximum within an hour. */
 const MINUTE = { ms: 60_000, max: 10 } as const;
 const HOUR = { ms: 3_600_000, max: 30 } as const;
-/** The same text is sent only once within this time, ms, because people send ten pictures at once. */
+/**
+ * Within this time, the same text is sent only once, ms. A person may send ten pictures at once, and each would cause
+ * the same hint.
+ */
 const SAME_MS = 3000;
-/** Maximum number of readers that are remembered. If there are more, the reader of the oldest hint is forgotten. */
+/**
+ * Maximum number of readers that are remembered. Beyond that, the reader whose last hint is the oldest is forgotten.
+ */
 const READERS_MAX = 10_000;
 
 interface Told {
@@ -12,7 +17,7 @@ interface Told {
 }
 
 /**
- * Limits texts that are not an answer (`ChannelScope.notify` with a `throttle_key`). The loop guard checks only
+ * Limits hints: texts that are not an answer (`ChannelScope.notify` with a `throttle_key`). The loop guard checks only
  * messages that lead to a run, so without this limit two programs could notify each other forever. Each process counts
  * only its own hints.
  */
@@ -34,7 +39,7 @@ export class Throttle {
     );
   }
 
-  /** A hint was sent. */
+  /** Records that a hint was sent. */
   note(reader: string, text: string): void {
     const now = this.#now();
     const told = this.#lately(reader, now);
@@ -45,7 +50,7 @@ export class Throttle {
   }
 
   #lately(reader: string, now: number): readonly Told[] {
-    // If a hint is in the future, the clock was set back since.
+    // A hint with a time in the future is ignored: the clock was set back after it was sent.
     return (this.#readers.get(reader) ?? []).filter(({ at }) => at <= now && now - at < HOUR.ms);
   }
 }

@@ -3,8 +3,8 @@ import type { InboxMessage } from '../store/inbox.ts';
 
 /**
  * Stores the outcome of an attempt to send in a separate trace, because the trace of the run was complete when the
- * reply was stored. A first attempt that succeeds needs no trace, since the message in the inbox shows it. Texts
- * without a run have no trace.
+ * reply was stored. The caller leaves this out for a first attempt that succeeds, which the message in the inbox shows.
+ * Texts without a run have no trace.
  */
 export async function traceDelivery(
   { store, clock }: Pick<Services, 'store' | 'clock'>,

@@ -4,16 +4,16 @@ import type { Log } from '../log.ts';
 import { TimeLimit } from '../time-limit.ts';
 import type { LaterChannel } from './delivery.ts';
 
-/** Maximum number of calls at once. */
+/** Maximum number of calls at the same time. */
 const CALLS_MAX = 32;
-/** A call that takes longer is abandoned, ms. */
+/** How long a call may take, ms. After that, it is abandoned. */
 const CALL_MS = 10_000;
-/** Platforms hide the indicator after some seconds, so it is shown again this often, ms. */
+/** How often the indicator is shown again, ms. Platforms hide it after some seconds. */
 const AGAIN_MS = 5000;
 
 /**
- * Shows on the platform that an answer is being written, until the reply is sent. Nothing depends on it: it is not
- * awaited, its failures are logged at debug, and it is skipped if too many calls are under way.
+ * Shows on the platform that an answer is being written, until the reply is sent. Nothing depends on the indicator: the
+ * calls are not awaited, their failures are logged at debug, and they are skipped if too many are under way.
  */
 export class Typing {
   readonly #clock: AlarmClock;

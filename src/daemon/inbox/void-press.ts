@@ -6,14 +6,17 @@ import type { InboxMessage } from '../store/inbox.ts';
 
 const SETTLED: readonly ActionState[] = ['started', 'done', 'failed', 'unknown', 'declined'];
 
-/** Whether another message has settled the action of this button since it was pressed: a second press does nothing. */
+/**
+ * Whether another message has settled the action of this button since the button was pressed, so that this press has no
+ * effect.
+ */
 export async function isVoidPress(
   { id, message }: Pick<InboxMessage, 'id' | 'message'>,
   { store }: Pick<Services, 'store'>,
 ): Promise<boolean> {
   if (message?.confirm === undefined) return false;
   const action = await store.actions.find(message.confirm.id).catch((error: unknown) => {
-    // The run will read the store again, and fail for the same reason.
+    // The run will also read the store, and fail for the same reason.
     if (error instanceof StoreUnavailable) return null;
     throw error;
   });

@@ -10,23 +10,27 @@ import { QuestionsBeingSent } from './questions-being-sent.ts';
 import { Typing } from './typing.ts';
 
 /**
- * Maximum number of texts that are sent at the same time, not counting replies that are sent at the end of their run.
+ * Maximum number of texts that are sent at the same time. Replies that are sent at the end of their run are not
+ * counted.
  */
 const SENDS_AT_ONCE = 32;
-/** How often to look for messages that have become due, or that another process has added, ms. */
+/** How often the worker checks for messages that have become due or that another process has added, ms. */
 const POLL_MS = 500;
 
-/** The wait after an attempt that ended because of a defect, ms. */
+/** The wait after an attempt that was ended by a defect, ms. */
 const BROKE_OFF_MS = 60_000;
 
-/** Messages of one kind that are processed at the same time. Messages to send do not wait behind messages to run. */
+/**
+ * The attempts of one kind that run at the same time. Each kind has its own lane, so that messages to send do not wait
+ * behind messages to run.
+ */
 interface Lane {
   readonly kind: AttemptKind;
   readonly room: number;
   active: number;
 }
 
-/** Which platforms can receive texts now. */
+/** The platforms to which texts can and cannot be sent now. */
 interface Reachable {
   /** Platforms that can be reached. */
   near: readonly string[];
@@ -35,11 +39,12 @@ interface Reachable {
 }
 
 /**
- * Takes messages from the inbox and makes an attempt at each: one at a time in each queue, queues in parallel,
- * AGENT_CONCURRENCY runs at once. `enqueue` wakes it, and it polls for messages that have become due.
+ * Takes messages from the inbox and makes an attempt at each of them: one at a time in each queue, and different queues
+ * in parallel. AGENT_CONCURRENCY limits the runs. `enqueue` wakes the worker, which also polls for messages that have
+ * become due.
  *
  * Messages that were interrupted by the death of a process are processed first, one at a time and with nothing else
- * running, so that a message that kills the process affects no other message.
+ * running. So a message that kills the process affects no other message.
  */
 export class InboxWorker {
   readonly #services: Services;
@@ -53,7 +58,7 @@ export class InboxWorker {
   readonly #underWay = new Set<Promise<void>>();
   #taking = false;
   #filling = false;
-  /** `wake` was called during a poll. */
+  /** Whether `wake` was called after the last check for messages began. */
   #again = false;
   #cancelPoll = () => {};
   #stopReaping = async () => {};
@@ -66,19 +71,19 @@ export class InboxWorker {
     this.#lanes = [lane('run', services.settings.AGENT_CONCURRENCY), lane('send', SENDS_AT_ONCE)];
   }
 
-  /** Starts to process messages of this channel. Messages of channels that are not active stay in the inbox. */
+  /** Starts to process the messages of this channel. Messages of inactive channels stay in the inbox. */
   add(plugin: ChannelPlugin, channel: Channel): void {
     if (!canSend(channel)) throw new Error(`the channel ${plugin.name} cannot send`);
     this.#channels.set(plugin.name, { plugin, channel });
   }
 
-  /** Resumes the messages that a dead process left, and takes those that wait. */
+  /** Resumes the messages that dead processes were processing, and starts to take messages. */
   async start(): Promise<void> {
     if (this.#channels.size === 0) return;
     const left = await this.#services.store.inbox.reap();
     if (left > 0)
       this.#services.log.warn({ messages: left }, 'messages that a dead process left are started again');
-    // Operators restart the daemon to set a new token, so probe at once instead of waiting until a probe is due.
+    // Operators restart the daemon to set a new token, so each outage is probed at once.
     for (const platform of (await this.#reach.outages()).keys())
       await this.#services.store.outages.hurry(platform);
     this.#taking = true;
@@ -86,7 +91,7 @@ export class InboxWorker {
     await this.#poll();
   }
 
-  /** Looks for messages to process: now or, if it is looking already, once more afterwards. */
+  /** Checks for messages to process. If a check is already under way, another one follows it. */
   wake(): void {
     this.#again = true;
     if (!this.#filling) this.#track(this.#fill());
@@ -98,7 +103,8 @@ export class InboxWorker {
   }
 
   /**
-   * Resolves when no question of these sessions is being sent, but at the latest after a moment (`QuestionsBeingSent`).
+   * Resolves when no question of these sessions is being sent, but after a short time at the latest
+   * (`QuestionsBeingSent`).
    */
   questionsSent(session_ids: readonly (string | null)[]): Promise<void> {
     return this.#questions.ended(session_ids);
@@ -109,7 +115,7 @@ export class InboxWorker {
     return this.#reach.health(platform);
   }
 
-  /** Takes no more messages. Attempts that have begun continue. */
+  /** Takes no more messages. Current attempts continue. */
   pause(): void {
     this.#taking = false;
     this.#cancelPoll();
@@ -120,7 +126,7 @@ export class InboxWorker {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
   }
 
-  /** Resolves when no more attempts are running. Messages that have not ended stay for the next start. */
+  /** Resolves when no attempt is running anymore. Messages that have not ended are processed at the next start. */
   async stop(): Promise<void> {
     this.pause();
     await this.idle();
@@ -132,7 +138,7 @@ export class InboxWorker {
     try {
       while (this.#again && this.#taking) {
         this.#again = false;
-        // An interrupted message is processed with nothing else running.
+        // Nothing else may run while an interrupted message is processed.
         if ([...this.#claims].some(({ message }) => message.interrupted > 0)) continue;
         const { outages, interrupted, claims } = await this.#services.store.inbox.take(this.#names, {
           run: this.#roomOf('run'),
@@ -168,7 +174,10 @@ export class InboxWorker {
     return Math.max(0, room - active);
   }
 
-  /** True while there are interrupted messages, which must be processed alone. */
+  /**
+   * Takes an interrupted message if nothing else is running. @returns whether interrupted messages are waiting or
+   * running.
+   */
   async #fillInterrupted({ near }: Reachable): Promise<boolean> {
     const { inbox } = this.#services.store;
     const lanes = [
@@ -185,7 +194,7 @@ export class InboxWorker {
     return false;
   }
 
-  /** Sends one message to a platform that is out of reach, once a probe is due. */
+  /** If a probe is due, sends one message to a platform that is out of reach. */
   async #probe({ platform }: Outage): Promise<void> {
     const due = await this.#services.store.inbox.nextDueAt('send', [platform]);
     if (due === null || due > this.#services.clock.now()) return;
@@ -194,7 +203,7 @@ export class InboxWorker {
     if (taken === 0) await this.#take('send', [platform], 1, 'interrupted', 'probe');
   }
 
-  /** @returns how many messages were taken. */
+  /** @returns the number of messages that were taken. */
   async #take(
     kind: AttemptKind,
     platforms: readonly string[],
@@ -233,7 +242,7 @@ export class InboxWorker {
     this.#track(attempt);
   }
 
-  /** After a defect, the messages behind this one must not wait until the next start. */
+  /** Releases the claim after a defect, so that the messages behind this one do not wait until the next start. */
   async #brokeOff(claim: InboxClaim, error: unknown): Promise<void> {
     const { log, store } = this.#services;
     log.error({ err: error, message: claim.message.id }, 'an attempt at a message broke off');

@@ -1,9 +1,12 @@
 import type { Action, ActionState } from '../store/actions.ts';
 
-/** A call that is still open after this time was sent by a process that died, ms. Calls end within two minutes. */
+/**
+ * How long a call that was sent may have no outcome, ms. After that, its process has died: calls end within two
+ * minutes.
+ */
 const STILL_RUNNING_MS = 150_000;
 
-/** The outcome of a write that was sent, for people. It is unknown if the process that sent the write died. */
+/** The outcome of a write that was sent, as people see it. `unknown` if the process that sent the write died. */
 export type ActionOutcomeNow = 'running' | 'done' | 'failed' | 'unknown';
 
 export function outcomeOf(
@@ -15,16 +18,16 @@ export function outcomeOf(
   return is_running ? 'running' : 'unknown';
 }
 
-/** States of an action that was not sent: the person was asked, and has not confirmed it. */
+/** The states of an action that was not sent: the person was asked to confirm it, and has not confirmed it. */
 const NOT_SENT = ['pending', 'declined', 'withdrawn', 'expired'] as const satisfies readonly ActionState[];
 export type NotSent = (typeof NOT_SENT)[number];
 
-/** Why an action was not sent; null if it was. */
+/** Why an action was not sent; null if it was sent. */
 export function whyNotSent(
   { state, expires_at }: Pick<Action, 'state' | 'expires_at'>,
   now: number,
 ): NotSent | null {
-  // A store may show all that it has of a person as it is stored, so the time of a pending action may have passed.
+  // A store may return all data of a person without checking expiry, so a pending action may have expired.
   if (state === 'pending') return (expires_at ?? 0) <= now ? 'expired' : 'pending';
   return NOT_SENT.find((one) => one === state) ?? null;
 }

@@ -5,7 +5,7 @@ import type { ActionStore, OwnActions } from '../store/actions.ts';
 import { recordedSummary } from '../tools/action-texts.ts';
 import { outcomeOf } from './outcome-of.ts';
 
-/** How far back the list goes. */
+/** How far back the list goes, ms. */
 const LISTED_MS = 90 * 24 * 60 * 60 * 1000;
 /** Maximum number of actions in the list. */
 const LISTED_MAX = 100;
@@ -16,7 +16,7 @@ export interface OwnJournalParts {
   clock: Clock;
 }
 
-/** The journal of the person or user that `own` names. */
+/** The actions in the journal that belong to the person or user in `own`. */
 export function ownJournal(
   { who, alias_id }: OwnActions,
   { store, seal, clock }: OwnJournalParts,

@@ -3,9 +3,9 @@ import { questionLine, questionOf } from '../confirmation/question.ts';
 import { maskTokens } from '../secret.ts';
 import type { JournaledCall } from '../tools/call-journal.ts';
 
-/** What a write does, on one line of plain text, as in the question that asks for its confirmation. */
+/** A description of a write on one line of plain text, as in the question that asks for its confirmation. */
 export function summaryOf({ tool, given, args }: JournaledCall): string {
   const question = questionOf(tool, given, args);
-  // Arguments that are too long for a question are left out here; the record of the action has them.
+  // Arguments that are too long for a question are left out here. The record of the action contains them.
   return maskTokens(question ? questionLine(question) : visible(tool.title ?? tool.name));
 }

@@ -38,25 +38,26 @@ export interface JournalParts {
   seal: Seal;
 }
 
-/** What is known about the writes of a turn. */
+/** What a run knows about the writes of its turn. */
 interface Calls {
-  /** The writes by id, in the order in which they were begun. */
+  /** The writes by id, in the order in which they were started. */
   readonly writes: Map<string, TurnWrite>;
-  /** For each set of identical calls, the number of the last one. */
+  /** For each group of identical calls, the number of the last one. */
   readonly numbers: Map<string, number>;
-  /** Functions that record the outcomes that could not be recorded before. */
+  /** By action id, functions that record the outcomes that could not be recorded before. */
   readonly unrecorded: Map<string, () => Promise<void>>;
 }
 
 /**
- * The journal of one run of a message (agentd-agent(7), "Journal"). Each write is recorded before it is sent and after,
- * so that a repeated run finds the writes of its turn: an identical call gets the known outcome, and is not made again.
+ * The journal of one run of a message (agentd-agent(7), "Journal"). Each write is recorded before it is sent, and its
+ * outcome after that. So a repeated run finds the writes of its turn: an identical call gets the known outcome, and is
+ * not made again.
  */
 export class TurnJournal implements CallJournal {
   readonly #run: JournaledRun;
   readonly #parts: JournalParts;
   readonly #earlier: readonly TurnWrite[];
-  /** Null: the turn has written nothing so far. Most write nothing, and a run may wait for minutes. */
+  /** Null while the turn has no writes. It saves memory: most turns have none, and a run may wait for minutes. */
   #calls: Calls | null = null;
 
   constructor(run: JournaledRun, parts: JournalParts) {
@@ -67,8 +68,8 @@ export class TurnJournal implements CallJournal {
     for (const write of this.#earlier) {
       const { action_id, attempt, state } = write;
       this.#known.writes.set(action_id, { ...write });
-      // The run that sent it has died, or lost its claim to this one. If it is alive after all, the outcome that it
-      // records later counts.
+      // The run that sent it has died, or has lost its claim to this run. If it is still alive, it may record the
+      // outcome later, and that outcome replaces `unknown`.
       if (state === 'started')
         this.#known.unrecorded.set(action_id, () => parts.actions.finish(action_id, attempt, UNKNOWN));
     }
@@ -86,12 +87,12 @@ export class TurnJournal implements CallJournal {
       }));
   }
 
-  /** The writes of this turn that may be shown to its sender, in the order in which they were begun. */
+  /** The writes of this turn that may be shown to its sender, in the order in which they were started. */
   get written(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
     return [...(this.#calls?.writes.values() ?? [])].filter(({ is_shown }) => is_shown);
   }
 
-  /** The writes whose outcome is unknown. */
+  /** The writes that may be shown and whose outcome is unknown. */
   get unknown(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
     return this.written.filter(isUnknown);
   }
@@ -114,7 +115,7 @@ export class TurnJournal implements CallJournal {
     if (again && found) return (await this.repeat(action_id)) === 'started' ? 'started' : 'lost';
     const summary = summaryOf(call);
     const { outcome } = await this.#begin(this.#newAction(action_id, call, summary));
-    // `known`: another run of the message has begun this write, so the current run has been replaced.
+    // `known`: another run of the message has started this write, so that run has replaced this one.
     if (outcome !== 'started') return 'lost';
     this.#known.writes.set(action_id, {
       ...{ action_id, tool: call.tool.name, summary, is_shown: true, is_confirmed: false },
@@ -125,7 +126,7 @@ export class TurnJournal implements CallJournal {
 
   /**
    * Records that a write whose outcome is unknown is about to be sent once more; durable when it resolves.
-   * @returns `gone`: its outcome is known by now, or another run is sending it. `lost`: this run has lost its claims.
+   * @returns `gone`: its outcome has become known, or another run is sending it. `lost`: this run has lost its claims.
    */
   async repeat(action_id: string): Promise<'started' | 'gone' | 'lost'> {
     const write = this.#known.writes.get(action_id) ?? (await this.#confirmed(action_id));
@@ -144,7 +145,10 @@ export class TurnJournal implements CallJournal {
     return this.#earlier.some((write) => write.tool === tool && write.state !== 'failed');
   }
 
-  /** If the store fails, the write is not sent, but it may be in the journal. */
+  /**
+   * Records a new write. If the store fails, the write is not sent, but its record may exist; then it is recorded later
+   * that nothing was sent.
+   */
   async #begin(action: NewAction): ReturnType<ActionStore['start']> {
     const { actions } = this.#parts;
     try {
@@ -159,7 +163,7 @@ export class TurnJournal implements CallJournal {
   async finish({ action_id }: JournaledWrite, outcome: WriteOutcome): Promise<void> {
     const { actions, seal } = this.#parts;
     const write = this.#known.writes.get(action_id) ?? (await this.#confirmed(action_id));
-    // The outcome is true even if it cannot be recorded.
+    // The outcome is kept here even if it cannot be recorded.
     Object.assign(write, outcome, { is_being_sent: false });
     const { state, status, answer } = outcome;
     const text = answer && closeActionText(seal, action_id, 'answer', JSON.stringify(answer));
@@ -170,8 +174,8 @@ export class TurnJournal implements CallJournal {
   }
 
   /**
-   * Records the outcomes that could not be recorded before, including those of runs that died. Called before the reply
-   * is stored.
+   * Records the outcomes that could not be recorded before, and that the outcomes of dead runs are unknown. Called
+   * before the reply is stored.
    */
   async recordAgain(): Promise<void> {
     for (const [action_id, record] of this.#calls?.unrecorded ?? []) {
@@ -180,7 +184,7 @@ export class TurnJournal implements CallJournal {
     }
   }
 
-  /** An action that was confirmed. The answer of the person started it in the journal, not this run. */
+  /** Reads a confirmed action, whose record was started by the person's answer and not by `start`. */
   async #confirmed(action_id: string): Promise<TurnWrite> {
     const action = await this.#parts.actions.find(action_id);
     if (!action) throw new Error('a write that was sent is not in the journal');
@@ -189,15 +193,18 @@ export class TurnJournal implements CallJournal {
     return write;
   }
 
-  /** The process that sent it may still be alive, and may have recorded the outcome since this run began. */
+  /**
+   * Reads a write again. The process that sent it may still be alive, and may have recorded the outcome since this run
+   * began.
+   */
   async #lookAgain(write: TurnWrite): Promise<void> {
     const action = await this.#parts.actions.find(write.action_id);
     if (action) Object.assign(write, recordedWrite(action, this.#run.person, this.#parts.seal));
   }
 
   /**
-   * The key of a call: a hash of its turn, tool and arguments, and of its number among identical calls. A call that is
-   * identical to one with an unknown outcome is the same call, tried again.
+   * The key of a call: a hash of its turn, tool and arguments, and of its number among identical calls. If the last
+   * identical call has an unknown outcome, this call is the same one, tried again, and gets the same key.
    */
   #numbered({ tool, args }: JournaledCall): string {
     const call = canonicalJson([this.#run.turn_key, tool.name, args]);

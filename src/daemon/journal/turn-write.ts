@@ -4,25 +4,27 @@ import type { Seal } from '../identity/seal.ts';
 import type { Action, ActionState } from '../store/actions.ts';
 import { openActionText, recordedSummary } from '../tools/action-texts.ts';
 
-/** A write of a turn, as one run of the turn knows it. */
+/** A write of a turn, as a run of the turn knows it. */
 export interface TurnWrite {
   readonly action_id: string;
   readonly tool: string;
-  /** One line of plain text. */
+  /** The summary, on one line of plain text. */
   readonly summary: string;
-  /** Its outcome may be shown: the write was made for the person of this run, or for nobody in particular. */
+  /**
+   * Whether its outcome may be shown: the write was made for the person of this run, or for nobody who was signed in.
+   */
   readonly is_shown: boolean;
-  /** The person has confirmed it. The agent sees it as `confirmed`. */
+  /** Whether the person has confirmed it. The agent then gets it as `confirmed`. */
   readonly is_confirmed: boolean;
   state: ActionState;
   attempt: number;
   status: number | null;
   answer: ToolAnswer | null;
-  /** This run is sending it now. */
+  /** Whether this run is sending it now. */
   is_being_sent: boolean;
 }
 
-/** A write that an earlier run of the turn has recorded. */
+/** A write that an earlier run of the turn recorded. */
 export function recordedWrite(action: Action, person: PersonKey | null, seal: Seal): TurnWrite {
   const answer = openActionText(seal, action, 'answer');
   return {
@@ -39,12 +41,15 @@ export function recordedWrite(action: Action, person: PersonKey | null, seal: Se
   };
 }
 
-/** Whether the write may have been carried out. If the process that began it died, it stays `started` forever. */
+/**
+ * Whether the write may have been carried out, but its outcome is not known. If the process that started the write
+ * died, the write stays `started`.
+ */
 export function isUnknown({ state }: Pick<TurnWrite, 'state'>): boolean {
   return state === 'started' || state === 'unknown';
 }
 
-/** The outcome of a write, for an agent that calls for the same write again. */
+/** The answer for an agent that makes the same write again. */
 export function knownAnswer({ is_shown, state, answer }: TurnWrite): ToolAnswer {
   if (!is_shown)
     return failure('An earlier run of this message made this call for somebody else. It was not made again.');

@@ -16,7 +16,7 @@ export interface Run {
   history: RunHistory;
 }
 
-/** The actions that this turn has carried out already, and the tools that it may use. */
+/** What `composeReply` prepares for a run: the tools, and the writes that this turn has already made. */
 export interface Prepared {
   tools: ToolRun;
   confirmed: ConfirmedAction | null;
@@ -24,7 +24,7 @@ export interface Prepared {
   reportWrites(): void;
 }
 
-/** Describes the message for a runtime. Must be called within the request context. */
+/** The message and its context, as a runtime gets them. Must be called within the request context. */
 export async function agentTurn(
   turn: Runnable,
   services: Services,

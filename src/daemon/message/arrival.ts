@@ -11,22 +11,22 @@ import type { Arrived, ArrivedChannel } from './turn.ts';
 /** A message as it arrives; `withTurn` adds the rest of the turn. */
 export type Arrival<Turn extends Arrived> = Omit<Turn, 'trace' | 'span' | 'started_at' | 'defer'>;
 
-/** The request that a message came with. */
+/** What the daemon knows about the request that brought a message. */
 export interface Origin {
   request_id: string;
   /** Client address. */
   address: string;
-  /** The token of the request, validated. */
+  /** The token of the request with the result of its validation; null if the request had none. */
   validated: ValidatedToken | null;
-  /** The place of the request in the order of arrival. */
+  /** The request's position in the order of arrival; null if it has none. */
   ticket: Ticket | null;
-  /** From `Observer.parentOf`. Absent if there is none. */
+  /** From `Observer.parentOf`. Absent if there is no parent. */
   parent_span?: string | undefined;
 }
 
 /**
- * A web client's message.
- * @throws `invalid_request` if the message does not follow the contract
+ * A web client's message as it arrives.
+ * @throws `invalid_request` if the message does not follow the contract.
  */
 export function arrivalOf(
   plugin: ChannelPlugin,

@@ -7,7 +7,7 @@ import type { ReplyText } from './reply-text.ts';
 import type { AskedQuestion, Runnable } from './turn.ts';
 import { turnKey } from './turn-key.ts';
 
-/** The desk that keeps the call of this turn that must wait for confirmation. */
+/** The desk that keeps the call of this turn that must be confirmed. */
 export function deskOf(turn: Runnable, { seal }: Pick<Services, 'seal'>): Desk {
   const { principal, session_tag, session, message, still_waits } = turn;
   const asking = {
@@ -24,7 +24,7 @@ export function deskOf(turn: Runnable, { seal }: Pick<Services, 'seal'>): Desk {
   return new Desk(asking, seal);
 }
 
-/** Ends the reply with the question, if a call of the run waits for confirmation. */
+/** Adds the question to the end of the reply, if a call of the run waits for confirmation. */
 export function askAtEnd(
   reply: ReplyText,
   { kept }: Pick<Desk, 'kept'>,

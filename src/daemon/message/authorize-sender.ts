@@ -6,15 +6,15 @@ import type { Arrived, Authorized, Identified } from './turn.ts';
 /**
  * Checks whether the sender may use this session (agentd-message(7), "Whose session it is").
  *
- * Runs before the guard, so that a message that is refused counts neither in the session nor for its user, and before
- * the message waits for the session's lock. Adds `authorized` and the session with its current id. Throws
- * `session_forbidden` for someone else's session.
+ * Runs before the guard, so that a refused message is counted neither in the session nor for its user, and before the
+ * message waits for the session's lock. Adds `authorized`, and the session with its current id. Throws
+ * `session_forbidden` if the session belongs to someone else.
  */
 export const authorizeSender: Step<Arrived & Identified, Authorized> = {
   name: 'authorize-sender',
   async run(turn, services, line) {
-    // From here on, messages go in order of arrival, so that the guard blocks the last messages of a burst, not the
-    // first.
+    // From here on, messages continue in the order of arrival, so that the guard blocks the last messages of a burst
+    // and not the first.
     await turn.ticket?.reached;
     const named = await resolveSession(turn, services);
     refuseStranger({ ...turn, ...named }, services, line);

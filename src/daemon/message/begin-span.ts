@@ -5,7 +5,7 @@ import type { Arrival } from './arrival.ts';
 import type { Arrived } from './turn.ts';
 
 /**
- * Starts the span of a message. It includes the lines of the trace that were written earlier.
+ * Starts the span of a message, and adds the trace lines that were written before.
  * @returns null if no spans are collected.
  */
 export function beginSpan(

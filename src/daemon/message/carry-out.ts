@@ -16,7 +16,7 @@ type Confirmed = Extract<Settlement, { kind: 'confirmed' }>;
 /** A confirmed action whose call was made. */
 export interface CarriedOut {
   action_id: string;
-  /** What the agent learns about it. */
+  /** The call and its answer, as the agent gets them. */
   told: ConfirmedAction;
 }
 
@@ -32,8 +32,8 @@ const UNREADABLE: ToolAnswer = {
 
 /**
  * Makes the call that the person has confirmed, exactly as it was stored, and only once (agentd-agent(7),
- * "Confirmation"). Must be called within the request context. The call uses the credentials of that context.
- * @returns null if the action is no longer waiting.
+ * "Confirmation"). The call uses the credentials of the request context, within which this function must be called.
+ * @returns null if the action is no longer pending.
  * @throws ClaimLost
  */
 export async function carryOut(
@@ -65,7 +65,8 @@ async function begin(
 }
 
 /**
- * An earlier run of the message confirmed the action, and then the process died: returns what is known about the call.
+ * Called if an earlier run of the message confirmed the action, and then its process died. Returns the known answer of
+ * the call, or repeats the call if that is allowed.
  */
 async function resume(
   action: Action,
@@ -77,11 +78,11 @@ async function resume(
   const known = openActionText(services.seal, action, 'answer');
   const tool = services.tools.tools().find(({ name }) => name === action.tool);
   if (known !== null && (action.state === 'done' || action.state === 'failed')) {
-    // If the tool no longer exists, the origin of its answer is not known.
+    // If the tool no longer exists, it is not known where its answer came from.
     if (tool?.source.foreign !== false) await requestContext()?.memory?.noteForeignResult();
     return JSON.parse(known) as ToolAnswer;
   }
-  // A person who has signed in since has not confirmed it.
+  // If somebody else has signed in since then, this person has not confirmed the action.
   if (!tool?.idempotent || action.person !== principal.person) return UNKNOWN;
   const outcome = await journal.repeat(action.action_id);
   if (outcome === 'lost') throw new ClaimLost();

@@ -7,9 +7,9 @@ import { Ended } from './sequence.ts';
 import type { Answering, Deduplicated, Identified } from './turn.ts';
 
 /**
- * Claims an idempotency key for the turn: the answer can be found under it later. The claim is released if the turn
- * fails, so that the message can be repeated.
- * @returns also the answer, if there is one already.
+ * Claims an idempotency key for the turn, whose answer is then stored under the key. If the turn fails, the claim is
+ * released, so that the message can be repeated.
+ * @returns the claim; or the first answer, if there is one already.
  * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
  */
 export async function claimKey(

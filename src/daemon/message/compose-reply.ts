@@ -15,13 +15,13 @@ import { runFailure } from './run-failure.ts';
 import { toolRunOf } from './tool-run-of.ts';
 import type { Answered, Runnable } from './turn.ts';
 
-/** The answer to the person. The other properties are known once the run has ended. */
+/** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history'>;
 
 /**
- * The reply, in the order of its parts: the notice that a waiting action was declined; the text of the agent, which
- * knows the outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could not
- * say what it did; and the question about a call that waits for confirmation. Must be called within the request
+ * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
+ * which knows the outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could
+ * not report them; and the question about a call that waits for confirmation. Must be called within the request
  * context.
  */
 export async function composeReply(
@@ -61,7 +61,7 @@ export async function composeReply(
     }
   } catch (error) {
     if (carriedOut === null || wouldBeLost(turn, services)) throw error;
-    // The action was carried out: the person must not read that the message failed.
+    // The action was carried out, so the person must not read that the message failed.
     line.reason = runFailure(error, turn, services, run.limit, line).code;
     line.verdict = 'fallback';
     reply.end();
@@ -79,7 +79,9 @@ export async function composeReply(
   return { reply: reply.text, stopped, asked };
 }
 
-/** Adds what the runtime says to the reply, until the runtime ends, the person stops it, or the reply is full. */
+/**
+ * Adds the text of the runtime to the reply, until the runtime ends, the person stops the answer, or the reply is full.
+ */
 async function speak(
   reply: ReplyText,
   turn: Runnable,
@@ -108,7 +110,7 @@ async function speak(
   }
 }
 
-/** Ends a runtime early. Not awaited: a runtime that does not end must not delay the reply. */
+/** Ends a runtime early. The end is not awaited, because a runtime that does not end must not delay the reply. */
 function leave(pieces: AsyncIterator<string>, { request_id }: Runnable, { log }: Services): void {
   const end = async () => pieces.return?.();
   end().catch((error: unknown) =>
@@ -126,8 +128,8 @@ function wouldBeLost({ lost }: Runnable, { stopping }: Services): boolean {
 }
 
 /**
- * The action was answered, withdrawn or expired after settle-pending had found it. @throws `confirmation_gone` to a web
- * client's button
+ * The reply if the action was answered, withdrawn or expired after settle-pending found it. @throws `confirmation_gone`
+ * if a web client sent its button.
  */
 function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed {
   if (message.confirm && !channel.has_platform) throw confirmationGone();
@@ -136,7 +138,10 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   return { reply, stopped: false, asked: null };
 }
 
-/** If an outcome cannot be recorded, the journal shows it as unknown, but the reply still reports it. */
+/**
+ * Records the outcomes that could not be recorded before. If that fails again, the journal shows them as unknown, but
+ * the reply still reports them.
+ */
 async function recordAgain(journal: TurnJournal, { request_id }: Runnable, { log }: Services): Promise<void> {
   try {
     await journal.recordAgain();

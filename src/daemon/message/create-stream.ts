@@ -20,7 +20,7 @@ export interface StartedStream {
 }
 
 /**
- * Stores the message under a new stream, with its token sealed.
+ * Stores the message with a new stream, and seals its token.
  *
  * Adds `stream`. Throws `idempotency_key_reused` if a message with a different body took the key at the same moment.
  */
@@ -29,7 +29,7 @@ export const createStream: Step<Starting & Identified & Numbered & Guarded, { st
   run: async (turn, services) => ({ stream: await createStreamOf(turn, turn, services) }),
 };
 
-/** If two messages with the same key come at the same time, both get the stream of the first. */
+/** Stores a new stream. If two messages with the same key come at the same time, both get the stream of the first. */
 export async function createStreamOf(
   turn: Starting & Identified,
   { idempotency_key, counted_in }: Numbered & Guarded,
@@ -66,7 +66,7 @@ export async function createStreamOf(
   return stored.stream_id === stream_id ? { stream_id, session_id } : sameStream(turn, stored, services);
 }
 
-/** A repeat gets the stream of the first message. @throws `idempotency_key_reused` */
+/** Checks that a repeat has the body of the first message, whose stream it gets. @throws `idempotency_key_reused` */
 export function sameStream(
   turn: Starting,
   stream: StreamRecord,
@@ -77,7 +77,7 @@ export function sameStream(
   return { stream_id: stream.stream_id, session_id: stream.start.session_id };
 }
 
-/** The record that the sealed token of a stream is bound to. */
+/** What the sealed token of a stream is bound to: the id of the stream. */
 export function tokenRecord(stream_id: string): string {
   return `stream:${stream_id}`;
 }

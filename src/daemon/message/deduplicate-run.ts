@@ -4,11 +4,11 @@ import type { Step } from './sequence.ts';
 import type { Answering, Deduplicated, Identified, Numbered } from './turn.ts';
 
 /**
- * Checks whether the message of this stream has been answered in another way since it was sent (agentd-service(7),
+ * Checks whether the message of this stream was answered in another way after it was sent (agentd-service(7),
  * "Idempotency-Key").
  *
- * Claims the key that the stream has. Adds `key`, null if there is none. Ends the turn with the first answer if there
- * is one. Throws `duplicate_in_progress` while the message is being answered in another way.
+ * Claims the key of the stream. Adds `key`, null if the stream has none. If there is an answer already, ends the turn
+ * with it. Throws `duplicate_in_progress` while the message is being answered in another way.
  */
 export const deduplicateRun: Step<Answering & Identified & Numbered, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',

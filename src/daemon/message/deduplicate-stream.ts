@@ -8,8 +8,8 @@ import type { Identified, Numbered } from './turn.ts';
  * Checks whether this message was sent before, on a stream or in another way (agentd-service(7), "Idempotency-Key").
  *
  * Adds `idempotency_key`, null if the client sent none. Ends the turn with the first stream or, if the message was
- * answered in another way, with a new stream that replays that answer. Throws `duplicate_in_progress` while it is being
- * answered in another way, `idempotency_key_reused` if the key was used with a different body.
+ * answered in another way, with a new stream that replays that answer. Throws `duplicate_in_progress` while the message
+ * is being answered in another way, and `idempotency_key_reused` if the key was used with a different body.
  */
 export const deduplicateStream: Step<Starting & Identified, Numbered, StartedStream> = {
   name: 'deduplicate',

@@ -7,9 +7,9 @@ import type { Answering, Deduplicated, Identified } from './turn.ts';
 /**
  * Checks whether this message was answered before (agentd-service(7), "Idempotency-Key").
  *
- * Checks the key that the client sent, and claims it. Adds `key`, null if there is none. Ends the turn with the first
- * answer if there is one. Throws `duplicate_in_progress` while the first request runs, `idempotency_key_reused` if its
- * body was different.
+ * Checks and claims the key that the client sent. Adds `key`, null if the client sent none. If there is an answer
+ * already, ends the turn with it. Throws `duplicate_in_progress` while the first request runs, and
+ * `idempotency_key_reused` if the first request had a different body.
  */
 export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',

@@ -14,7 +14,7 @@ export function describeTurn(turn: Arrived, { clock }: Pick<Services, 'clock'>):
   };
 }
 
-/** The id under which a collector has the trace of the message, if there is one. */
+/** The id under which the trace of the message is found in an OpenTelemetry collector, if spans are collected. */
 function traceIdOf({ span }: Arrived): { trace_id?: string } {
   const [, trace_id] = span?.traceparent?.split('-') ?? [];
   return trace_id === undefined ? {} : { trace_id };

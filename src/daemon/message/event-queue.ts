@@ -1,6 +1,6 @@
 /**
- * Events from a run to its only reader. The run never waits. The maximum length of a reply also limits the queue. If
- * the reader stops reading, the queue is garbage-collected.
+ * A queue of events from a run to its only reader. The run never waits for the reader. The queue is limited by the
+ * maximum length of a reply. If the reader stops reading, the queue is garbage-collected.
  */
 export class EventQueue<T> implements AsyncIterable<T> {
   readonly #events: T[] = [];
@@ -17,7 +17,7 @@ export class EventQueue<T> implements AsyncIterable<T> {
     this.#wake?.();
   }
 
-  /** Makes the reader's iteration throw the error after the events that came before it. */
+  /** Makes the reader's iteration throw this error after the events that are already in the queue. */
   fail(error: unknown): void {
     this.#end = { error };
     this.#wake?.();

@@ -5,8 +5,8 @@ import type { Arrived, Authorized } from './turn.ts';
 /**
  * Checks whether the action that a button names exists (agentd-agent(7), "Confirmation").
  *
- * Whether it waits for this sender is decided when the message runs. Adds nothing. Throws `confirmation_gone` for an
- * unknown id.
+ * Whether the action waits for this sender is checked only when the message runs. Adds nothing. Throws
+ * `confirmation_gone` for an unknown id.
  */
 export const findAction: Step<Arrived & Authorized, object> = {
   name: 'find-action',

@@ -11,11 +11,11 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Authorized, Guarded, Identified } from './turn.ts';
 
 /**
- * The loop guard: open circuit, burst, repetition, turns of the session (agentd-message(7), "Loop guard"). Repeated
- * messages were recognized before. The guard does not wait for the session, so it recognizes a burst even while answers
- * are slow, and a blocked message does not wait for others.
+ * The loop guard: open circuit, burst, repetition, turns of the session (agentd-message(7), "Loop guard"). It does not
+ * wait for the session. So it recognizes a burst even while answers are slow, and a blocked message does not wait for
+ * other messages. Repeats of a message were recognized by an earlier step.
  *
- * Adds `counted_in`. Throws `loop_guard_blocked`, in which case the message has not changed its session.
+ * Adds `counted_in`. Throws `loop_guard_blocked`; a blocked message has not changed its session.
  */
 export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
   name: 'guard',
@@ -29,7 +29,7 @@ export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
       user: guardUser(senderOf(turn)),
       session_id: turn.session_tag,
       text: await guardedText(turn.message, turn.session_tag, turn.turn_id, services),
-      // A request that failed may be repeated under its Idempotency-Key. The repeat must be checked again.
+      // A failed request may be repeated with the same Idempotency-Key, and the guard must check the repeat again.
       message_id: null,
       sent_at: null,
     };

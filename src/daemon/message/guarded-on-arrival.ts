@@ -3,8 +3,9 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Authorized, Guarded } from './turn.ts';
 
 /**
- * The loop guard let the message through when it was stored, and counted it in the session of that moment. Adds
- * nothing; never ends the turn. If the message does not run in that session after all, the turn is subtracted again.
+ * Prepares to subtract the turn of a message that the loop guard checked when it was stored, and counted in the session
+ * of that moment. The turn is subtracted if the message does not run in that session. Adds nothing; never ends the
+ * turn.
  */
 export const guardedOnArrival: Step<Arrived & Authorized & Guarded, object> = {
   name: 'guard',

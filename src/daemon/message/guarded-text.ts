@@ -6,7 +6,7 @@ type Parts = Pick<Services, 'store' | 'texts'>;
 
 /**
  * The text of a message as the loop guard compares it (agentd-message(7), "Loop guard"). An answer to a question does
- * not count as repetition, so it has a text of its own.
+ * not count as repetition, so it gets a unique text.
  * @param turn_id an id that no other message has.
  */
 export async function guardedText(
@@ -21,8 +21,8 @@ export async function guardedText(
 }
 
 /**
- * Whether the message answers a question, as far as this is known before the turn: by a word of any language, or by a
- * button.
+ * Whether the message answers a question, by a word of any language or by a button, as far as this is known before the
+ * turn.
  */
 async function answersQuestion(
   { user_id, text, confirm }: IncomingMessage,

@@ -15,8 +15,8 @@ import type { Answered, Answering, Resolved } from './turn.ts';
 /** Maximum length of a summary, in characters. */
 const SUMMARY_MAX = 4000;
 /**
- * Maximum number of summaries that a daemon makes at a time. If there are more, a session gets its summary after a
- * later turn.
+ * Maximum number of summaries that a daemon makes at a time. Beyond that, a session gets its summary after a later
+ * turn.
  */
 const AT_ONCE = 4;
 
@@ -26,17 +26,20 @@ type SummaryServices = Pick<
   'agent' | 'store' | 'settings' | 'clock' | 'log' | 'observer' | 'texts'
 >;
 
-/** The part of a conversation to sum up: its oldest turns, so that the rest easily fits into the room for history. */
+/**
+ * The part of a conversation to summarize: its oldest turns. The other turns then easily fit into the room for history.
+ */
 interface Overflow {
   owner: string;
-  /** The summary of everything before the turns. */
+  /** The existing summary of everything before these turns; null if there is none. */
   summary: string | null;
   turns: readonly StoredTurn[];
 }
 
 /**
- * Sums up the turns that do not fit into the history of a session, in the background, after the reply was sent. If a
- * summary fails or is lost, it is made after a later turn. Until then, the oldest turns are left out of the history.
+ * Summarizes the turns that do not fit into the history of a session. This happens in the background, after the reply
+ * was sent. If a summary fails or is lost, it is made after a later turn. Until then, the oldest turns are left out of
+ * the history.
  */
 export class HistorySummaries {
   readonly #services: SummaryServices;
@@ -47,7 +50,7 @@ export class HistorySummaries {
     this.#services = services;
   }
 
-  /** To be called when a turn is stored and its reply was sent. Never throws, never waits. */
+  /** Must be called after a turn was stored and its reply was sent. Never throws, never waits. */
   afterTurn(turn: Turn, record: StoredTurn): void {
     const { agent } = this.#services;
     const tag = tagOf(turn.session);
@@ -72,7 +75,7 @@ export class HistorySummaries {
     await this.idle();
   }
 
-  /** Never rejects. */
+  /** Makes and stores a summary. Never rejects. */
   async #summarize(
     turn: Turn,
     overflow: Overflow,
@@ -124,7 +127,7 @@ export class HistorySummaries {
     trace.note(ended);
     span?.end({ at: clock.now(), ...ended });
     const record = traceOf({ ...turn, trace, started_at }, 'summarized', clock.now());
-    // A summary is not a message of its own.
+    // `true` because a summary is not a message of its own, so no message has ended.
     this.#services.observer.turnTraced(record, true);
     await store.traces.keep(record).catch((err: unknown) => {
       log.warn({ request_id: turn.request_id, err }, 'the trace of a summary could not be stored');
@@ -132,7 +135,10 @@ export class HistorySummaries {
   }
 }
 
-/** Null if the history has room for everything, the conversation has no owner, or there was no run. */
+/**
+ * The turns to summarize. Null if the history has room for everything, the conversation has no owner, or there was no
+ * run.
+ */
 function overflowOf(turn: Turn, record: StoredTurn, tokens: number): Overflow | null {
   const owner = summaryOwner(turn);
   const { history } = turn;
@@ -143,7 +149,7 @@ function overflowOf(turn: Turn, record: StoredTurn, tokens: number): Overflow | 
   const exchanges = turns.map((one) => pastExchange(one, turn));
   const room = tokens - estimateTokens(summary ?? '');
   if (turns.length < HISTORY_TURNS && fittingExchanges(exchanges, room) === turns.length) return null;
-  // Leaves half of the room free, so that a summary is not due again after each turn.
+  // Leaves half of the room free, so that a summary is not needed again after each turn.
   const kept = Math.min(fittingExchanges(exchanges, room / 2), HISTORY_TURNS / 2);
   return { owner, summary, turns: turns.slice(0, turns.length - kept) };
 }

@@ -10,8 +10,8 @@ import { senderOf } from './sender-of.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**
- * The key of a message whose client sent an `Idempotency-Key`; null if it did not. Each user has separate keys. The
- * user is the person of a valid token, or else client address and user id together.
+ * The key of a message whose client sent an `Idempotency-Key`; null if it sent none. Keys of different users are
+ * separate. The user is the person of a valid token; without one, the client address and the user id together.
  */
 export function keyOf(turn: Arrived & Identified): string | null {
   const { message, channel } = turn;
@@ -21,7 +21,7 @@ export function keyOf(turn: Arrived & Identified): string | null {
 
 /**
  * A hash of the text, its sender, its thread, and the answer to a question. Tokens are left out, so that a body with a
- * renewed token counts as the same.
+ * renewed token counts as the same body.
  */
 export function fingerprint({ user_id, thread_id, text, confirm }: IncomingMessage): string {
   const answer = confirm === undefined ? [] : [confirm.id, confirm.approve];
@@ -30,7 +30,7 @@ export function fingerprint({ user_id, thread_id, text, confirm }: IncomingMessa
 }
 
 /**
- * The first answer, if there is one under this key and this person may get it.
+ * The first answer under this key, if there is one and this person may get it.
  * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
  */
 export function firstAnswer(
@@ -46,14 +46,14 @@ export function firstAnswer(
   return state.answer;
 }
 
-/** The documented log line of each repeat that is recognized. */
+/** Writes the documented log line for a repeat that was recognized. */
 export function reportRepeat({ request_id, message }: Arrived, { log }: Pick<Services, 'log'>): void {
   log.info({ request_id }, duplicateLine(message, message.message_id ?? ''));
 }
 
 /**
- * The client that posted the message of a stream has its key, but a token in the address may have made the stream a
- * person's own. Then only that person may get the answer, and the session's id in it.
+ * Checks that the person may get an answer. The client that posted the message of a stream has its key. But if a token
+ * in the address made the stream a person's own, only that person may get the answer and the id of its session.
  * @throws `session_forbidden`
  */
 export function refuseOthersAnswer({ reader = null }: StoredAnswer, person: PersonKey | null): void {

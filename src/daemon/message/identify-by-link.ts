@@ -6,11 +6,10 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**
- * Finds out who sent the message, from the link of the platform's user (agentd-identity(7), "The identity of a
- * message").
+ * Finds out who sent the message, by the link of the platform's user (agentd-identity(7), "The identity of a message").
  *
- * Checks the token of the sender's link. Another id of the sender, if the message has one, is bound to the link.
- * Adds `credential`. Never ends the turn: a token that is not valid means default credentials.
+ * Checks the token of the sender's link. If the message has another id of the sender, binds that id to the link. Adds
+ * `credential`. Never ends the turn: if the token is not valid, default credentials are used.
  */
 export const identifyByLink: Step<Arrived, Identified> = {
   name: 'identify',
@@ -39,7 +38,10 @@ export const identifyByLink: Step<Arrived, Identified> = {
   },
 };
 
-/** The agent mentions an expired sign-in once. If the run fails, it mentions it in the next one. */
+/**
+ * The credential of a link whose token has expired. The agent mentions this once. If the run fails, it mentions it in
+ * the next run.
+ */
 function expired(turn: Arrived, services: Services, link: FoundLink): Credential {
   if (!link.expiry_notified) {
     turn.defer(async (failed) => {

@@ -3,10 +3,10 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**
- * Finds out who sent the message, from the token that came with it (agentd-identity(7), "The identity of a message").
+ * Finds out who sent the message, by the token that came with it (agentd-identity(7), "The identity of a message").
  *
- * Checks the token in `metadata.jwt_token`, once per message: if this token was validated with the request, that
- * verdict is used. Adds `credential`. Never ends the turn: a token that is not valid means default credentials.
+ * Checks the token in `metadata.jwt_token`, once per message: if the token was already validated with the request, that
+ * verdict is used. Adds `credential`. Never ends the turn: if the token is not valid, default credentials are used.
  */
 export const identifyByToken: Step<Arrived, Identified> = {
   name: 'identify',

@@ -3,7 +3,7 @@ import type { Services } from '../services.ts';
 import type { Answering, Deduplicated, Locked, Resolved } from './turn.ts';
 import { turnKey } from './turn-key.ts';
 
-/** The journal of this run of the message, with the writes of earlier runs. */
+/** The journal of this run. It includes the writes of earlier runs of the message. */
 export function journalOf(
   turn: Answering & Deduplicated & Locked & Resolved,
   { store, seal }: Pick<Services, 'store' | 'seal'>,

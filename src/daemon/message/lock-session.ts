@@ -13,17 +13,19 @@ import type {
 import { turnKey } from './turn-key.ts';
 
 /**
- * One message of a session runs at a time, in the order of arrival (agentd-message(7), "Order and limits").
+ * Locks the session, so that its messages run one at a time, in the order of arrival (agentd-message(7), "Order and
+ * limits").
  *
- * Notifies the outlet that the answer has begun if the session's id is certain by now; otherwise resolve-principal
- * does. Adds `claim`, held until the turn is stored or ends, `begun`, `commit`, and the session with its id under the
- * lock: while the message waited, another message may have signed in, begun the session or ended it. Throws
- * `unavailable` if too many messages wait, or for too long; a patient message waits until the daemon stops.
+ * If the session's id is already certain, notifies the outlet that the answer has begun; otherwise resolve-principal
+ * does. Adds `claim`, which is held until the turn is stored or ends, `begun`, `commit`, and the session as it is under
+ * the lock: while the message waited, another message may have signed in, begun the session or ended it. Throws
+ * `unavailable` if too many messages wait, or if this one has waited too long. A patient message waits until the daemon
+ * stops.
  */
 export const lockSession: Step<Answering & Identified & Deduplicated & Authorized & Guarded, Locked> = {
   name: 'lock-session',
   async run(turn, services, line) {
-    // The token of a message that arrived earlier may still be checked.
+    // The tokens of messages that arrived earlier may not have been checked yet.
     await turn.ticket?.reached;
     const has_started = isIdCertain(turn);
     if (has_started) turn.outlet.started(turn.session_id);
@@ -40,7 +42,7 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
         turn.defer(() => lock.release());
         return { ...named, claim: begun.claim, begun, commit, has_started };
       }
-      // The id belongs to a different session by now, which must be locked, too.
+      // The id now belongs to a different session, which must be locked, too.
       line.reason = 'session_changed';
       ({ session_tag, session_id, session_is_generated } = named);
       await lock.release();
@@ -48,14 +50,17 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
   },
 };
 
-/** If a message came from a platform or has a key, an earlier run of it may have died with its process. */
+/**
+ * Whether an earlier run of the message may have died with its process. This is possible for a message from a platform
+ * or with a key.
+ */
 function mayHaveRun({ channel, key }: Answering & Deduplicated): boolean {
   return channel.has_platform || key !== null;
 }
 
 /**
- * Sign-in by this message, or by one that it waits for, changes a generated id that nobody owns. If the first message
- * of a session is still running, the session is not stored yet.
+ * Whether the session's id can no longer change. Sign-in changes a generated id that nobody owns: sign-in by this
+ * message or by an earlier one. While the first message of a session is still running, the session is not stored yet.
  */
 function isIdCertain({ found, session_id, session_is_generated }: NamedSession): boolean {
   if (found === null) return session_is_generated || !isLikeGenerated(session_id);

@@ -3,7 +3,8 @@ import type { Locked } from './turn.ts';
 
 /**
  * Checks whether the run has lost its session, so that its results can no longer be stored: the session was erased with
- * its person, or another daemon has taken it over. The run is also aborted, but only when its claim is next renewed.
+ * its person, or another daemon has taken it over. The run is also aborted in these cases, but only when its claim is
+ * renewed the next time.
  */
 export function lossOf(
   { claim }: Locked,

@@ -2,7 +2,8 @@ import type { IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { maskTokens } from '../secret.ts';
 
 /**
- * A message with its text trimmed and everything that is shaped like a token masked (agentd-identity(7), "Logging").
+ * A message with its text trimmed and with everything masked that has the form of a token (agentd-identity(7),
+ * "Logging").
  */
 export function maskMessage(message: IncomingMessage): IncomingMessage {
   const { text, metadata, confirm } = message;
@@ -10,7 +11,7 @@ export function maskMessage(message: IncomingMessage): IncomingMessage {
   return { ...message, text: maskTokens(text.trim()), metadata: maskMetadata(metadata), ...answer };
 }
 
-/** Metadata with everything that is shaped like a token masked, except in the documented field. */
+/** Metadata with everything masked that has the form of a token, except in the documented field. */
 function maskMetadata({ jwt_token, ...claims }: MessageMetadata): MessageMetadata {
   const masked = maskValue(claims) as MessageMetadata;
   return jwt_token === undefined ? masked : { ...masked, jwt_token };

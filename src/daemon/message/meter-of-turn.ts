@@ -5,9 +5,9 @@ import type { Trace } from '../trace/trace.ts';
 import type { Answering, Resolved } from './turn.ts';
 
 /**
- * The meter of the model calls of a turn, which count toward AGENT_DAILY_TOKENS of its sender.
+ * The meter of the model calls of a turn. Their tokens count toward AGENT_DAILY_TOKENS of the sender.
  * @param deadline when reservations expire, ms since the epoch.
- * @param isLost whether the turn may no longer store anything.
+ * @param isLost whether the turn can no longer store anything.
  */
 export function meterOfTurn(
   { channel, address, principal, message }: Answering & Resolved,

@@ -10,8 +10,8 @@ import type { Arrived, Identified, Locked, Opened } from './turn.ts';
  *
  * Repeats the check of authorize-sender, because another sender may have begun the session while the message waited. If
  * a private chat on a platform is now linked to a different person, its session is replaced, so that the new person
- * does not see the history of the old one. Adds `session` and `session_origin`. Throws `session_forbidden` for someone
- * else's session, without changing it.
+ * does not see the history of the previous one. Adds `session` and `session_origin`. Throws `session_forbidden` if the
+ * session belongs to someone else, and does not change it.
  */
 export const openSession: Step<Arrived & Identified & Locked, Opened> = {
   name: 'open-session',
@@ -27,7 +27,7 @@ export const openSession: Step<Arrived & Identified & Locked, Opened> = {
   },
 };
 
-/** Whether a private chat that belonged to one person is linked to a different one now. */
+/** Whether a private chat that belonged to one person is now linked to a different person. */
 function isHandedOver({ credential, channel, message }: Arrived & Identified, { owner }: Session): boolean {
   if (!channel.has_platform || message.shared) return false;
   const person = personOf(credential);

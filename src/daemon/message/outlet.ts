@@ -4,28 +4,28 @@ import type { TurnChanges } from '../store/turns.ts';
 import type { ToolProgress } from '../tools/tool-run.ts';
 
 /**
- * Where the answer of a turn goes: into the response of the request, onto an event stream, or into the inbox, from
- * which it is pushed to a platform. Steps do not know which of these it is.
+ * Where the answer of a turn is written: to the response of the request, to an event stream, or to the inbox, which
+ * pushes it to a platform. The steps do not know which of these it is.
  */
 export interface Outlet {
-  /** The answer begins, in the session with this id. Like the next two, this method never throws and never waits. */
+  /** The answer begins, in the session with this id. This method, `text` and `tool` never throw and never wait. */
   started(session_id: string): void;
   /** The next piece of the reply. */
   text(piece: string): void;
   /** A tool call has begun or ended. */
   tool(progress: ToolProgress): void;
-  /** Returns what is stored with the turn, in the same commit, depending on how the turn ends. */
+  /** Returns the outlet's changes for the commit of the turn. They depend on how the turn ends. */
   changes(end: TurnEnd): Promise<OutletChanges>;
-  /** The reply is durable and may be sent. */
+  /** The reply is durable and can be sent now. */
   complete(reply: CompleteReply): void;
   /** How the reply is sent, for the trace. Null if it is sent later. */
   readonly leaves: 'in_response' | 'on_stream' | null;
 }
 
-/** The question at the end of a reply: for web clients, and for channels with buttons. */
+/** The question at the end of a reply, as web clients and as channels with buttons need it. */
 export interface ReplyQuestion {
   confirmation: Confirmation;
-  /** Null if the reply is replayed, which never happens on channels with buttons. */
+  /** Null if the reply is replayed. Replies are never replayed on channels with buttons. */
   stored: StoredQuestion | null;
 }
 
@@ -34,15 +34,15 @@ export interface CompleteReply {
   response: string;
   /** The question at the end of the response; null if there is none. */
   question: ReplyQuestion | null;
-  /** The person stopped the answer. */
+  /** Whether the person stopped the answer. */
   stopped: boolean;
-  /** The reply is the answer to an earlier request with the same idempotency key. */
+  /** Whether the reply is the answer to an earlier request with the same idempotency key. */
   replayed: boolean;
 }
 
 export type TurnEnd = { answered: true; reply: CompleteReply } | { answered: false; error: unknown };
 
 export interface OutletChanges extends Pick<TurnChanges, 'reply' | 'failed' | 'events'> {
-  /** The run failed and will be repeated: the turn has not ended, so only its trace is stored. */
+  /** The run failed and will be repeated. The turn has not ended, so only its trace is stored. */
   runs_again?: boolean;
 }

@@ -2,9 +2,9 @@ import type { OwnActions } from '../store/actions.ts';
 import type { Answering, Resolved } from './turn.ts';
 
 /**
- * The journal that the sender may read: that of the person whom the message acts for, or else the actions of a
- * platform's verified user while not linked. Null if the sender is known only by the client's own claim, or if other
- * people could read the answer.
+ * The actions in the journal that the sender may read: those of the person whom the message acts for. Without a person,
+ * the actions that a platform's verified user caused while not linked. Null if the sender's identity is only claimed by
+ * the client, or if other people can read the answer.
  */
 export function ownActionsOf({
   principal: { person },

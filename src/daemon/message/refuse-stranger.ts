@@ -6,8 +6,8 @@ import type { StepLine } from '../trace/trace-record.ts';
 import type { Arrived, Identified, NamedSession } from './turn.ts';
 
 /**
- * Refuses a sender who may not use the session. Platforms determine who is in a session, but a client can name any
- * session.
+ * Refuses a sender who may not use the session. On a platform, the platform decides who takes part in a session. A web
+ * client, however, can name any session.
  * @throws `session_forbidden` if the session belongs to someone else, or if only a channel may use such an id.
  */
 export function refuseStranger(
@@ -28,7 +28,10 @@ export function refuseStranger(
     throw forbidden(line, 'other_person');
 }
 
-/** One text for all cases: a stranger must not learn whose session it is, or why access was refused. */
+/**
+ * The error for all of these cases. Its text is always the same: a stranger must not learn whose session it is, or why
+ * access was refused.
+ */
 function forbidden(line: StepLine, why: string): AgentdError {
   line.detail = { why };
   return new AgentdError('session_forbidden', 'This session belongs to someone else.');

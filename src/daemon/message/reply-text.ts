@@ -4,7 +4,10 @@ import type { Outlet } from './outlet.ts';
 /** Maximum length of a runtime's text, in characters. The rest is cut off. */
 const REPLY_MAX = 100_000;
 
-/** The reply as it grows. Each piece goes to the outlet at once; tokens in the text of a runtime are masked. */
+/**
+ * The reply while it is being composed. Each piece is passed to the outlet at once. Tokens in the text of a runtime are
+ * masked.
+ */
 export class ReplyText {
   readonly #outlet: Pick<Outlet, 'text'>;
   readonly #mask = new StreamMask();
@@ -19,7 +22,7 @@ export class ReplyText {
     return this.#text;
   }
 
-  /** Whether the runtime has said something other than white space. */
+  /** Whether the runtime has produced anything other than white space. */
   get hasWords(): boolean {
     return this.#hasWords;
   }
@@ -29,17 +32,17 @@ export class ReplyText {
     return this.#text.length >= REPLY_MAX;
   }
 
-  /** Adds a text of the daemon before that of the runtime. */
+  /** Adds a text of the daemon before the text of the runtime. */
   begin(text: string): void {
     this.#append(`${text}\n\n`);
   }
 
-  /** Adds a piece from the runtime. A possible beginning of a token is held back until more text has come. */
+  /** Adds a piece of the runtime's text. A possible beginning of a token is held back until more text has come. */
   push(piece: string): void {
     this.#say(this.#mask.push(piece));
   }
 
-  /** The text of the runtime is complete: adds what was held back. */
+  /** Ends the text of the runtime, and adds the part that was held back. */
   end(): void {
     this.#say(this.#mask.end());
   }

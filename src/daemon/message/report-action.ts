@@ -4,7 +4,7 @@ import type { CarriedOut } from './carry-out.ts';
 import { outcomeText } from './report-writes.ts';
 import type { Settled } from './turn.ts';
 
-/** Reports the outcome of a confirmed action in the daemon's own words, because the agent failed to. */
+/** Reports the outcome of a confirmed action in the daemon's own words, because the agent could not. */
 export async function reportAction(
   { action_id, told: { summary } }: CarriedOut,
   { texts }: Settled,

@@ -4,15 +4,19 @@ import type { LocalTexts } from '../texts/texts.ts';
 
 /** Which writes of a turn the daemon itself reports. */
 interface Reported {
-  /** The agent could not say what it did, so all writes are named. False: only those whose outcome is unknown. */
+  /**
+   * True: all writes are reported, because the agent could not report them. False: only writes whose outcome is
+   * unknown.
+   */
   untold: boolean;
   /** Id of an action whose outcome is already in the reply. */
   reported: string | null;
 }
 
 /**
- * The daemon's own sentences about the writes of a turn: a model might not mention that an outcome is unknown, and a
- * model that is out of steps says nothing. One paragraph each, in CommonMark; empty if there are none.
+ * The daemon's own sentences about the writes of a turn. They are needed because a model might not mention that an
+ * outcome is unknown, and a model that is out of steps says nothing. One paragraph for each write, in CommonMark; empty
+ * if there is nothing to report.
  */
 export function reportWrites(
   { written, unknown }: Pick<TurnJournal, 'written' | 'unknown'>,
@@ -25,7 +29,7 @@ export function reportWrites(
     .join('\n\n');
 }
 
-/** The text that reports the outcome of an action. */
+/** The name of the text that reports the outcome of an action. */
 export function outcomeText(state: string | undefined): 'confirm_done' | 'confirm_failed' | 'write_unknown' {
   if (state === 'done') return 'confirm_done';
   return state === 'failed' ? 'confirm_failed' : 'write_unknown';

@@ -7,7 +7,7 @@ import { memoryOwnerOf } from './memory-owner-of.ts';
 import { ownActionsOf } from './own-actions-of.ts';
 import type { Runnable } from './turn.ts';
 
-/** What the tools of a run may read about the message that they work for. */
+/** The context of a run: what its tools may read about the message. */
 export function requestContextOf(turn: Runnable, services: Services, signal: AbortSignal): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
@@ -16,7 +16,7 @@ export function requestContextOf(turn: Runnable, services: Services, signal: Abo
     session_id: session.session_id,
     user_id: message.user_id,
     app_name: services.settings.APP_NAME,
-    // A session that is stored with this turn cannot be found in the store yet.
+    // A session that will be stored with this turn cannot be found in the store yet.
     session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,

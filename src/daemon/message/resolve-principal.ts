@@ -11,26 +11,26 @@ import type { Answering, Guarded, Identified, Locked, Opened, Resolved } from '.
 
 type Turn = Answering & Identified & Locked & Opened & Guarded;
 
-/** The decision about a message: the session as it is from now on, and who its tools act for. */
+/** The decision about a message: its session after the change, and whom its tools act for. */
 interface Decision {
   session: Session;
   principal: Principal;
 }
 
 /**
- * Decides who the tools act for in this message (agentd-identity(7), "The identity of a message").
+ * Decides whom the tools act for in this message (agentd-identity(7), "The identity of a message").
  *
- * A valid token replaces `jwt_context`. An invalid one, or an explicit null, clears it. Without a token the stored one
- * stays in use only if the session's id is a secret that the daemon made, and only for the channel user that brought
- * it. On a platform, the sender's own link is looked up for each message. The context is set or cleared each time, so
- * that no token stays in a shared thread.
+ * A valid token replaces `jwt_context`. An invalid token, or an explicit null, clears it. Without a token, the stored
+ * context is used only if the session's id is a secret that the daemon generated, and only for the channel user who
+ * brought the token. On a platform, the sender's link is looked up for each message. The context is set or cleared each
+ * time, so that no token stays in a shared thread.
  *
  * Sign-in changes a generated id that nobody owned: the client that began the session knows the id, and must not speak
- * as the person from then on. A session that is created by the token's own message keeps its id.
+ * as the person after sign-in. If the message with the token creates the session, the session keeps its id.
  *
- * Stores a session whose owner or context changed before the run, so that the change remains if the run fails. A new
- * session without an owner is stored with the turn. Adds `principal`, and the session with its id. Notifies the outlet
- * that the answer has begun, unless lock-session did. Never ends the turn, unless its claim is lost.
+ * If the owner or the context of the session changes, the session is stored before the run, so that the change remains
+ * if the run fails. A new session without an owner is stored with the turn. Adds `principal`, and the session with its
+ * id. Notifies the outlet that the answer has begun, if lock-session has not. Throws only if the claim is lost.
  */
 export const resolvePrincipal: Step<Turn, Resolved> = {
   name: 'resolve-principal',
@@ -66,8 +66,9 @@ async function resolve(
 }
 
 /**
- * An administrator has ended the session since it was opened: the message begins a new one with this id, and everything
- * that was stored in the old one is ignored. Others may know the id from the old session, so it is no longer a secret.
+ * The turn if an administrator has ended the session since it was opened. The message begins a new session with the
+ * same id, and everything that was stored in the old one is ignored. Other people may know the id of the old session,
+ * so it is no longer a secret.
  */
 function begunAnew(turn: Turn, services: Services): Turn {
   const { session_id, former_id } = turn.session;
@@ -75,7 +76,7 @@ function begunAnew(turn: Turn, services: Services): Turn {
   return { ...turn, session, session_origin: 'new' };
 }
 
-/** Reasons that are normal, because nothing claimed that the sender is signed in. */
+/** Reasons that are normal, because nobody claimed that the sender is signed in. */
 const EXPECTED: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
 
 function decide(turn: Turn, services: Services): Decision {
@@ -110,7 +111,7 @@ function decide(turn: Turn, services: Services): Decision {
     case 'signed-out':
       return { session: cleared(session), principal: nobody('signed_out') };
     case 'none':
-      // If a link is looked up for each message, the context of an earlier message no longer counts.
+      // On a channel that looks up a link for each message, the context of an earlier message no longer counts.
       return credential.reason === 'no_token'
         ? withoutToken(turn, services)
         : { session: cleared(session), principal: nobody(credential.reason) };
@@ -124,7 +125,7 @@ function signedIn({ session, session_origin, channel, message }: Turn): Session 
   return { ...session, session_id, former_id: session.session_id };
 }
 
-/** The decision for a message without a token: the stored context is used if it is valid for this message. */
+/** The decision about a message without a token. The stored context is used if it is valid for this message. */
 function withoutToken({ session, message, request_id }: Turn, services: Services): Decision {
   const { jwt_context } = session.metadata;
   if (!jwt_context || !session.credential_owner) return { session, principal: nobody('no_token') };
@@ -157,8 +158,8 @@ function cleared(session: Session): Session {
 }
 
 /**
- * A session does not expire while its message is being answered: its lifetime is at least the time that this may take.
- * At the end of the turn, SESSION_TTL_SECONDS begins again.
+ * The session with a lifetime that is at least as long as its message may take to be answered, so that it does not
+ * expire during that time. At the end of the turn, SESSION_TTL_SECONDS begins again.
  */
 function kept(session: Session, { settings, clock }: Services): Session {
   const seconds = settings.AGENT_QUEUE_WAIT_SECONDS + settings.AGENT_TIMEOUT_SECONDS;
@@ -166,7 +167,11 @@ function kept(session: Session, { settings, clock }: Services): Session {
   return session.expires_at < until ? { ...session, expires_at: until } : session;
 }
 
-/** @returns null if the session has ended since it was opened. @throws ClaimLost */
+/**
+ * Stores the session, or prepares to store it with the turn.
+ * @returns null if the session has ended since it was opened.
+ * @throws ClaimLost
+ */
 async function store(
   turn: Turn,
   session: Session,

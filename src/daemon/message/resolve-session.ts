@@ -13,16 +13,16 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  * Finds the session that a message belongs to (agentd-message(7), "Sign-in changes the id").
  *
  * Sign-in replaces a generated id, because the client that began the session knows it. The previous id leads to the
- * session only with the owner's valid token. Any other message that names it is treated as if it named none: it is
- * answered in a separate session, so that nobody is blocked and nothing is revealed.
+ * session only with the owner's valid token. Any other message with the previous id is treated as if it named no
+ * session: it is answered in a separate one, so that nobody is blocked and nothing is revealed.
  */
 export async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
   return nameSession(turn, await services.store.sessions.find(turn.session_id));
 }
 
 /**
- * As `resolveSession`, for a session that was already read. @param found the session that has the id, or had it before
- * sign-in.
+ * Like `resolveSession`, for a session that was already read.
+ * @param found the session whose current id, or id before sign-in, the message names.
  */
 export function nameSession(turn: Turn, found: Session | null): NamedSession {
   const { session_id, session_is_generated, credential } = turn;

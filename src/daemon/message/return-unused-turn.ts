@@ -2,8 +2,8 @@ import type { Services } from '../services.ts';
 import type { Arrived, NamedSession, Resolved } from './turn.ts';
 
 /**
- * The loop guard has counted a turn for this session. The turn is subtracted again if the message fails before it runs,
- * or runs in another session.
+ * Prepares to subtract the turn that the loop guard has counted for this session. It is subtracted if the message fails
+ * before it runs, or runs in another session.
  */
 export function returnUnusedTurn(
   turn: Arrived & NamedSession,

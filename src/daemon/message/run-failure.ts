@@ -43,8 +43,8 @@ export function runFailure(
 }
 
 /**
- * The place where a runtime threw, for the author of the runtime. Leaves out the error message, which may quote what a
- * person wrote.
+ * The location where a runtime threw, for the author of the runtime. The error message is left out, because it may
+ * quote what a person wrote.
  */
 function thrownDetail(error: unknown): { error: string; at?: string } {
   const at = sourceLocation(error);

@@ -7,10 +7,10 @@ import type { Summary } from '../store/summaries.ts';
 import { BEGUN_TURNS } from '../store/turns.ts';
 import type { Answering, Locked, Resolved } from './turn.ts';
 
-/** Maximum number of earlier exchanges that the agent gets. A runtime uses as many as fit its model. */
+/** Maximum number of earlier exchanges that the agent gets. A runtime uses as many of them as fit into its model. */
 export const HISTORY_TURNS = 50;
 
-/** The part of its conversation that a run may see, oldest first. */
+/** The part of the conversation that a run may see, oldest first. */
 export interface RunHistory {
   /** The summary of everything before `turns`; null if there is none. */
   summary: Summary | null;
@@ -20,9 +20,10 @@ export interface RunHistory {
 type Turn = Answering & Resolved;
 
 /**
- * The earlier turns that this run may see (agentd-message(7), "History"): turns of a person are visible only in that
- * person's runs. Anybody who knows a session id that a client chose may write there without signing in, so a person's
- * run does not see such turns. Before sign-in, the same is true of a generated id, so those turns are marked.
+ * The earlier turns that this run may see (agentd-message(7), "History"). The turns of a person are visible only in
+ * runs of the same person. Anybody who knows a session id that a client chose may write in that session without signing
+ * in, so a person's run does not see such turns. Anybody who knows a generated id may do the same before sign-in, so
+ * such turns are visible but marked.
  */
 export async function readHistory(
   turn: Turn & Pick<Locked, 'begun'>,
@@ -39,7 +40,7 @@ export async function readHistory(
   return { summary, turns: turnsAfter(summary, turns, turn) };
 }
 
-/** The history from the turns that were read at the beginning of the turn. Null if these are too few. */
+/** The history, made from the turns that were read at the beginning of the turn. Null if these are too few. */
 function begunHistory(
   { begun: { turns } }: Pick<Locked, 'begun'>,
   reader: HistoryReader,
@@ -50,19 +51,19 @@ function begunHistory(
 }
 
 /**
- * The owner of the summary of a conversation: the person of the run, or else the platform's verified user, or else
- * anybody who knows an id that the daemon made. Null if the conversation has several people, or if its sender cannot be
- * told apart from others.
+ * The owner of the summary of a conversation: the person of the run. Without a person, the platform's verified user;
+ * and without a platform, anybody who knows an id that the daemon generated. Null if the conversation has several
+ * people, or if its sender cannot be told apart from others.
  */
 export function summaryOwner({ session, principal, channel, message }: Turn): string | null {
   if (message.shared) return null;
   if (principal.person !== null) return principal.person;
-  // A person's key is a JSON list, so the three kinds of owners are never equal.
+  // A person's key is a JSON list, so owners of different kinds are never equal.
   if (channel.has_platform) return `${channel.name}:${message.user_id}`;
   return session.generated ? 'anonymous' : null;
 }
 
-/** The turn was made before the person signed in, perhaps by somebody else. */
+/** Whether the turn was made before the person signed in, perhaps by somebody else. */
 export function isBeforeSignIn(past: StoredTurn, { channel, principal }: Turn): boolean {
   return !channel.has_platform && principal.person !== null && past.person === null;
 }
@@ -76,7 +77,7 @@ export function pastExchange(past: StoredTurn, turn: Turn): PastExchange {
   };
 }
 
-/** The turns that the summary does not cover. No summary of a person includes what was said before sign-in. */
+/** The turns that the summary does not cover. A person's summary never includes turns from before sign-in. */
 function turnsAfter(
   summary: Summary | null,
   turns: readonly StoredTurn[],

@@ -1,7 +1,7 @@
 import { Semaphore } from './semaphore.ts';
 import type { Waiter, WaitLimit } from './wait-limit.ts';
 
-/** The limited number of concurrent runs of this process (AGENT_CONCURRENCY), granted in the order of the requests. */
+/** The slots for concurrent runs of this process (AGENT_CONCURRENCY), granted in the order of the requests. */
 export class RunSlots {
   readonly #slots: Semaphore;
   readonly #waits: WaitLimit;
@@ -16,14 +16,14 @@ export class RunSlots {
     return this.#slots.taken;
   }
 
-  /** The number of messages that wait for a run. */
+  /** The number of messages that wait for a slot. */
   get waiting(): number {
     return this.#slots.waiting;
   }
 
   /**
-   * Takes a slot for a run. The result releases it.
-   * @throws `unavailable` if no slot is free in time
+   * Takes a slot for a run. @returns a function that releases it.
+   * @throws `unavailable` if no slot is free in time.
    */
   async take(waiter: Waiter): Promise<() => void> {
     return this.#slots.tryAcquire() ?? this.#waits.bound(waiter, (signal) => this.#slots.acquire(signal));

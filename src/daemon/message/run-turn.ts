@@ -19,7 +19,7 @@ import { withTurn } from './with-turn.ts';
 type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered & Stored, StoredAnswer>;
 
 /**
- * Answers a message by these steps. A turn that fails is stored, too, if it had opened its session. Otherwise its trace
+ * Answers a message with these steps. A failed turn is stored, too, if its session was opened; otherwise only its trace
  * is stored. Never rejects.
  * @param begun the trace of the message so far. Later lines are appended to this array.
  */
@@ -65,13 +65,13 @@ async function answer<Turn extends Answering>(
   return { session_id, response: reply, question, stopped, replayed: false };
 }
 
-/** Replays the first answer. There is no turn to store the trace with. */
+/** Replays the first answer. There is no turn, so its trace is stored separately. */
 async function replay(
   turn: Answering,
   { session_id, response, confirmation }: StoredAnswer,
   services: Services,
 ): Promise<CompleteReply> {
-  // The trace belongs to the conversation of the answer, not to an id that was never used.
+  // The trace belongs to the conversation of the answer, not to a generated id that was never used.
   turn.session_id = session_id;
   const question = confirmation ? { confirmation, stored: null } : null;
   const reply = { session_id, response, question, stopped: false, replayed: true };
@@ -86,7 +86,7 @@ async function replay(
   return reply;
 }
 
-/** @returns whether the turn is stored. Never rejects. */
+/** Stores a failed turn. @returns whether the turn is stored. Never rejects. */
 async function storeFailure(turn: Answering, error: unknown, services: Services): Promise<boolean> {
   try {
     return await storeFailedTurn(turn, error, services);
@@ -114,7 +114,10 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
   return false;
 }
 
-/** After a lost claim no turn may be stored; after a commit whose outcome is unknown there may be one already. */
+/**
+ * Whether a failed turn may be stored. After a lost claim, it may not. After a commit whose outcome is unknown, it may
+ * be stored already.
+ */
 function mayBeStored(error: unknown): boolean {
   return !(error instanceof ClaimLost || error instanceof CommitUnknown);
 }
@@ -124,8 +127,8 @@ function isResolved(turn: Answering & Partial<Locked & Resolved>): turn is Answe
 }
 
 /**
- * Stores the trace of a message without a turn. Platforms sign their messages, but anybody can send other messages and
- * have them refused.
+ * Stores the trace of a message without a turn. Anybody can send messages that are refused, except on platforms, which
+ * sign their messages.
  */
 export function storeTrace(
   turn: Arrived,

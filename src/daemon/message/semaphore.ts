@@ -23,14 +23,17 @@ export class Semaphore {
     return this.#waiters.length;
   }
 
-  /** Takes a slot if one is free now. The result releases it; calling it again has no effect. */
+  /**
+   * Takes a slot if one is free now. @returns a function that releases it; calling it again has no effect. Null if no
+   * slot is free.
+   */
   tryAcquire(): (() => void) | null {
     if (this.#taken >= this.#slots) return null;
     this.#taken++;
     return this.#release();
   }
 
-  /** Takes a slot as soon as one is free. Rejects with the reason of the signal as soon as the signal aborts. */
+  /** Takes a slot as soon as one is free. Rejects with the signal's reason as soon as the signal aborts. */
   async acquire(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     return this.tryAcquire() ?? this.#next(signal);
@@ -57,7 +60,7 @@ export class Semaphore {
       if (!held) return;
       held = false;
       const next = this.#waiters.shift();
-      // The slot is handed over, so the number of taken slots stays the same.
+      // The slot is passed on to the next caller, so the number of taken slots does not change.
       if (next) next();
       else this.#taken--;
     };

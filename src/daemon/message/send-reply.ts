@@ -2,10 +2,10 @@ import type { Step } from './sequence.ts';
 import type { Answered, Answering, Stored } from './turn.ts';
 
 /**
- * Hands the stored reply to the outlet, which now sends the rest.
+ * Passes the stored reply to the outlet, which now sends the parts that it has not sent yet.
  *
- * Needs the reply to be stored. Adds nothing; never ends the turn. If a platform did not accept the reply, the inbox
- * sends it again later.
+ * The reply must be stored. Adds nothing; never ends the turn. If a platform does not accept the reply, the inbox sends
+ * it again later.
  */
 export const sendReply: Step<Answering & Answered & Stored, object> = {
   name: 'send-reply',

@@ -3,7 +3,7 @@ import type { Services } from '../services.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { Arrived } from './turn.ts';
 
-/** What a step returns to end the message early: none of the later steps runs. */
+/** The result of a step that ends the message early: none of the later steps runs. */
 export class Ended<Result> {
   readonly result: Result;
 
@@ -13,15 +13,17 @@ export class Ended<Result> {
 }
 
 /**
- * One step of the message path. `Needs` is what earlier steps must have found, `Adds` is what this step finds, and
- * `Result` is how it can end the message early. A step throws to end the message with a failure.
+ * One step of the message path. `Needs` are the results of earlier steps that it needs, `Adds` is what it adds to the
+ * turn, and `Result` is how it can end the message early. A step throws to end the message with a failure.
  */
 export interface Step<Needs, Adds extends object, Result = never> {
   name: string;
   run: (turn: Needs, services: Services, line: StepLine) => Promise<Adds | Ended<Result>>;
 }
 
-/** A list of steps whose order the compiler checks: a step whose needs are not met yet does not compile. */
+/**
+ * A list of steps whose order the compiler checks: a list does not compile if a step needs the result of a later one.
+ */
 export class Sequence<First extends Arrived, Now extends First = First, Result = never> {
   readonly #steps: readonly Step<never, object, unknown>[];
 
@@ -40,9 +42,9 @@ export class Sequence<First extends Arrived, Now extends First = First, Result =
   }
 
   /**
-   * Runs the steps on the turn, in order. What a step adds is assigned to the turn, and stays there even if a later
-   * step throws.
-   * @returns the turn with everything that the steps have added, or the result of the step that ended it early.
+   * Runs the steps on the turn, in order. The results of a step are assigned to the turn, and remain there even if a
+   * later step throws.
+   * @returns the turn with the results of all steps, or the result of the step that ended it early.
    */
   async run(turn: First, services: Services): Promise<Now | Ended<Result>> {
     for (const step of this.#steps) {

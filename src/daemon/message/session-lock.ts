@@ -6,7 +6,7 @@ import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
 import { Semaphore } from './semaphore.ts';
 import type { Waiter, WaitLimit } from './wait-limit.ts';
 
-/** How long to wait before trying again to claim a session that another daemon has claimed, ms. */
+/** How long to wait before the next attempt to claim a session that another daemon holds, ms. */
 const TRY_AGAIN_MS = 250;
 
 export interface SessionLockParts {
@@ -21,26 +21,26 @@ export interface SessionLockParts {
 /** A session that is locked for one message. */
 export interface LockedSession {
   begun: BegunTurn;
-  /** Stores what the turn changes (`Store.commitTurn`), and ends the claim unless it is lost. */
+  /** Stores the changes of the turn (`Store.commitTurn`), and ends the claim unless it is lost. */
   commit(changes: TurnChanges): Promise<CommitOutcome>;
   release(): Promise<void>;
 }
 
-/** The message that a session is locked for. */
+/** The message for which a session is locked. */
 export interface LockingMessage {
-  /** The session's id in the message. */
+  /** The session id in the message. */
   session_id: string;
   /** Null if the message cannot have had an earlier run. */
   turn_key: string | null;
 }
 
 /**
- * Lets one message of a session run at a time: first in the order of arrival within this process, then by the session's
- * claim in the store, which another daemon may hold.
+ * Lets the messages of a session run one at a time. Within this process, they run in the order of arrival. The
+ * session's claim in the store excludes other daemons.
  */
 export class SessionLock {
   readonly #parts: SessionLockParts;
-  /** A session takes memory only while it is locked. */
+  /** A semaphore for each session, which takes memory only while the session is locked. */
   readonly #lines = new Map<string, Semaphore>();
 
   constructor(parts: SessionLockParts) {
@@ -53,9 +53,9 @@ export class SessionLock {
   }
 
   /**
-   * Queues the message at once, so that the order of arrival is kept.
+   * Locks a session for a message. The message is queued at once, so that the order of arrival is kept.
    * @param lost aborted when the claim is lost before it is released.
-   * @throws `unavailable` if the session is not free in time
+   * @throws `unavailable` if the session is not free in time.
    */
   async acquire(
     session_tag: string,
@@ -100,7 +100,7 @@ export class SessionLock {
     return {
       begun,
       commit: async (changes) => {
-        // A renewal after the commit must not find the claim gone.
+        // After the commit, the claim is gone. A renewal must not report it as lost.
         drop();
         const outcome = await store.commitTurn(claim, { ...changes, ends_claim: true });
         hasEnded = outcome !== 'lost';

@@ -24,14 +24,14 @@ import { turnKey } from './turn-key.ts';
 type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
 
 /**
- * Checks whether the message answers the question of an action that waits (agentd-agent(7), "Confirmation").
+ * Checks whether the message answers the question of a pending action (agentd-agent(7), "Confirmation").
  *
  * An answer is a word of the person's language, or a button, which names the action. Any other message of the same
- * principal declines the action. An action is withdrawn if its person has signed out, or has signed in as somebody
- * else.
+ * principal declines the action. An action is withdrawn if its person has signed out, or if somebody else has signed
+ * in.
  *
- * Adds `settlement`; the call of a confirmed action is made by run-agent. Throws `confirmation_gone` if a web client
- * names an action that is not waiting for its answer. In this case nothing is changed.
+ * Adds `settlement`; if the action is confirmed, run-agent makes the call. Throws `confirmation_gone` if a web client
+ * names an action that does not wait for its answer. In this case no action is confirmed or declined.
  */
 export const settlePending: Step<Turn, Settled> = {
   name: 'settle-pending',
@@ -62,7 +62,7 @@ const REASONS: Readonly<Record<AnswerVerdict, string>> = {
   foreign: 'action_of_another',
 };
 
-/** What a message says, regardless of whether an action waits. */
+/** What a message says, regardless of whether an action is pending. */
 function answerIn({ confirm, text }: Turn['message'], texts: LocalTexts): AnswerFacts['says'] {
   if (confirm) return confirm.approve ? 'confirm' : 'decline';
   if (texts.isWord('confirm', text)) return 'confirm';
@@ -74,8 +74,8 @@ function labelOf(says: AnswerFacts['says'], texts: LocalTexts): string {
 }
 
 /**
- * The action that an earlier run of this message settled, if the process died afterwards. Undefined if the person of
- * the action is no longer linked: a person who is linked now must not learn about it.
+ * The action that an earlier run of this message settled before its process died. Undefined if the person of the action
+ * is no longer linked, because another person who is linked now must not learn about it.
  */
 function settledBefore({ begun, principal: { person } }: Turn): Action | undefined {
   const isTheirs = (action: Action) => action.person === null || action.person === person;
@@ -105,7 +105,7 @@ async function settle(
   });
   for (const { action, verdict } of waiting)
     if (verdict === 'withdrawn') await end(turn, action, 'withdrawn', services);
-  // A button answers the action that it names, and no other.
+  // A button answers only the action that it names.
   const meant = waiting.filter(({ names_action }) => named === undefined || names_action);
   const answered =
     meant.find(({ verdict }) => verdict === 'confirmed' || verdict === 'declined') ??
@@ -145,7 +145,7 @@ function factsOf(turn: Turn, says: AnswerFacts['says']): Omit<AnswerFacts, 'name
   };
 }
 
-/** @returns whether the action was still pending. @throws ClaimLost */
+/** Ends the wait of an action. @returns whether the action was still pending. @throws ClaimLost */
 async function end(
   turn: Turn,
   { action_id }: Action,
@@ -159,12 +159,12 @@ async function end(
 
 function declined(action: Action, { message }: Turn, { seal }: Services, texts: LocalTexts): Settlement {
   const text = texts.say('confirm_not_done', { action: escapeMarkdown(recordedSummary(seal, action)) });
-  // A message that has other text is more than an answer.
+  // A message with other text is more than an answer, so the agent replies to it, too.
   const ends = message.text === '' || texts.isWord('decline', message.text);
   return { kind: 'declined', text, ends };
 }
 
-/** @throws `confirmation_gone` to a web client. */
+/** The reply to a button whose action is no longer pending. @throws `confirmation_gone` to a web client. */
 function gone({ channel }: Turn, texts: LocalTexts, line: StepLine): Settlement {
   line.reason = 'confirmation_gone';
   if (!channel.has_platform) throw confirmationGone();

@@ -19,38 +19,39 @@ import { storeReply } from './store-reply.ts';
 import type { Answering, Deduplicated, Guarded, Numbered } from './turn.ts';
 
 /*
- * The path of a message, from its arrival to the sending of its reply, for each of the ways in. Read this first, then
- * the steps in their order: each begins with what it checks, what it adds, and how it can end the turn. A step comes
- * after the steps whose results it needs. A different order does not compile.
+ * The path of a message, from its arrival until its reply is sent. There is one list for each way in which messages
+ * arrive. Read this first, then the steps in their order. The comment of each step says what it checks, what it adds,
+ * and how it can end the turn. A step comes after the steps whose results it needs; in a wrong order it does not
+ * compile.
  */
 
-/** A message that is answered in the response of its request. */
+/** A message that is answered in the response to its request. */
 export const answerNow = Sequence.start<Answering>()
-  .step(identifyByToken) //   who sent it, according to its token
-  .step(deduplicate) //       answered before? gives the same answer again
-  .step(authorizeSender) //   a stranger to the session is refused before anything counts
+  .step(identifyByToken) //   finds out who sent it, by its token
+  .step(deduplicate) //       if it was answered before, gives the same answer again
+  .step(authorizeSender) //   refuses a stranger to the session before anything is counted
   .step(guard) //             the loop guard lets it through or blocks it, without waiting
   .step(lockSession) //       from here on, one message of the session at a time
-  .step(openSession) //       finds or creates it
-  .step(resolvePrincipal) //  who its tools act for: jwt_context set, kept or cleared
-  .step(settlePending) //     does it answer the question of an action that waits?
-  .step(runAgent) //          the agent, its tools, the deadline; text and tool progress go out
-  .step(storeReply) //        one commit, before the reply leaves
-  .step(sendReply); //        the reply leaves
+  .step(openSession) //       finds or creates the session
+  .step(resolvePrincipal) //  decides whom its tools act for: sets, keeps or clears jwt_context
+  .step(settlePending) //     checks whether it answers the question of a pending action
+  .step(runAgent) //          runs the agent and its tools; passes on text and tool progress
+  .step(storeReply) //        stores everything in one commit, before the reply is sent
+  .step(sendReply); //        sends the reply
 
 /** A message that is stored until its event stream is opened. */
 export const openStream = Sequence.start<Starting>()
   .step(identifyByToken)
-  .step(deduplicateStream) // sent before? gives the same stream again
+  .step(deduplicateStream) // if it was sent before, gives the same stream again
   .step(authorizeSender)
-  .step(findAction) //        does the question exist that it answers?
+  .step(findAction) //        checks whether the action exists that it answers
   .step(guard)
-  .step(createStream); //     the stream exists, and waits to be opened
+  .step(createStream); //     stores the stream, which waits to be opened
 
-/** The same message, once its stream is opened. */
+/** The same message after its stream was opened. */
 export const runStream = Sequence.start<Answering & Numbered & Guarded>()
   .step(identifyByToken) //   the token may be a different one now
-  .step(deduplicateRun) //    answered in another way since then? gives the same answer again
+  .step(deduplicateRun) //    if it was answered in another way, gives the same answer again
   .step(authorizeSender)
   .step(guardedOnArrival)
   .step(lockSession)
@@ -61,14 +62,14 @@ export const runStream = Sequence.start<Answering & Numbered & Guarded>()
   .step(storeReply)
   .step(sendReply);
 
-/** A message of a platform, deduplicated and screened by the guard when it was enqueued. */
+/** A platform's message from the inbox. It was deduplicated and screened by the guard when it was enqueued. */
 export const runFromInbox = Sequence.start<Answering & Deduplicated & Guarded>()
-  .step(identifyByLink) //    who sent it, according to the sender's link
+  .step(identifyByLink) //    finds out who sent it, by the sender's link
   .step(authorizeSender)
   .step(lockSession)
   .step(openSession)
   .step(resolvePrincipal)
   .step(settlePending)
   .step(runAgent)
-  .step(storeReply) //        from here on the inbox sends the reply, with retries
+  .step(storeReply) //        from here on, the inbox sends the reply, with retries
   .step(sendReply);

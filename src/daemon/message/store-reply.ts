@@ -10,21 +10,21 @@ import { storedTurn } from './stored-turn.ts';
 import { answeredTrace } from './trace-of.ts';
 import type { Answered, Answering, AskedQuestion, Deduplicated, Locked, Resolved, Stored } from './turn.ts';
 
-/** How long an answer can be found by its Idempotency-Key (agentd-service(7), "Idempotency-Key"). */
+/** How long an answer can be found by its Idempotency-Key, ms (agentd-service(7), "Idempotency-Key"). */
 const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** How long an action waits for the person's answer after the question was sent. */
+/** How long an action waits for the person's answer after the question was sent, ms. */
 const ANSWER_MS = 15 * 60 * 1000;
 
 type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 
 /**
  * Stores everything that the turn changes in one commit, before anything is sent, so that an answer survives a crash.
- * An action that the reply asks about is stored with it, so that there is no question without its action.
+ * If the reply asks about an action, the action is stored with it, so that there is no question without its action.
  *
- * Adds `record`, the turn as it is stored, and the question. Throws `unavailable` if one of the turn's claims is lost,
- * in which case nothing is stored, or if the store fails, so that it is not known whether the turn is stored
- * (`CommitUnknown`). Nothing is sent in either case.
+ * Adds `record`, the turn as it is stored, and the question. Throws `unavailable` if one of the turn's claims is lost;
+ * in this case nothing is stored. Throws `unavailable` (`CommitUnknown`) if the store fails, so that it is not known
+ * whether the turn is stored. Nothing is sent in either case.
  */
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
@@ -68,7 +68,10 @@ function questionOf({ action, summary, begins_at, buttons }: AskedQuestion, now:
   };
 }
 
-/** If the reply is sent later, the question counts as asked when the platform has accepted it. */
+/**
+ * The action that the reply asks about. If the reply is sent later, the question counts as asked when the platform has
+ * accepted the reply.
+ */
 function pendingAction(
   { action }: AskedQuestion,
   { outlet, turn_id }: Turn,

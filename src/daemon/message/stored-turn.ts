@@ -4,7 +4,7 @@ import type { Services } from '../services.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { Arrived, Resolved } from './turn.ts';
 
-/** How the turn ended. */
+/** How a turn ended, and when. */
 export type End = { finished_at: number } & (
   | { reply: string; stopped: boolean; usage: Usage | null }
   | { failure: ErrorCode }

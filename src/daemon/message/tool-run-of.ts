@@ -5,7 +5,7 @@ import type { ToolRun } from '../tools/tool-run.ts';
 import { memoryOwnerOf } from './memory-owner-of.ts';
 import type { Runnable } from './turn.ts';
 
-/** What the call policy needs to know about the message. */
+/** What the policy of calls needs to know about the message. */
 export function toolRunOf(
   turn: Runnable,
   { tools, clock, log }: Services,
@@ -21,7 +21,7 @@ export function toolRunOf(
     clock,
     trace: turn.trace,
     signal,
-    // All log lines of the run are found by the request that started it (agentd-service(7), "Request ids").
+    // Each log line of a run has the id of the request that started it (agentd-service(7), "Request ids").
     log: log.child({ request_id: turn.request_id }),
   };
 }

@@ -25,8 +25,8 @@ export function traceOf(
 }
 
 /**
- * The trace of an answered turn. It is stored by store-reply, so it contains the lines of that step and the next one
- * before they have ended.
+ * The trace of an answered turn. It is stored by store-reply, before the steps store-reply and send-reply have ended,
+ * so their lines are added in advance.
  */
 export function answeredTrace(turn: Answering & Opened, finished_at: number): TraceRecord {
   const record = traceOf(turn, 'answered', finished_at);
@@ -36,15 +36,18 @@ export function answeredTrace(turn: Answering & Opened, finished_at: number): Tr
   return { ...record, lines };
 }
 
-/** The person of the valid token that came with the message, even if the message was refused before `identify`. */
+/**
+ * The person of the valid token that came with the message, even if the message was refused before it was identified.
+ */
 function personIn({ credential, validated }: Arrived & Partial<Identified>): PersonKey | null {
   if (credential) return personOf(credential);
   return validated?.verdict.valid ? validated.verdict.person : null;
 }
 
 /**
- * A trace is found by its session only if the message became part of it: a client may name any session, and a refused
- * message has nothing to do with the owner. Platforms name their own sessions.
+ * Whether the message became part of its session, so that its trace is found by the session's id. A web client may name
+ * any session, and a refused message has nothing to do with the owner of that session. Platforms name their own
+ * sessions.
  */
 function isPartOfSession(turn: Arrived & Partial<Opened>, outcome: string): boolean {
   if (outcome === 'session_forbidden') return false;

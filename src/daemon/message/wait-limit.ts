@@ -4,7 +4,7 @@ import { TimeLimit } from '../time-limit.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 
 export interface WaitLimits {
-  /** AGENT_QUEUE_MAX: messages that may wait, for their session or for a run. */
+  /** AGENT_QUEUE_MAX: how many messages may wait, for their session or for a run. */
   max: number;
   /** AGENT_QUEUE_WAIT_SECONDS, in ms. */
   wait_ms: number;
@@ -13,11 +13,14 @@ export interface WaitLimits {
 /** A message that must wait. */
 export interface Waiter {
   line: StepLine;
-  /** The message waits until the daemon stops, and neither limit applies, because no client waits on a connection. */
+  /**
+   * True: the message waits until the daemon stops, and neither limit applies, because no client is waiting for a
+   * response.
+   */
   patient: boolean;
 }
 
-/** Limits how many messages wait for their session or for a run, and for how long. */
+/** Limits how many messages wait for their session or for a run, and how long they wait. */
 export class WaitLimit {
   readonly #clock: AlarmClock;
   readonly #limits: WaitLimits;
@@ -30,14 +33,14 @@ export class WaitLimit {
     this.#limits = limits;
   }
 
-  /** The number of waiting messages that count toward the limit. */
+  /** The number of waiting messages that the limit counts. */
   get waiting(): number {
     return this.#waiting;
   }
 
   /**
-   * Calls `wait` at once, and returns its result when it resolves.
-   * @throws `unavailable` if too many wait, or for too long, or if the daemon stops.
+   * Calls `wait` at once. Resolves to its result.
+   * @throws `unavailable` if too many messages wait, if this one waits too long, or if the daemon stops.
    */
   async bound<T>({ line, patient }: Waiter, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (patient) return this.#untilStopped(line, this.#stopping, wait);

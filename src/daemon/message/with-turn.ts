@@ -7,7 +7,7 @@ import { describeTurn } from './describe-turn.ts';
 import type { Arrived } from './turn.ts';
 
 /**
- * Makes a turn out of a message that has arrived. When the work on it has ended, calls the functions that were
+ * Makes a turn from a message that has arrived. When the work on the turn has ended, calls the functions that were
  * registered with `defer`, in reverse order.
  * @param options.begun the trace of the message so far. Later lines are appended to this array.
  * @param options.collects false: the turn has no span.
@@ -33,7 +33,7 @@ export async function withTurn<Turn extends Arrived, Result>(
     failed = false;
     return result;
   } finally {
-    // If one fails, the others must still run.
+    // If one of them fails, the others must still run.
     for (const release of deferred.reverse()) {
       await release(failed).catch((error: unknown) =>
         services.log.error({ ...describeTurn(turn, services), err: error }, 'could not be released'),

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** Long enough that two clients hardly ever share a tag. If they do, they only share a limit. */
+/** Length of a tag. Two clients hardly ever share a tag of this length. If they do, they only share a limit. */
 const TAG_LENGTH = 12;
 
 /**
- * The tag that an anonymous client's sessions are counted under. Tags are only compared, so the address itself
- * is not stored.
+ * The tag under which the sessions of an anonymous client are counted. Tags are only compared, so the address itself
+ * need not be stored.
  * @param address the client's address; for IPv6, its /64 network.
  */
 export function clientTag(address: string): string {

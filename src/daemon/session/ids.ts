@@ -2,21 +2,21 @@ import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { randomSuffix } from '../clock.ts';
 
 /**
- * `<channel>_<user_id>_<suffix>`, the form of generated ids (agentd-message(7), "Session ids"); the suffix contains 128
- * random bits.
+ * Generates an id of the form `<channel>_<user_id>_<suffix>` (agentd-message(7), "Session ids"). The suffix contains
+ * 128 random bits.
  */
 export function generateSessionId(channel: string, user_id: string): string {
   return `${channel}_${user_id}_${randomSuffix()}`;
 }
 
-/** Whether the id has the form of a generated id. A client may choose such an id, too. */
+/** Whether the id has the form of a generated id. A client may choose an id of this form, too. */
 export function isLikeGenerated(session_id: string): boolean {
   return /_[A-Za-z0-9_-]{22}$/.test(session_id);
 }
 
 /**
- * Whether the id begins like one that a channel chooses itself (`name:`), so that no web client may use it.
- * @param active names of the active channels, including those of third parties.
+ * Whether the id begins like an id that a channel itself chooses (`name:`), so that no web client may use it.
+ * @param active the names of the active channels, including those of third parties.
  */
 export function isChannelSessionId(session_id: string, active: readonly string[]): boolean {
   const colon = session_id.indexOf(':');
@@ -28,7 +28,7 @@ export function isChannelSessionId(session_id: string, active: readonly string[]
 const RANDOM_PART = /(_[A-Za-z0-9_-]{6})[A-Za-z0-9_-]{16}(?![A-Za-z0-9_-])/g;
 
 /**
- * Shortens an id for log lines: generated ids act as capabilities, so only 6 characters of the random part are shown
+ * Shortens an id for log lines. Generated ids are capabilities, so only 6 characters of their random part are shown
  * (agentd-message(7), "Session ids"). Accepts an id, or a path that contains one.
  */
 export function shortId(id: string): string {

@@ -3,12 +3,12 @@ import type { Seal } from '../identity/seal.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type JwtContext, type Session, tagOf } from './session.ts';
 
-/** The record that a session's sealed token belongs to: the session's tag and the channel user that brought it. */
+/** What a session's sealed token is bound to: the session's tag and the channel user who brought the token. */
 export function sealRecord(tag: string, user_id: string): string {
   return `session:${JSON.stringify([tag, user_id])}`;
 }
 
-/** `metadata.jwt_context` of a validated token, in the documented shape, with the token sealed. */
+/** `metadata.jwt_context` for a validated token, in the documented form, with the token sealed. */
 export function jwtContext(user: UserContext, expires_at: number, seal: Seal, record: string): JwtContext {
   return {
     has_jwt: true,
@@ -19,7 +19,7 @@ export function jwtContext(user: UserContext, expires_at: number, seal: Seal, re
   };
 }
 
-/** The token of a session's context, unsealed; null if there is none or no key opens it. */
+/** The unsealed token of a session's context; null if there is none or if no key opens it. */
 export function storedToken(session: Session, seal: Seal): string | null {
   const context = session.metadata.jwt_context;
   if (!context || !session.credential_owner) return null;
@@ -32,6 +32,6 @@ export type ExpirySettings = Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_S
 export function hasExpired(context: JwtContext, settings: ExpirySettings, now: number): boolean {
   if (!settings.JWT_VERIFY_EXP) return false;
   const expires_at = Date.parse(context.token_exp) + settings.JWT_CLOCK_SKEW_SECONDS * 1000;
-  // A date that cannot be read counts as passed.
+  // If the date cannot be read, the token counts as expired.
   return !(expires_at > now);
 }

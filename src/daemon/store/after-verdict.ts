@@ -12,10 +12,10 @@ export interface AfterVerdict {
 
 /**
  * What `InboxStore.screen` stores for an arrival (agentd-message(7), "Loop guard"). A message that passed is stored.
- * For a blocked message, only a trace is stored, because a reply would feed the loop. The first message over the limit
- * of its session is an exception: it is answered with one notice. If the message is delivered again, the same is stored
- * again except for the trace, because the inbox may have been full before. The inbox recognizes messages that it has
- * stored by their `message_id`.
+ * For a blocked message, only a trace is stored, because a reply would feed the loop. There is one exception: the first
+ * message over the limit of its session is answered with a notice. If the platform delivers the message again,
+ * everything except the trace is stored again, because the inbox may have been full before. The inbox recognizes
+ * messages that it has stored by their `message_id`.
  */
 export function afterVerdict({ message, notice }: Arrival, verdict: GuardVerdict, now: number): AfterVerdict {
   if (verdict.allowed) return { message, trace: null };
@@ -26,7 +26,7 @@ export function afterVerdict({ message, notice }: Arrival, verdict: GuardVerdict
   };
 }
 
-/** The notice for people whose session has used up its messages. It says when the session continues. */
+/** The notice for people whose session has reached its message limit. It says when the session continues. */
 function turnLimitNotice(
   { message_id }: Arrival['message'],
   notice: NewInboxMessage,

@@ -1,22 +1,26 @@
 /**
- * What administrators did (agentd-audit(1)): one line for each command that changes something or shows a person's data.
+ * The audit log (agentd-audit(1)): one line for each command of an administrator that changes something or shows a
+ * person's data.
  */
 export interface AuditStore {
   /** Adds a line; durable when it resolves. A line is kept for 400 days. */
   note(line: NewAuditLine): Promise<void>;
-  /** Newest first. */
+  /** The lines at `since` or later, newest first. */
   list(filter: { since?: number; limit: number }): Promise<AuditLine[]>;
-  /** The key of the HMAC that represents a person in the log: random, generated once, the same for each caller. */
+  /**
+   * The key of the HMAC that represents a person in the log. It is random, generated once, and the same for every
+   * caller.
+   */
   key(): Promise<Uint8Array>;
 }
 
-/** How long a line is kept. */
+/** How long a line is kept, ms. */
 export const AUDIT_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
 
 export interface NewAuditLine {
   /** The name of the system user. */
   user: string;
-  /** The command, `sessions end`. */
+  /** The command, for example `sessions end`. */
   command: string;
   /**
    * The subject of the command, without personal data: the id of a message, or the shortened id of a session. Null if

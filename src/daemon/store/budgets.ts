@@ -1,8 +1,8 @@
 import type { TokenRequest, TokenState } from './token-window.ts';
 
 /**
- * How much of AGENT_DAILY_TOKENS each person and each anonymous client has used: a sliding window of 24 hours, across
- * all channels and daemons. The rule is in token-window.ts.
+ * How many tokens of AGENT_DAILY_TOKENS each person and each anonymous client has used in a sliding window of 24 hours,
+ * across all channels and daemons. The rule is in token-window.ts.
  */
 export interface BudgetStore {
   /**

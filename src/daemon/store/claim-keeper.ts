@@ -3,10 +3,10 @@ import type { Log } from '../log.ts';
 import { ClaimLost } from './claim-lost.ts';
 import { CLAIM_MS, type Claim } from './claims.ts';
 
-/** How often claims are renewed, ms: one renewal may fail without the claim expiring. */
+/** How often claims are renewed, ms. A claim does not expire if a single renewal fails. */
 const RENEW_MS = CLAIM_MS / 3;
 
-/** The port that a claim comes from. */
+/** The port that renews a claim. */
 interface Renews<C extends Claim> {
   renew(claim: C): Promise<boolean>;
 }
@@ -18,9 +18,8 @@ interface Held {
 }
 
 /**
- * Renews the claims that this daemon holds: of sessions, idempotency keys, streams and messages of the inbox. A claim
- * that cannot be renewed because the store is out of reach is still held; a claim that the store no longer knows is
- * lost.
+ * Renews the claims that this daemon holds: of sessions, idempotency keys, streams and messages of the inbox. If the
+ * store is out of reach, a claim counts as held. If the store no longer knows a claim, the claim is lost.
  */
 export class ClaimKeeper {
   readonly #clock: AlarmClock;
@@ -33,7 +32,7 @@ export class ClaimKeeper {
     this.#log = log;
   }
 
-  /** Claims that are held now. */
+  /** The number of claims that are held now. */
   get size(): number {
     return this.#held.size;
   }
@@ -67,7 +66,7 @@ export class ClaimKeeper {
     held.isBeingRenewed = true;
     try {
       const isHeld = await held.renew();
-      // If the claim was dropped in the meantime, the store does not know it because it has ended.
+      // If the claim was dropped during the renewal, the store does not know it because it has ended.
       if (isHeld || !this.#held.delete(held)) return;
       this.#log.info({}, 'a claim was lost: its work ends without a result');
       held.lost.abort(new ClaimLost());

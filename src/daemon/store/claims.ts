@@ -1,7 +1,7 @@
 /**
  * The exclusive right to write to one thing. It has one owner at a time, identified by a random token. Every write
- * under a claim names the token, and the store compares it in the same atomic step. If the claim is gone, the whole
- * write is refused.
+ * under a claim names the token, and the store checks the token in the same atomic step. If the claim is gone, the
+ * whole write is refused.
  */
 export interface Claim {
   /** Random, 128 bits; no two claims share it. */
@@ -27,12 +27,12 @@ export interface StreamClaim extends Claim {
 
 /**
  * How long a claim is valid after it was taken or renewed, ms by the store's clock. After that, another caller can take
- * it over. As long as nobody has, its owner may still renew it.
+ * it over. Until somebody does, its owner can still renew it.
  */
 export const CLAIM_MS = 12_000;
 
 /**
- * How often claims that have expired are looked for, ms. A daemon that dies is noticed within 15 s (agentd-scaling(7)):
- * `CLAIM_MS` after its last renewal, and then at the next look.
+ * How often the daemon looks for expired claims, ms. The death of a daemon is noticed within 15 s (agentd-scaling(7)):
+ * its claims expire `CLAIM_MS` after their last renewal, and the next search finds them.
  */
 export const REAP_MS = 3000;

@@ -18,7 +18,7 @@ export function isInContainerLayer(
   return inContainer && typeOf(directory) === OVERLAYFS;
 }
 
-/** Null if the file system does not say. */
+/** The type of the directory's file system; null if it cannot be determined. */
 function fileSystemType(directory: string): number | null {
   try {
     return statfsSync(directory).type;

@@ -1,6 +1,6 @@
 /**
- * When something that was postponed is due. Nothing waits longer than it was postponed: if it would, the clock was set
- * back in the meantime, and it is due now.
+ * When something that was postponed is due. The wait is never longer than `wait_ms`: if more time remains, the clock
+ * was set back, and it is due now.
  * @param at the planned time, ms since the epoch.
  * @param wait_ms how long it was postponed.
  */

@@ -1,6 +1,6 @@
 import { AgentdError, StoreUnavailable } from '../errors.ts';
 
-/** The content of the store is damaged and cannot be read (exit code 69): trying again does not help. */
+/** The content of the store is damaged and cannot be read (exit code 69). A retry does not help. */
 export class StoreDamaged extends StoreUnavailable {
   constructor(cause: unknown) {
     super(cause);
@@ -8,7 +8,7 @@ export class StoreDamaged extends StoreUnavailable {
   }
 }
 
-/** So little space is left that new messages are refused; answers are still stored (503). */
+/** The store has too little space left for new messages, which are refused (503). Answers are still stored. */
 export class StoreFull extends AgentdError {
   constructor() {
     super('unavailable', 'The store is almost full and takes no new messages at the moment.', {
@@ -23,8 +23,8 @@ export class MigrationBackupFailed extends Error {
   readonly code = 'MigrationBackupFailed';
 
   /**
-   * @param place path of the backup.
-   * @param needed its size, bytes.
+   * @param place the path of the backup.
+   * @param needed the size of the backup, bytes.
    */
   constructor(place: string, needed: number, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -51,7 +51,7 @@ export class BackupFailed extends Error {
 export class RestoreRefused extends Error {
   readonly code = 'RestoreRefused';
 
-  /** @param why as in "The file cannot be restored: {why}." */
+  /** @param why completes the sentence "The file cannot be restored: {why}." */
   constructor(file: string, why: string, options?: { cause?: unknown }) {
     super(`The file ${file} cannot be restored: ${why}. The store was not changed.`, options);
     this.name = 'RestoreRefused';
@@ -69,7 +69,7 @@ export class StoreLocked extends Error {
   }
 }
 
-/** An administrator's command found no store, because no daemon has made one yet. Nothing was created. */
+/** A command of an administrator found no store, because no daemon has created it yet. The command created nothing. */
 export class StoreMissing extends Error {
   readonly code = 'StoreMissing';
 
@@ -80,14 +80,14 @@ export class StoreMissing extends Error {
   }
 }
 
-/** The store was written by a later version of the program, so this version does not touch it (exit code 69). */
+/** A later version of the program wrote the store, so this version does not touch it (exit code 69). */
 export class StoreTooNew extends Error {
   readonly code = 'StoreTooNew';
 
   /**
-   * @param place path of the database.
-   * @param found version of its schema.
-   * @param known the latest version that this program knows.
+   * @param place the path of the database.
+   * @param found the version of its schema.
+   * @param known the latest version of the schema that this program knows.
    */
   constructor(place: string, found: number, known: number) {
     super(
@@ -102,7 +102,7 @@ export class StoreTooOld extends Error {
   readonly code = 'StoreTooOld';
 
   /**
-   * @param found version of the server.
+   * @param found the version of the server.
    * @param needed the oldest version that works.
    */
   constructor(found: string, needed: string) {

@@ -10,25 +10,29 @@ import type {
 /** The loop guard's counters (agentd-message(7), "Loop guard"). The rules are in src/daemon/guard. */
 export interface GuardStore {
   /**
-   * Judges a message and counts it, in all layers in one step. Exact even if many daemons ask at the same time. For a
-   * message with an id, the verdict and the counts are durable when it resolves; if the id was checked within the last
-   * 7 days, the message gets its first verdict again and is not counted. For a message without an id, the verdict and
-   * the counts are durable with the next commit of the store: what a request stores after the check is never durable
-   * without them, unless a commit failed in between. A crash may lose those of requests that had stored nothing yet.
+   * Judges a message and counts it in all layers, in one atomic step. Exact even if many daemons ask at the same time.
+   *
+   * For a message with an id, the verdict and the counts are durable when it resolves. If the id was checked within the
+   * last 7 days, the message gets its first verdict again and is not counted.
+   *
+   * For a message without an id, the verdict and the counts are durable with the next commit of the store. What a
+   * request stores after the check is therefore never durable without them, unless a commit failed in between. A crash
+   * may lose the counts of requests that had stored nothing yet.
+   *
    * For messages that are acknowledged before they are answered, see `InboxStore.screen`.
    */
   check(message: GuardedMessage, limits: GuardLimits): Promise<GuardVerdict>;
-  /** Subtracts the turn of a message that passed but then did not run in this session. */
+  /** Subtracts the turn of a message that the guard let pass but that did not run in this session. */
   giveBackTurn(session_tag: string): Promise<void>;
-  /** Circuits that are open now, and sessions with blocked messages; at most 1000 each, newest first. */
+  /** Circuits that are open now, and sessions with blocked messages; at most 1000 of each, newest first. */
   list(): Promise<GuardList>;
   /**
-   * Closes the circuits of a user of a channel and empties the user's windows: those of everybody with that `user_id`,
-   * and of the person with that `sub`. False if the guard has nothing about them.
+   * Closes the circuits of a channel's user and empties the user's windows: those of everybody with that `user_id`, and
+   * of the person with that `sub`. False if the guard stores nothing about them.
    */
   resetUser(platform: string, user: string): Promise<boolean>;
   /**
-   * Resets the count of a session's turns to 0. The session is named by either of its ids. False if there is no count.
+   * Resets the count of a session's turns to 0. The session is named by one of its two ids. False if there is no count.
    * The count also ends with its session.
    */
   resetSession(session_id: string): Promise<boolean>;

@@ -12,11 +12,11 @@ import type { WindowState } from './limits.ts';
 
 export interface WindowHit {
   state: WindowState;
-  /** The hits including this one; the same value as before if it was refused. */
+  /** The hits including this one; the hits as before if this one was refused. */
   hits: Hits;
-  /** Set if this hit is the only change (`addHit`), so that a log needs to store only the hit. */
+  /** The hit, if adding it (`addHit`) is the only change. A log then needs to store only this hit. Null otherwise. */
   added: AddedHit | null;
-  /** Until when the hits are stored. */
+  /** When the hits are no longer needed, ms since the epoch. */
   expires_at: number;
 }
 

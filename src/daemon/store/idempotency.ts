@@ -5,14 +5,14 @@ import type { KeyClaim } from './claims.ts';
 /** How long a key stays bound to its body after its request failed, ms. */
 export const KEY_MEMORY_MS = 3_600_000;
 
-/** Idempotency keys: the first request with a key claims it, and all later ones find its answer. */
+/** Idempotency keys: the first request with a key claims it, and all later requests with the key get its answer. */
 export interface IdempotencyStore {
   /**
-   * Claims a key for a request. `new`: the caller runs it; the answer is stored by `Store.commitTurn`, which ends the
-   * claim. An expired claim counts as absent, but its key is still known. Atomic.
+   * Claims a key for a request; atomic. `new`: the caller runs the request. `Store.commitTurn` stores the answer and
+   * ends the claim. If the claim has expired, the next request can take the key over, but the key is still known.
    * @param fingerprint the hash of the request's body. A known key with a different fingerprint is `other_body`. A key
    * stays known for KEY_MEMORY_MS after its claim was released. The embedded store forgets it when the process ends,
-   * unless a write was begun under it.
+   * unless a write was started under it.
    */
   claim(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }>;
   /** What `claim` would return now, without claiming the key. */
@@ -20,12 +20,13 @@ export interface IdempotencyStore {
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: KeyClaim): Promise<boolean>;
   /**
-   * Stores the answer of a request that is not a turn, such as a link, for `ttl_ms`, and ends the claim. False if the
-   * claim is lost: nothing is written.
+   * Stores the answer of a request that is not a turn, such as a link, for `ttl_ms`, and ends the claim. If the claim
+   * is lost, it returns false and writes nothing.
    */
   finish(claim: KeyClaim, answer: StoredAnswer, ttl_ms: number): Promise<boolean>;
   /**
-   * Ends a claim without an answer, so that the request can be repeated; no effect on a claim that is lost or answered.
+   * Ends a claim without an answer, so that the request can be repeated. No effect if the claim is lost or the key has
+   * an answer.
    */
   release(claim: KeyClaim): Promise<void>;
 }
@@ -39,8 +40,8 @@ export interface StoredAnswer {
   /** Empty if the answer belongs to no session. */
   session_id: string;
   response: string;
-  /** The question at the end of the response; absent if there is none. */
+  /** The question at the end of the response; null or absent if there is none. */
   confirmation?: Confirmation | null;
-  /** The only person who may get the answer. Null or absent: anybody who has the key may get it. */
+  /** The only person who may get the answer. Null or absent: anybody with the key may get it. */
   reader?: PersonKey | null;
 }

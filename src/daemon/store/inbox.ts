@@ -6,34 +6,34 @@ import type { Outage } from './outages.ts';
 /**
  * Messages that are answered later, from the moment they are accepted until they are done or have failed
  * (agentd-message(7), "The inbox"). Messages of one queue are processed one at a time, in the order in which they were
- * stored: one worker claims the queue for its first message, and a message that waits for its next attempt holds up
- * those behind it. Writes under a claim are refused (false) once the claim is gone.
+ * stored. A worker claims the queue with its first message. If that message waits for its next attempt, the messages
+ * behind it wait, too. Writes under a claim are refused (false) once the claim is gone.
  */
 export interface InboxStore {
   /**
-   * Stores messages in this order; atomic over all of them, and durable when it resolves. A `message_id` of a platform
-   * that was stored within the last 7 days is not stored again: `repeated`. Null if the inbox is full, in which case
-   * none is stored.
+   * Stores messages in the given order; atomic over all of them, and durable when it resolves. `repeated`: the
+   * platform's `message_id` was stored within the last 7 days, so the message is not stored again. Null if the inbox is
+   * full: no message is stored.
    */
   enqueue(messages: readonly NewInboxMessage[]): Promise<('kept' | 'repeated')[] | null>;
   /**
-   * The same for messages that the loop guard screens as they arrive. For each message, in this order and in one atomic
-   * step, the guard judges it (`judge`), and the consequence of the verdict is stored (`afterVerdict`): the message, a
-   * notice, or a trace. When it resolves, everything is durable. If the process dies before that, nothing is stored, or
-   * only verdicts, which a repeat of the delivery gets again. If the inbox is full, the verdicts and their traces are
-   * stored anyway.
+   * Stores messages like `enqueue`, but the loop guard screens them as they arrive. For each message, in the given
+   * order and in one atomic step, the guard judges it (`judge`), and the consequence of the verdict is stored
+   * (`afterVerdict`): the message, a notice, or a trace. When it resolves, everything is durable. If the process dies
+   * before that, nothing is stored, or only verdicts; a repeated delivery gets the same verdicts again. If the inbox is
+   * full, the verdicts and their traces are stored anyway.
    */
   screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened>;
   /**
-   * Replaces the text of a message after an edit by its sender, if no attempt at the message has begun yet. False if
-   * there is no such message.
+   * Replaces the text of a message that its sender edited, if no attempt at the message has begun yet. False if there
+   * is no such message.
    */
   edit(platform: string, message_id: string, text: string): Promise<boolean>;
   /**
-   * Claims up to `limit` queues of these platforms whose first message is due, longest due first, and begins an attempt
-   * with it: `waiting` becomes `running` and counts in `attempts`; `replied` stays `replied` and counts in `sends`.
-   * Each claim belongs to one caller until it is settled, or until it is lost because its process died or did not renew
-   * it for `CLAIM_MS`.
+   * Claims up to `limit` queues of these platforms whose first message is due, longest due first. Also begins an
+   * attempt at that message: `waiting` becomes `running` and is counted in `attempts`; `replied` stays `replied` and is
+   * counted in `sends`. Each claim belongs to one caller until it is settled, or until it is lost because its process
+   * died or did not renew it for `CLAIM_MS`.
    * @param which `interrupted`: messages that were interrupted by the death of a process, beginning with those with the
    * fewest interruptions. `fresh`: all others.
    */
@@ -44,9 +44,10 @@ export interface InboxStore {
     which?: 'fresh' | 'interrupted',
   ): Promise<InboxClaim[]>;
   /**
-   * Everything that a worker needs before its next attempts: the outages, and claims of fresh messages as from `claim`,
-   * of each kind up to its room. Texts for a platform with an outage are not claimed. Nothing is claimed while an
-   * interrupted message waits (`holdsInterrupted`), unless it is such a text.
+   * Returns everything that a worker needs before its next attempts: the outages, and claims of fresh messages as from
+   * `claim`. `room` limits the claims of each kind. Texts for a platform with an outage are not claimed. While an
+   * interrupted message waits (`holdsInterrupted`), nothing is claimed. Interrupted texts for a platform with an outage
+   * do not count.
    */
   take(platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Promise<Taken>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
@@ -56,42 +57,45 @@ export interface InboxStore {
   /** How many parts of a message's text the platform has confirmed; 0 for an unknown id. */
   partsSent(id: string): Promise<number>;
   /**
-   * Records how many parts of a message's text the platform has confirmed; the number never decreases. This is a fact
-   * and not a decision, so it needs no claim. An unknown id has no effect.
+   * Records how many parts of a message's text the platform has confirmed; the number never decreases. This number is a
+   * fact, so it needs no claim. No effect for an unknown id.
    */
   notePartsSent(id: string, parts: number): Promise<void>;
   /**
-   * Fails the texts for a platform that were stored at this time or earlier and are not being sent now. @returns how
-   * many.
+   * Marks the texts for a platform as failed that were stored at this time or earlier and are not being sent now.
+   * @returns the number of these texts.
    */
   expire(platform: string, stored_until: number, failure: string): Promise<number>;
-  /** Ends the claims of processes that died; their messages are due again, as `interrupted`. @returns how many. */
+  /**
+   * Ends the claims of processes that died. Their messages are due again, as `interrupted`. @returns the number of
+   * claims.
+   */
   reap(): Promise<number>;
   /**
    * When the first unclaimed message of these platforms is due; null if there is none. If the clock was set back, a
-   * message is due at the latest when its wait has passed by the new time.
+   * message is due at the latest when its full wait has passed by the new time.
    */
   nextDueAt(kind: AttemptKind, platforms: readonly string[]): Promise<number | null>;
-  /** Whether an unclaimed message of these platforms waits that was interrupted by the death of a process. */
+  /** Whether these platforms have an unclaimed message that was interrupted by the death of a process. */
   holdsInterrupted(kind: AttemptKind, platforms: readonly string[]): Promise<boolean>;
 
   /** The messages in these states, newest first. */
   list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]>;
-  /** How many messages of each platform are in each state, not counting those that are done. */
+  /** How many messages of each platform are in each state. Messages that are done are not counted. */
   counts(): Promise<InboxCount[]>;
   /** Finds a message by its `id`; null if it does not exist or was deleted. */
   find(id: string): Promise<InboxMessage | null>;
   /**
-   * The messages with this `id` or `message_id`, newest first, at most 100. The latter may have the channel's name and
-   * a colon before it. Messages that are not done are also found by the ids of their request and session.
+   * The messages with this `id` or `message_id`, newest first, at most 100. A `message_id` may have the channel's name
+   * and a colon before it. Messages that are not done are also found by the ids of their request and session.
    */
   search(id: string): Promise<InboxMessage[]>;
   /**
-   * Restarts a failed message with full budgets, with its reply if it has one, in its old place in its queue. A message
-   * that waits for its next attempt becomes due now. False for any other message.
+   * Restarts a failed message with full budgets, at its old position in its queue. If it has a reply, the reply is sent
+   * again. A message that waits for its next attempt becomes due now. False for any other message.
    */
   retry(id: string): Promise<boolean>;
-  /** Restarts failed messages as `retry` does; atomic over all of them. @returns their ids, oldest first. */
+  /** Restarts failed messages like `retry`; atomic over all of them. @returns their ids, oldest first. */
   retryFailed(filter: { platform?: string; failed_since?: number }): Promise<string[]>;
   /** Deletes a message in any state; its `message_id` stays known. False if there is none. */
   discard(id: string): Promise<boolean>;
@@ -105,19 +109,19 @@ export type AttemptOutcome =
   /** The attempt was not carried out, for example because the daemon is stopping. It counts as if it had not begun. */
   | { kind: 'given_back' }
   /**
-   * The attempt failed, and the next one begins after `wait_ms`. `counts`: a run that counts against the allowed
-   * number.
+   * The attempt failed, and the next one begins after `wait_ms`. `counts`: the failed run counts against the allowed
+   * number of runs.
    */
   | { kind: 'again'; wait_ms: number; failure: string; counts: boolean }
   /** The platform has accepted the text. The message is `done` or, if the text was a notice, `failed`. */
   | { kind: 'sent' }
   | FinalFailure;
 
-/** `begun: false`: this attempt was not carried out because of earlier attempts, and is not counted. */
+/** `begun: false`: earlier attempts decided the outcome, so this attempt was not carried out and is not counted. */
 export type FinalFailure =
   /**
-   * The run failed for good: the notice is sent to the person, and then the message has failed. If a reply is stored,
-   * the reply is sent instead.
+   * The run failed for good. The notice is sent to the person, and then the message has failed. If a reply is stored,
+   * the reply is sent instead of the notice.
    */
   | { kind: 'notify'; notice: string; failure: string; begun?: false }
   /** The message has failed for good. */
@@ -133,7 +137,7 @@ export interface InboxCount {
   platform: string;
   state: Exclude<InboxState, 'done'>;
   messages: number;
-  /** When the oldest of them was received. */
+  /** When the oldest of these messages was received. */
   oldest_at: number;
 }
 
@@ -142,13 +146,14 @@ export interface NewInboxMessage {
   id: string;
   platform: string;
   /**
-   * Messages of one queue keep their order. The queue is the session id, except for texts that are sent without a run.
+   * Messages of one queue are processed in order. The queue is the session id, except for texts that are sent without a
+   * run.
    */
   queue: string;
   /** Null for a text that is sent without an agent run. */
   session_id: string | null;
   message_id: string | null;
-  /** Never contains a token. Null if there is no run. */
+  /** The message, which never contains a token. Null if there is no run. */
   message: QueuedMessage | null;
   reply_to: JsonObject;
   /** The text to send. Null: the agent's reply, which is stored later. */
@@ -176,7 +181,8 @@ export interface Arrival {
   message: NewInboxMessage & { session_id: string; message: QueuedMessage };
   guarded: GuardedMessage;
   /**
-   * The notice to its sender that the session has used up its messages; `afterVerdict` fills in `{max}` and `{time}`.
+   * The notice to the sender that the session has reached its message limit; `afterVerdict` fills in `{max}` and
+   * `{time}`.
    */
   notice: NewInboxMessage;
 }
@@ -185,8 +191,8 @@ export interface Arrival {
 export interface Screened {
   verdicts: GuardVerdict[];
   /**
-   * For each verdict, the outcome for the message or notice that was to be stored; null if there was none. Null as a
-   * whole if the inbox is full.
+   * One outcome per verdict, for the message or notice that was to be stored; null if there was none. Null as a whole
+   * if the inbox is full.
    */
   outcomes: ('kept' | 'repeated' | null)[] | null;
 }
@@ -206,16 +212,16 @@ export interface InboxMessage extends NewInboxMessage {
   text_stored_at: number | null;
   /** The number of parts of that text that the platform has confirmed. */
   parts_sent: number;
-  /** The number of attempts in a row during which the process died. */
+  /** The number of consecutive attempts during which the process died. */
   interrupted: number;
   next_attempt_at: number;
   /** The question at the end of the reply; null if there is none. */
   question: StoredQuestion | null;
-  /** Sent to the person after the run failed for good. Never set if there is an agent's reply. */
+  /** The text that is sent to the person after the run failed for good. Null if there is an agent's reply. */
   notice: string | null;
   /**
-   * Why the last run failed or, once a reply is stored, the last attempt to send it: a code, and the reason if there is
-   * one.
+   * Why the last run failed or, once a reply is stored, why the last attempt to send it failed: a code, and the reason
+   * if there is one.
    */
   failure: string | null;
   /** Why the notice could not be sent. */
@@ -227,7 +233,7 @@ export interface InboxMessage extends NewInboxMessage {
 /** The result of `take`. */
 export interface Taken {
   outages: Outage[];
-  /** An interrupted message waits. In this case there are no claims. */
+  /** Whether an interrupted message waits. If so, there are no claims. */
   interrupted: boolean;
   claims: InboxClaim[];
 }

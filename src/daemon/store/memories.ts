@@ -4,20 +4,21 @@ import type { MemoryOwner } from '../identity/memory-owner.ts';
  * Long-term memory (agentd-agent(7), "Memory"): texts that an agent was asked to remember, each with one owner. No
  * method shows or changes memories of another owner.
  *
- * An owner with an alias has the memories that were stored with this alias, or with none. As soon as an owner comes
- * with another alias, all memories that are stored under the key are deleted: they were somebody else's.
+ * An owner with an alias has the memories that were stored with this alias or without one. If an owner comes with a
+ * different alias, all memories under the owner's key are deleted, because they belong to somebody else.
  */
 export interface MemoryStore {
-  /** Names the backend for people, without secrets: `postgres db.example.com/agentd`. */
+  /** Names the backend for people, without secrets: for example `postgres db.example.com/agentd`. */
   readonly description: string;
   /**
    * Stores a memory, which counts as used now. If the owner has more than `MEMORIES_MAX`, the least recently used one
-   * is deleted. An identical text of the owner is replaced; the result is untainted if one of the two was. Atomic.
+   * is deleted. A memory of the owner with the same text is replaced; the result is untainted if one of the two was.
+   * Atomic.
    */
   add(owner: MemoryOwner, memory: NewMemory): Promise<Memory>;
-  /** The memories that match best, the best one first. Among equally good ones, the newest comes first. */
+  /** The memories that match the query best, best first. Among equally good ones, the newest comes first. */
   search(owner: MemoryOwner, query: MemoryQuery): Promise<Memory[]>;
-  /** Newest first. */
+  /** All memories of the owner, newest first. */
   list(owner: MemoryOwner): Promise<Memory[]>;
   /** Records that these memories were used now. */
   use(owner: MemoryOwner, ids: readonly string[]): Promise<void>;
@@ -35,8 +36,8 @@ export interface NewMemory {
   /** The turn in which it was stored. */
   turn_id: string;
   /**
-   * The run contained tool results from outside the origin of `API_BASE_URL`. The agent gets such a memory only if it
-   * searches for it.
+   * Whether the run that stored it got tool results from outside the origin of `API_BASE_URL`. The agent gets such a
+   * memory only if it searches for it.
    */
   tainted: boolean;
 }
@@ -49,7 +50,10 @@ export interface Memory extends NewMemory {
 
 export interface MemoryQuery {
   text: string;
-  /** `some`: one word is enough, and its ending is ignored. `every`: the memory must contain all words exactly. */
+  /**
+   * `some`: one word of the query is enough, and its ending is ignored. `every`: the memory must contain all words
+   * exactly.
+   */
   words: 'some' | 'every';
   limit: number;
   /** Only memories that are not tainted. */

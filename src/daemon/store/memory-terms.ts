@@ -5,7 +5,7 @@ export interface WantedTerm {
   prefix: boolean;
 }
 
-/** Maximum number of words of a query that are searched for: the longest ones. */
+/** Maximum number of words of a query that are searched for. Beyond that, the shortest ones are ignored. */
 const WANTED_MAX = 32;
 /** Maximum number of characters of a query that are read. */
 const QUERY_MAX = 4_000;
@@ -16,9 +16,9 @@ const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 /** Scripts that put no spaces between words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
-/** In scripts with letters, a word of one letter means nothing. */
+/** In these scripts, a single letter is not a word worth searching for. */
 const LETTER = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]$/u;
-/** A word that is too short to lose its ending. The stored word may still have an ending: `dog`, `dogs`. */
+/** A word that is too short to have its ending removed. The stored word may still have an ending: `dog`, `dogs`. */
 const SHORT_WORD = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{3}$/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 
@@ -31,7 +31,7 @@ export function termsOf(text: string): string[] {
   return [...new Set(words.map(folded).filter((term) => term !== ''))];
 }
 
-/** The words of a query. */
+/** The words of a query, in the form in which a search compares them. */
 export function wantedTerms(query: string, words: 'some' | 'every'): WantedTerm[] {
   const terms = termsOf(query.slice(0, QUERY_MAX)).toSorted((a, b) => b.length - a.length);
   if (words === 'every') return terms.slice(0, WANTED_MAX).map((term) => ({ term, prefix: false }));
@@ -41,7 +41,7 @@ export function wantedTerms(query: string, words: 'some' | 'every'): WantedTerm[
     .map(withoutEnding);
 }
 
-/** Most languages inflect the end of a word. Numbers are left as they are. */
+/** Cuts off the end of a word, because most languages inflect there. Words with digits are not cut. */
 function withoutEnding(term: string): WantedTerm {
   if (SHORT_WORD.test(term)) return { term, prefix: true };
   if (term.length < 4 || /\p{N}/u.test(term)) return { term, prefix: false };

@@ -1,6 +1,6 @@
 import type { ToolDefinition, ToolDigest } from './tool-digests.ts';
 
-/** The record of a tool after a server has sent this definition (`ToolDigestStore.observe`). */
+/** The record of a tool after its server has sent this definition (`ToolDigestStore.observe`). */
 export function observedTool(
   known: ToolDigest | null,
   { name, source, seen, now }: { name: string; source: string; seen: ToolDefinition; now: number },
@@ -16,7 +16,10 @@ export function observedTool(
   return { ...record, changed: seen, changed_at: seen.digest === changed?.digest ? changed_at : now };
 }
 
-/** The record after an administrator has trusted a definition; null if the definition is not the changed one. */
+/**
+ * The record of a tool after an administrator has trusted its changed definition. Null if the digest is not that of the
+ * changed definition.
+ */
 export function trustedTool(known: ToolDigest | null, digest: string, now: number): ToolDigest | null {
   if (!known?.changed || known.changed.digest !== digest) return null;
   return { ...known, trusted: known.changed, trusted_at: now, changed: null, changed_at: null };

@@ -12,19 +12,19 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 export interface OpenOptions {
   /**
-   * `daemon`: creates what is missing, and is the only daemon on the store. `administrator`: reads and writes at the
-   * same time as a daemon, or while none runs; creates nothing.
+   * `daemon`: creates the store if it is missing, and is the only daemon on it. `administrator`: reads and writes while
+   * a daemon runs or while none runs; creates nothing.
    */
   role: 'daemon' | 'administrator';
   clock: Clock;
 }
 
 /**
- * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`), ready to use: its schema is the
- * current one. The backend is loaded only now, so that commands without a store do not load it.
- * @throws StoreLocked if another daemon uses it, StoreMissing for an administrator if there is none, StoreTooNew if a
- * later version wrote it, MigrationBackupFailed if it could not be backed up before its migration, StoreUnavailable if
- * it cannot be read or written.
+ * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`) and brings its schema to the current
+ * version. The backend is loaded only now, so that commands without a store do not load it.
+ * @throws StoreLocked if another daemon uses the store, StoreMissing if the role is `administrator` and there is no
+ * store, StoreTooNew if a later version wrote it, MigrationBackupFailed if it could not be backed up before its
+ * migration, StoreUnavailable if it cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
   const traceRetentionMs = settings.TRACE_RETENTION_DAYS * DAY_MS;
@@ -55,8 +55,8 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
 
 /**
  * Opens the long-term memory that the settings name (agentd-settings(5), `MEMORY_BACKEND`); null if there is none. If
- * the database is out of reach, the first use fails, not this call.
- * @param store memories in the embedded store are a part of it, and are closed with it
+ * the database is out of reach, this call succeeds and the first use fails.
+ * @param store memories in the embedded store are a part of this store, and are closed with it.
  */
 export async function openMemories(
   settings: Settings,
@@ -88,15 +88,17 @@ export async function restoreStore(
   return restoreSqliteStore(join(settings.STATE_DIR, 'agentd.db'), file);
 }
 
-/** The version of the embedded store's schema that this program writes, which is also the highest that it opens. */
+/**
+ * The schema version that this program writes to the embedded store, which is also the highest version that it opens.
+ */
 export async function storeSchema(): Promise<number> {
   const { readMigrations } = await import('./sqlite/migrations.ts');
   return readMigrations().length;
 }
 
 /**
- * Takes a lock on a small file for as long as the process lives; the kernel drops it with the process.
- * @returns a function that releases the lock; null if another process has it.
+ * Locks a small file for as long as the process lives; the kernel releases the lock when the process ends.
+ * @returns a function that releases the lock; null if another process holds it.
  */
 export async function lockFile(path: string): Promise<(() => void) | null> {
   const sqlite = await import('./sqlite/lock.ts');

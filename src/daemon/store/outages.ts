@@ -1,6 +1,5 @@
 /**
- * Platforms that are out of reach. While an outage lasts, one message at a time probes the platform and the
- * others wait.
+ * Platforms that are out of reach. During an outage, one message at a time probes the platform, and the others wait.
  */
 export interface OutageStore {
   /** The current outages, in no particular order. */
@@ -8,8 +7,8 @@ export interface OutageStore {
   /** Begins an outage, or records that a probe of it failed. The next probe is due after `probe_in_ms`. */
   note(platform: string, reason: OutageReason, words: string, probe_in_ms: number): Promise<void>;
   /**
-   * True for one caller once a probe is due. The next probe is then due after `lease_ms`, in case the process that
-   * probes dies. False if there is no outage.
+   * Returns true to one caller once a probe is due. The next probe is then due after `lease_ms`, in case the process
+   * that probes dies. False if no probe is due, or if there is no outage.
    */
   takeProbe(platform: string, lease_ms: number): Promise<boolean>;
   /** Makes the next probe due now. False if there is no outage. */
@@ -18,7 +17,7 @@ export interface OutageStore {
   end(platform: string): Promise<boolean>;
 }
 
-/** `unreachable`: no usable answer. `credentials`: the platform refuses the channel's own credentials. */
+/** `unreachable`: the platform gives no usable answer. `credentials`: it refuses the channel's own credentials. */
 export type OutageReason = 'unreachable' | 'credentials';
 
 export interface Outage {

@@ -11,8 +11,8 @@ import { ERASED_USER, type PersonSelector, type PersonSession } from './persons.
 import type { StreamRecord } from './streams.ts';
 
 /**
- * Decides which records belong to a person or a platform's user, for all backends alike. Match sessions first
- * (`session`), because other records are recognized by their session or turn.
+ * Decides which records belong to a person or a platform's user, for all backends alike. Call `session` for all
+ * sessions first, because other records are recognized by their session or turn.
  */
 export class PersonMatch {
   readonly #person: PersonKey | null = null;
@@ -21,7 +21,7 @@ export class PersonMatch {
   /** Ids and tags of the sessions that belong only to this person or user. */
   readonly #sessions = new Set<string>();
   readonly #turns = new Set<string>();
-  /** `platform:message_id` of their messages. */
+  /** `platform:message_id` of the person's or user's messages. */
   readonly #messages = new Set<string>();
 
   constructor(of: PersonSelector) {
@@ -34,7 +34,10 @@ export class PersonMatch {
     }
   }
 
-  /** @param turns all turns of the session, oldest first. @returns null if nothing in the session belongs to them. */
+  /**
+   * @param turns all turns of the session, oldest first.
+   * @returns null if nothing in the session belongs to the person or user.
+   */
   session(session: Session, turns: readonly StoredTurn[]): PersonSession | null {
     const isTheirs = this.#isTiedTo(session);
     const isPrivate = turns.every(({ user_id }) => user_id === session.user_id);
@@ -49,7 +52,7 @@ export class PersonMatch {
     return { session, turns: theirs, shared };
   }
 
-  /** The session without the data that ties it to them. */
+  /** The session without the data that ties it to the person or user. */
   untied(session: Session): Session {
     const opened = this.#isUser(session.platform, session.user_id);
     const { credential_owner: bound } = session;
@@ -92,8 +95,8 @@ export class PersonMatch {
   }
 
   /**
-   * The session in which a message of theirs is running, if nobody else writes there. That session may not be stored
-   * yet. Null if the message is not running, or runs in a thread of several people.
+   * The id of the session in which a message of the person or user is running, if nobody else writes there. That
+   * session may not be stored yet. Null if the message is not running, or if it runs in a thread of several people.
    */
   runsIn({
     state,
@@ -103,7 +106,9 @@ export class PersonMatch {
     return state === 'running' && message !== null && message.shared !== true ? session_id : null;
   }
 
-  /** A refused message has neither a turn nor a session. */
+  /**
+   * Whether a trace belongs to the person or user. The trace of a refused message has no turn and no session to match.
+   */
   trace({ platform, user_id, person, session_id, turn_id, message_id }: TraceRecord): boolean {
     const isTheirs =
       this.#turns.has(turn_id) ||
@@ -124,7 +129,10 @@ export class PersonMatch {
     );
   }
 
-  /** The answer of an idempotency key: of a message (JSON), or of a link (`link:` and JSON). */
+  /**
+   * Whether the answer of an idempotency key belongs to the person or user. The key of a message is JSON; the key of a
+   * link is `link:` and JSON.
+   */
   answer(key: string, { session_id, reader = null }: StoredAnswer): boolean {
     if (this.#isSession(session_id) || this.#isPerson(reader)) return true;
     const at = key.indexOf('[');
@@ -135,14 +143,14 @@ export class PersonMatch {
   }
 
   /**
-   * Whether a message, recognized by its platform's id, belongs to the person or user. Call it last, because the result
-   * follows from turns, traces and inbox.
+   * Whether a message, identified by its id on the platform, belongs to the person or user. Call this method last: it
+   * uses the messages of the turns, traces and inbox messages that were matched before.
    */
   seenMessage(platform: string, message_id: string): boolean {
     return this.#messages.has(`${platform}:${message_id}`);
   }
 
-  /** @param state null if only the key is known. */
+  /** Whether the guard's counters belong to the person or user. @param state null if only the key is known. */
   guard(key: string, state: GuardUserState | null): boolean {
     const [platform = '', kind, ...ids] = JSON.parse(key) as string[];
     if (kind === 'person' && this.#isPerson(ids[0] as PersonKey)) return true;
@@ -186,8 +194,8 @@ export class PersonMatch {
   }
 
   /**
-   * Whether the key belongs to the person or user, as in budgets and in the principal of actions: a person's key, or
-   * `platform:user_id`.
+   * Whether a key belongs to the person or user: a person's key, or `platform:user_id`. Budgets and the principals of
+   * actions have such keys.
    */
   #isOwnerKey(key: string | null): boolean {
     if (key === null) return false;
@@ -203,7 +211,7 @@ export class PersonMatch {
   }
 }
 
-/** Whether a text is one of the values, at any depth: a notice to a user names the user only there. */
+/** Whether a text is one of the values, at any depth. A notice to a user names the user only in such a value. */
 function mentions(value: JsonObject | JsonObject[string] | undefined, text: string): boolean {
   if (typeof value !== 'object' || value === null) return value === text;
   return Object.values(value).some((inner) => mentions(inner as JsonObject, text));

@@ -5,21 +5,21 @@ import type { InboxMessage } from './inbox.ts';
 import type { Link } from './links.ts';
 
 /**
- * Everything that is stored about a person or a platform's user (agentd-person(1)). Long-term memories are shown by a
- * separate store (`MemoryStore`). Lines of the audit log stay.
+ * Everything that is stored about a person or a platform's user (agentd-person(1)), except for long-term memories,
+ * which a separate store shows (`MemoryStore`). Lines of the audit log are not deleted.
  */
 export interface PersonStore {
   show(of: PersonSelector): Promise<PersonRecords>;
   /**
-   * Deletes everything that `show` returns, and the memories that this store keeps, at once. Turns of other people in
-   * shared threads stay. When it resolves, the files of the store contain none of this data, and the copies that the
-   * store made of itself are gone.
+   * Deletes everything that `show` returns, and the memories that this store keeps, in one step. In shared threads,
+   * turns of other people are not deleted. When it resolves, the files of the store contain none of this data, and the
+   * copies that the store made of itself are gone.
    * @throws FilesNotRewritten
    */
   erase(of: PersonSelector): Promise<PersonRecords>;
 }
 
-/** Everything is deleted, but files of the store may still contain some of the data. The message says why. */
+/** Everything is deleted, but files of the store may still contain some of the data. The error message says why. */
 export class FilesNotRewritten extends Error {}
 
 export type PersonSelector =
@@ -34,7 +34,7 @@ export interface PersonRecords {
   links: Link[];
   actions: Action[];
   inbox: InboxMessage[];
-  /** The number of records of each other kind. */
+  /** The number of records of every other kind. */
   others: Record<OtherRecord, number>;
 }
 
@@ -43,7 +43,9 @@ export interface PersonSession {
   session: Session;
   /** The turns of the person or user, oldest first. */
   turns: StoredTurn[];
-  /** Other people wrote in it, too, so it stays, without the data that ties it to the person. */
+  /**
+   * Other people wrote in the session, too. It is not deleted, but loses the data that ties it to the person or user.
+   */
   shared: boolean;
 }
 
@@ -60,12 +62,12 @@ const OTHER_RECORDS = [
 export type OtherRecord = (typeof OTHER_RECORDS)[number];
 
 /**
- * How long ids of erased sessions and messages are remembered, ms. A run that was under way during the erasure stores
- * nothing in this time: not its turn, its trace, or the answer of its key.
+ * How long ids of erased sessions and messages are remembered, ms. During this time, a run that was under way during
+ * the erasure cannot store its turn, its trace, or the answer of its key.
  */
 export const ERASED_MS = 60 * 60 * 1000;
 
-/** Replaces the user id of the person who opened a shared thread. */
+/** The user id of a shared session after the person who opened it was erased. */
 export const ERASED_USER = 'erased';
 
 /** The total number of records. */

@@ -1,10 +1,10 @@
 /** The daemons that share the store. */
 export interface ReplicaStore {
-  /** Records that a daemon runs. It stays listed for `ttl_ms` after its last record. */
+  /** Records that a daemon is running. The daemon stays listed for `ttl_ms` after its last record. */
   record(replica: NewReplica, ttl_ms: number): Promise<void>;
   /** Removes a daemon that has stopped. */
   remove(replica_id: string): Promise<void>;
-  /** The daemons that run, the oldest first. */
+  /** The running daemons, longest running first. */
   list(): Promise<Replica[]>;
 }
 
@@ -24,6 +24,6 @@ export interface NewReplica {
 }
 
 export interface Replica extends NewReplica {
-  /** When the daemon was last recorded. */
+  /** When the daemon last recorded itself. */
   seen_at: number;
 }

@@ -2,21 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { statSync, truncateSync, unlinkSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 
-/** Size of the reserve file. */
+/** Size of the reserve file, bytes. */
 export const RESERVE_BYTES = 16 * 1024 * 1024;
 
-/** Size of one write. The event loop is free between writes. */
+/** Size of one write, bytes. The event loop is free between writes. */
 const PIECE_BYTES = 1024 * 1024;
 
-/** The share of the file that remains for deletions after the first part was released. */
+/** The share of the file that is kept for deletions when the first part is released. */
 const LAST_SHARE = 1 / 4;
 
-/** A block of `stat`, whatever the file system's own block size is. */
+/** The unit of `stat().blocks`, bytes. It does not depend on the block size of the file system. */
 const STAT_BLOCK_BYTES = 512;
 
 /**
- * A file that occupies disk space, to be released when the disk is full: three quarters for answers, the last quarter
- * for deleting expired rows, which needs space before it frees any.
+ * A file that occupies disk space so that the space can be released when the disk is full. The first three quarters are
+ * for answers. The last quarter is for deleting expired rows, which needs space before it frees any.
  */
 export class Reserve {
   readonly #path: string;
@@ -36,7 +36,7 @@ export class Reserve {
   }
 
   /**
-   * Releases the first part if the file is complete, or else the rest. @returns false if there was nothing to release.
+   * Releases the first part if the file is complete, otherwise the rest. @returns false if nothing could be released.
    */
   giveUp(): boolean {
     const wasWhole = this.#made;
@@ -51,7 +51,7 @@ export class Reserve {
     }
   }
 
-  /** Writes the file, unless the disk is too full for it. */
+  /** Writes the file. If the disk is too full for it, no file remains. */
   async make(): Promise<void> {
     const unfinished = `${this.#path}.new`;
     try {
@@ -68,7 +68,7 @@ export class Reserve {
     this.#closed = true;
   }
 
-  /** Writes random bytes, because a file system may compress others, or store zeros as a hole. */
+  /** Writes random bytes, because a file system may compress other content, or store zeros as a hole. */
   async #write(path: string): Promise<void> {
     const piece = randomBytes(Math.min(PIECE_BYTES, this.bytes));
     const file = await open(path, 'w', 0o600);
@@ -83,7 +83,7 @@ export class Reserve {
   }
 }
 
-/** Whether the file exists and is not sparse. */
+/** Whether the file exists, has its full size, and is not sparse. */
 function isWhole(path: string, bytes: number): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   return found !== undefined && found.size >= bytes && found.blocks * STAT_BLOCK_BYTES >= bytes;

@@ -18,22 +18,22 @@ export interface SessionStore {
   /**
    * Writes a session with its ids, its owner and its context. This is the only write before a run (for sign-in);
    * everything else is written by `Store.commitTurn`. Atomic.
-   * - `new`: an expired session with that id is first deleted with its turns.
-   * - `changed`: the session is found by its tag. `ended` if it has ended in the meantime: nothing is written.
-   * - `replaced`: the session with that id is first deleted with its turns, because a new one begins for a different
-   * person.
-   * @returns `lost` if the claim is gone: nothing is written.
+   * - `new`: an expired session with the same id is first deleted with its turns.
+   * - `changed`: the stored session with the same tag is changed. Returns `ended` and writes nothing if it has ended.
+   * - `replaced`: the session with the same id is first deleted with its turns, because a new session begins for a
+   * different person.
+   * @returns `lost` if the claim is gone; nothing is written.
    */
   save(claim: SessionClaim, session: Session, as: 'new' | 'changed' | 'replaced'): Promise<SaveOutcome>;
-  /** The last answered turns that the reader may see, oldest first. */
+  /** The last answered turns that the reader may see, at most `limit`, oldest first. */
   history(session_id: string, reader: HistoryReader, limit: number): Promise<StoredTurn[]>;
   /** All turns of a session, oldest first. */
   turns(session_id: string): Promise<StoredTurn[]>;
   /** Lists sessions, the most recently active first. */
   list(filter: { platform?: string; user_id?: string; limit: number }): Promise<Session[]>;
   /**
-   * Deletes the session that `find` would return, and its turns; the traces stay. False if there is none. For
-   * administrators, so it needs no claim.
+   * Deletes the session that `find` would return, and its turns, but not its traces. False if there is none. Only
+   * administrators use it, so it needs no claim.
    */
   end(session_id: string): Promise<boolean>;
 }
@@ -42,8 +42,8 @@ export type SaveOutcome = 'saved' | 'ended' | 'lost';
 
 /** Decides which turns a run may see. */
 export interface HistoryReader {
-  /** Turns that ran as this person. Null: turns that ran without a signed-in person. */
+  /** The reader sees the turns that ran for this person. Null: the turns that ran for nobody who was signed in. */
   person: PersonKey | null;
-  /** Also the turns that ran without a signed-in person. */
+  /** Whether the reader also sees the turns that ran for nobody who was signed in. */
   nobodys: boolean;
 }

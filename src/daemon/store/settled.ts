@@ -19,9 +19,9 @@ export type InboxChange = Pick<
 >;
 
 /**
- * How a claimed message changes after an attempt with this outcome. All backends share this rule. They only read the
- * message, compare the claim and write the result.
- * @param message the message as it is stored now
+ * How a claimed message changes after an attempt with this outcome. All backends share this rule: they read the
+ * message, check the claim, call this function and write the result.
+ * @param message the message as it is stored now.
  */
 export function settled(message: InboxMessage, outcome: AttemptOutcome, now: number): InboxChange {
   const before = changeable(message);
@@ -40,7 +40,7 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
         next_attempt_at: now + outcome.wait_ms,
       };
     case 'notify':
-      // The commit of the run was carried out after all, so there is no notice of a failure.
+      // The run was committed after all, so the person gets the reply and no notice of a failure.
       if (sending) return { ...before, ...unsent(message), interrupted: 0, next_attempt_at: now };
       return {
         ...before,
@@ -72,7 +72,7 @@ export function settled(message: InboxMessage, outcome: AttemptOutcome, now: num
 
 const FAILED = { state: 'failed' } as const;
 
-/** The failure of the run is never replaced by that of its notice. */
+/** Records a failure. The failure to send a notice never replaces the failure of the run. */
 function failed({ notice }: InboxMessage, failure: string): Partial<InboxChange> {
   return notice === null ? { failure } : { notice_failure: failure };
 }

@@ -1,8 +1,8 @@
 import type { Store } from './store.ts';
 
 /**
- * The ports whose methods count as operations of the store. Methods of the other members are called too often or too
- * rarely.
+ * The ports whose methods are counted as operations of the store. Methods of the other members are called too often or
+ * too rarely to be counted.
  */
 export const STORE_PORTS = [
   'sessions',

@@ -22,11 +22,11 @@ import type { BegunTurn, CommitOutcome, TurnChanges } from './turns.ts';
 /**
  * The store: one port per concern, in the terms of the domain. A backend implements all ports, and passes
  * test/contract. All times are by the store's clock, ms since the epoch. Every method rejects with `StoreUnavailable`
- * when the store cannot be read or written; once a method resolves, its changes survive `kill -9`. Callers must not
- * cache anything, because administrators write while a daemon runs.
+ * if the store cannot be read or written. Once a method resolves, its changes survive `kill -9`. Callers must not cache
+ * anything, because administrators write while a daemon runs.
  */
 export interface Store {
-  /** Names the backend for people: `sqlite /var/lib/agentd/agentd.db`. */
+  /** Names the backend for people: for example `sqlite /var/lib/agentd/agentd.db`. */
   readonly description: string;
   readonly sessions: SessionStore;
   readonly actions: ActionStore;
@@ -50,34 +50,34 @@ export interface Store {
    * Claims a session as `SessionStore.claim` does, and reads the data that its turn begins with, in one step. Null
    * while another caller's claim is valid.
    * @param session_id the id of the session in the message.
-   * @param turn_key that of the message; null if the message cannot have had an earlier run.
+   * @param turn_key the turn key of the message; null if the message cannot have had an earlier run.
    */
   beginTurn(session_tag: string, session_id: string, turn_key: string | null): Promise<BegunTurn | null>;
   /**
-   * Stores everything that a turn changes, or nothing; durable when it resolves. If the session's claim or any claim
-   * named in the changes is gone, all changes are refused (`lost`). The session's claim stays until it is released,
-   * unless the changes end it.
+   * Stores everything that a turn changes, or nothing; durable when it resolves. If the claim of the session or any
+   * claim named in the changes is gone, all changes are refused (`lost`). The claim of the session is held until it is
+   * released or the changes end it.
    */
   commitTurn(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome>;
-  /** The daemons that share the store; null if only one at a time can use it. */
+  /** The daemons that share the store; null if only one daemon at a time can use it. */
   readonly replicas: ReplicaStore | null;
   /** Warnings that the daemon logs at its start, one sentence each, about the configuration of the store's server. */
   advice(): Promise<readonly string[]>;
   /**
-   * Counts the keys in the store by kind, for `agentd doctor`. Null if the store is examined in a different way. The
-   * work is bounded.
+   * Counts the keys in the store by kind, for `agentd doctor`; the work is limited. Null if the backend has no such
+   * keys.
    */
   census(): Promise<KeyCensus | null>;
   /** Deletion of expired data, examination, and backup. Null if the backend needs none of these. */
   readonly maintenance: StoreMaintenance | null;
   /**
-   * Whether the store can be written now, as far as this is known without writing. Cheap, because every health probe
+   * Whether the store can be written now, as far as this is known without a write. Cheap, because every health probe
    * calls it.
    */
   condition(): StoreCondition;
   /** @throws StoreFull if the volume has too little space left for another message and its answer. */
   expectRoom(): void;
-  /** Resolves if the store can be written, which it tests with a write. */
+  /** Writes to the store. Resolves if that succeeds. */
   check(): Promise<void>;
   /**
    * How many live tokens (of links, sessions and streams) and how many actions are stored with a value that begins with
@@ -86,7 +86,7 @@ export interface Store {
   countTokens(prefix: string): Promise<number>;
   /**
    * How many live tokens and texts of actions each key has sealed, by the mark at their beginning (seal.ts). Unsealed
-   * ones are counted under ''. Reads everything.
+   * ones are counted under ''. Reads all of them.
    */
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**
@@ -94,7 +94,7 @@ export interface Store {
    * batches of limited size.
    */
   storedTokens(unlike: string): AsyncIterable<readonly StoredToken[]>;
-  /** Replaces the value of a token or text; atomic. False if it was replaced or deleted in the meantime. */
+  /** Replaces the value of a token or text; atomic. False if it was replaced or deleted before that. */
   replaceToken(token: StoredToken, value: string): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -102,7 +102,7 @@ export interface Store {
 export interface KeyCensus {
   /** For each kind, the number of keys, and the number of those that should expire but never will. */
   kinds: ReadonlyMap<string, { keys: number; endless: number }>;
-  /** False if there are more keys than were examined. */
+  /** False if the store has more keys than were examined. */
   isWhole: boolean;
 }
 
@@ -110,8 +110,8 @@ export interface StoreMaintenance {
   /** Looks for damage by reading everything. @returns descriptions of the damage; empty if there is none. */
   examine(): Promise<readonly string[]>;
   /**
-   * Deletes expired data and returns free space to the file system, in batches of limited size. Works on a full disk.
-   * The daemon calls it regularly. @returns how much was done; 0 if nothing is left to do.
+   * Deletes one batch of expired data, or returns free space to the file system. Works on a full disk. The daemon calls
+   * it regularly. @returns how much was done; 0 if nothing remains to be done.
    */
   sweep(): Promise<number>;
   /**

@@ -10,19 +10,20 @@ import type { StreamClaim } from './claims.ts';
  */
 export interface StreamStore {
   /**
-   * Stores a new stream, waiting. Atomic: if a live stream has the same `idempotency_key`, that stream is returned and
-   * nothing is written.
+   * Stores a new stream as `waiting`. Atomic: if a live stream has the same `idempotency_key`, that stream is returned
+   * and nothing is written.
    */
   create(stream: NewStream): Promise<StreamRecord>;
-  /** Null if there is none, or it has expired. */
+  /** The stream; null if there is none or it has expired. */
   find(stream_id: string): Promise<StreamRecord | null>;
   /**
-   * The stream that has the key. A stream that ended with `error` loses its key, so that its message can be repeated.
+   * The stream that has the key; null if there is none. A stream that ended with `error` loses its key, so that the
+   * message can be sent again.
    */
   findByKey(idempotency_key: string): Promise<StreamRecord | null>;
   /**
-   * Begins the run: `waiting` becomes `running`, the token is deleted, and from then on the stream belongs to its
-   * claimant. Atomic: one caller gets the claim, all others null.
+   * Begins the run: `waiting` becomes `running`, the token is deleted, and the stream now belongs to its claimant.
+   * Atomic: one caller gets the claim, and all others get null.
    * @param first the first events of the run, which are stored with the claim. None of them may end the stream.
    */
   claim(
@@ -33,30 +34,34 @@ export interface StreamStore {
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: StreamClaim): Promise<boolean>;
   /**
-   * Adds events to a running stream; it rejects if their ids do not follow the last one. After `stream_complete` or
-   * `error`, the stream and the claim have ended. False if the claim is lost: nothing is written.
+   * Adds events to a running stream. Rejects if their ids do not follow the last one. `stream_complete` or `error` ends
+   * the stream and the claim. False if the claim is lost; nothing is written.
    */
   append(claim: StreamClaim, events: readonly StreamEvent[]): Promise<boolean>;
   /** The events after `after`, in order. */
   read(stream_id: string, after: number): Promise<StreamEvent[]>;
   /**
-   * Calls back after events were added and after a request to stop, possibly more than once. A call is only a hint: it
-   * may be lost if another daemon made the change, so a caller that waits must also read regularly (`hintsMayBeLost`).
+   * Calls the listener after events were added and after a request to stop, possibly more than once. A call is only a
+   * hint: it may be lost if another daemon made the change. So a caller that waits must also read regularly
+   * (`hintsMayBeLost`).
    * @returns a function that ends the subscription.
    */
   subscribe(stream_id: string, listener: StreamListener): () => void;
   /** Whether hints of `subscribe` can be lost. */
   readonly hintsMayBeLost: boolean;
   /**
-   * How long to buffer text before it is appended, ms; 0 if an append costs almost nothing. It delays the text for
-   * readers.
+   * How long to buffer text before it is appended, ms; 0 if an append costs almost nothing. Readers get the text later
+   * by this time.
    */
   readonly gather_ms: number;
   /** Stores a request to end the run (`StreamRecord.stop_requested`). No effect if the stream is not running. */
   requestStop(stream_id: string): Promise<void>;
-  /** Abandons a run that has not ended: the next `reap` ends the stream. No effect if the claim is lost. */
+  /** Abandons a run: the next `reap` ends the stream. No effect if the run has ended or the claim is lost. */
   release(claim: StreamClaim): Promise<void>;
-  /** Ends each running stream without a valid claim, with this event. @returns how many. */
+  /**
+   * Ends each running stream that has no valid claim. @param last the event that ends it. @returns the number of
+   * streams.
+   */
   reap(last: Omit<StreamEvent, 'id'>): Promise<number>;
 }
 
@@ -73,13 +78,13 @@ export interface NewStream {
   /** The token that came with the message, sealed by the layer above; null if there was none. */
   token: string | null;
   start: StreamStart;
-  /** How long the stream waits to be opened, and how long it is kept after its end. */
+  /** How long a stream waits to be opened, and how long it is kept after its end, ms. */
   ttl_ms: number;
 }
 
 /** The person who opens a stream for the first time. */
 export interface StreamClaimant {
-  /** The person of the run's token. Null: the owner of the stream does not change. */
+  /** The person of the run's token. Null: the stream keeps its owner. */
   owner: PersonKey | null;
   /** The only person who may read the stream from now on. Null: anybody who knows its id may read it. */
   reader: PersonKey | null;
@@ -90,32 +95,32 @@ export interface StreamStart {
   request_id: string;
   session_id: string;
   session_is_generated: boolean;
-  /** The tag of the session that the guard counted the message in; null if it was not counted. */
+  /** The tag of the session in which the guard counted the message; null if it was not counted. */
   counted_in: string | null;
   /** The message without its token, except that null still means "signed out". */
   message: IncomingMessage;
   address: string | null;
-  /** A token came with the message. */
+  /** Whether a token came with the message. */
   token_given: boolean;
-  /** Why that token is invalid; absent if it is valid, or none came. */
+  /** Why that token is invalid; absent if it is valid or no token came. */
   token_refused?: TokenReason;
   /**
    * The person of the valid cookie that came with the message. When the stream is opened, a cookie counts only if it
    * belongs to this person.
    */
   cookie_person: PersonKey | null;
-  /** The parent of its span (`Observer.parentOf`). Absent if the request had none. */
+  /** The parent of the message's span (`Observer.parentOf`). Absent if the request had none. */
   parent_span?: string;
   /** When the message was accepted, ms since the epoch. Absent in streams of earlier versions. */
   accepted_at?: number;
-  /** The trace up to this point. */
+  /** The trace of the message up to this point. */
   trace: TraceLine[];
 }
 
 export interface StreamRecord extends NewStream {
   reader: PersonKey | null;
   state: 'waiting' | 'running' | 'ended';
-  /** Somebody has requested to end the run. */
+  /** Whether somebody has requested to end the run. */
   stop_requested: boolean;
   /** Id of the last event; 0 if there is none yet. */
   last_event: number;

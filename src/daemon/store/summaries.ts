@@ -1,16 +1,17 @@
 /** Summaries of the turns that do not fit into the history of a session, one for each principal of the session. */
 export interface SummaryStore {
-  /** Null if there is none, or if the session has ended. */
+  /** The summary for this principal; null if there is none or the session has ended. */
   find(session_tag: string, principal: string): Promise<Summary | null>;
   /**
-   * Begins a summary; atomic. Only one summary of a session is made at a time. It ends when it is stored with `keep`,
-   * or after `ttl_ms`.
-   * @returns its token; null while another summary is being made, or if the session has ended.
+   * Claims the right to make a summary; atomic. Only one summary of a session is made at a time. The claim ends when
+   * the summary is stored with `keep`, or after `ttl_ms`.
+   * @returns the token of the claim; null while another summary is being made, or if the session has ended.
    */
   begin(session_tag: string, ttl_ms: number): Promise<string | null>;
   /**
-   * Stores the summary that was begun, in place of the previous one. It is deleted with its session.
-   * @returns false if its time has passed, or if the session has ended: nothing is stored.
+   * Stores the summary for which `begin` returned the token, and replaces the previous one. The summary is deleted with
+   * its session.
+   * @returns false if the claim has expired or the session has ended; nothing is stored.
    */
   keep(session_tag: string, token: string, summary: Summary): Promise<boolean>;
 }
@@ -19,7 +20,7 @@ export interface Summary {
   /** The person or user that the summary belongs to. Only their runs get it. */
   principal: string;
   text: string;
-  /** The last turn that the summary covers. */
+  /** The id of the last turn that the summary covers. */
   through_turn: string;
   /** When that turn ended, ms since the epoch. */
   through_at: number;

@@ -5,19 +5,21 @@ import type { Store } from './store.ts';
 const SWEEP_INTERVAL_MS = 30_000;
 
 /**
- * How often the condition of the store is checked, ms. While it cannot be written, expired rows are deleted at each
+ * How often the daemon checks whether the store can be written, ms. While it cannot, expired rows are deleted at each
  * check.
  */
 const LOOK_INTERVAL_MS = 5000;
 
-/** When the first check happens after the start, ms. It creates the reserve, which must not delay the start. */
+/**
+ * The time between the start and the first check, ms. The check creates the reserve, which must not delay the start.
+ */
 const FIRST_LOOK_MS = 1000;
 
 /**
- * Deletes expired rows regularly, in batches of limited size. While the store cannot be written, it does so at every
- * check, because this may be the only way to free space. Logs when the store cannot be written, and when it can be
- * written again.
- * @returns a function that stops it.
+ * Deletes expired rows regularly, in batches of limited size. While the store cannot be written, it deletes them at
+ * every check, because this may be the only way to free space. Logs when the store cannot be written, and when it can
+ * be written again.
+ * @returns a function that stops the sweeper.
  */
 export function startSweeper(
   store: Pick<Store, 'maintenance' | 'check' | 'condition'>,
@@ -34,8 +36,7 @@ export function startSweeper(
     report(before, detail);
     if (due || !before) await sweep();
     if (before || stopped) return;
-    // There may be no other writes in this state, so a test write is needed to notice that the store can be written
-    // again.
+    // There may be no other writes now, so only a test write shows when the store can be written again.
     await store.check().catch(() => undefined);
     report(store.condition().writable, store.condition().detail);
   };

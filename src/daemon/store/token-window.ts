@@ -1,19 +1,19 @@
 /** How long used tokens count, ms (AGENT_DAILY_TOKENS). */
 export const TOKEN_WINDOW_MS = 24 * 60 * 60 * 1000;
-/** Tokens that are used within one span are stored together, with the time of the last use, ms. */
+/**
+ * The length of a span, ms. Tokens that are used in the same span are stored together, with the time of the last use.
+ */
 const SPAN_MS = 5 * 60 * 1000;
 
-/**
- * The tokens that one key has used and reserved. An immutable value: no function changes the window that it is given.
- */
+/** The tokens that one key has used and reserved. The value is immutable: functions return a new window. */
 export interface TokenWindow {
-  /** Oldest first. */
+  /** The used tokens, oldest first. */
   readonly used: readonly UsedTokens[];
   readonly reserved: readonly ReservedTokens[];
 }
 
 export interface UsedTokens {
-  /** ms since the epoch. */
+  /** When the tokens were used, ms since the epoch. */
   readonly at: number;
   readonly tokens: number;
 }
@@ -36,11 +36,11 @@ export interface TokenRequest {
 }
 
 export interface TokenState {
-  /** False if nothing was reserved. */
+  /** False if there was no room, so that nothing was reserved. */
   granted: boolean;
   /** Tokens that are neither used nor reserved now. */
   left: number;
-  /** ms until the requested number of tokens will be free. 0 if they are free now, null if they exceed the limit. */
+  /** ms until the requested number of tokens is free: 0 if they are free now, null if they exceed the limit. */
   retry_after_ms: number | null;
 }
 
@@ -91,7 +91,8 @@ export function windowEnd({ used, reserved }: TokenWindow): number {
 }
 
 /**
- * The tokens that count now. If the clock was set back, nothing counts longer than if it had happened now.
+ * The tokens that count now. If the clock was set back, everything counts for at most as long as if it had happened
+ * now.
  * @returns the same value if nothing changes.
  */
 function windowAt(found: TokenWindow, now: number): TokenWindow {
@@ -108,7 +109,7 @@ function windowAt(found: TokenWindow, now: number): TokenWindow {
   };
 }
 
-/** When this many tokens will have become free. */
+/** When this many tokens will be free, ms since the epoch. */
 function freesAt({ used, reserved }: TokenWindow, wanted: number): number {
   const ends = [
     ...used.map(({ at, tokens }) => ({ at: at + TOKEN_WINDOW_MS, tokens })),

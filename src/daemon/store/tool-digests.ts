@@ -1,24 +1,24 @@
 /**
- * How MCP servers define their tools (agentd-agent(7), "MCP"): the trusted definition, which is the first one until an
- * administrator trusts another, and the one that the server sends now if it differs. Kept forever, because the
- * configuration limits the number of tools.
+ * How MCP servers define their tools (agentd-agent(7), "MCP"): the trusted definition, and the definition that the
+ * server sends now if it is different. The first definition of a tool is trusted until an administrator trusts another
+ * one. Records are kept forever, because the configuration limits the number of tools.
  */
 export interface ToolDigestStore {
   /**
-   * Records the definition that a server sends now; atomic. The first definition of a tool is trusted. A later one that
-   * differs from the trusted one is stored as `changed`; one that is equal to it removes `changed`.
-   * @param name the name that the tool has for the agent
-   * @param source the `name` of its entry
-   * @returns the record after that
+   * Records the definition that a server sends now; atomic. The first definition of a tool is trusted. If a later one
+   * differs from the trusted one, it is stored as `changed`; otherwise `changed` is removed.
+   * @param name the name that the tool has for the agent.
+   * @param source the `name` of the tool's entry.
+   * @returns the new record.
    */
   observe(name: string, source: string, definition: ToolDefinition): Promise<ToolDigest>;
-  /** Null if no server has named this tool yet. */
+  /** The record of a tool; null if no server has sent a tool with this name yet. */
   find(name: string): Promise<ToolDigest | null>;
-  /** The digests of all tools, in the order of their names. */
+  /** The records of all tools, in the order of their names. */
   list(): Promise<ToolDigest[]>;
   /**
    * Trusts the changed definition; atomic. False if `digest` is not that of the changed definition: nothing is stored,
-   * read it again.
+   * and the caller must read the record again.
    */
   trust(name: string, digest: string): Promise<boolean>;
 }
@@ -29,7 +29,7 @@ export interface ToolDigest {
   trusted: ToolDefinition;
   /** When the trusted definition was first seen, or was trusted by an administrator. */
   trusted_at: number;
-  /** Null if the server sends the trusted definition. */
+  /** The definition that the server sends now; null if it is the trusted one. */
   changed: ToolDefinition | null;
   /** When the changed definition was first seen; null if there is none. */
   changed_at: number | null;
@@ -40,10 +40,10 @@ export interface ToolDefinition {
   digest: string;
   title: string | null;
   /**
-   * Shortened, and with anything that looks like a token masked, for administrators to compare. The same is true of the
-   * schema.
+   * The description for administrators to compare: shortened, and anything that looks like a token is masked. `schema`
+   * is shortened and masked in the same way.
    */
   description: string;
-  /** JSON. */
+  /** The schema as JSON. */
   schema: string;
 }

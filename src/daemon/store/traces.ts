@@ -4,10 +4,13 @@ export interface TraceStore {
   /** Stores a trace that is not stored with a turn. */
   keep(trace: TraceRecord): Promise<void>;
   /**
-   * Stores the trace of a request that was refused. Anybody can send such requests, so their traces have a separate
-   * ring: they are pushed out only by traces of other refused requests, and push out no others.
+   * Stores the trace of a refused request. Anybody can send such requests, so their traces have a limit of their own:
+   * beyond it, the oldest traces of refused requests are deleted, and no others.
    */
   keepRefused(trace: TraceRecord): Promise<void>;
-  /** Traces with this id of a turn, request, session or message, oldest first; at most the 200 newest. */
+  /**
+   * The traces with this id of a turn, request, session or message, oldest first. If there are more than 200, the
+   * newest 200.
+   */
   find(id: string): Promise<TraceRecord[]>;
 }

@@ -1,13 +1,13 @@
 import { statfsSync } from 'node:fs';
 
 const MIB = 1024 * 1024;
-/** New messages are refused below the smaller of these two. */
+/** New messages are refused if less space is free than the smaller of these two values. */
 const LOW_WATER_BYTES = 64 * MIB;
 const LOW_WATER_SHARE = 0.05;
 
 /**
- * How long an answer of the file system is used, ms. Each query costs up to half a millisecond, and the data written in
- * this time is a small part of the low-water mark.
+ * How long a result of the file system is reused, ms. Each query costs up to half a millisecond, and the data written
+ * in this time is a small part of the low-water mark.
  */
 const FRESH_MS = 50;
 
@@ -27,20 +27,20 @@ export class Volume {
     this.#directory = directory;
   }
 
-  /** At most 50 ms old; null if the file system does not say. */
+  /** The space, at most 50 ms old; null if the file system does not report it. */
   space(): Space | null {
     const now = performance.now();
     if (now - this.#asked_at >= FRESH_MS) this.askAgain();
     return this.#space;
   }
 
-  /** Called after a change that used or freed space. */
+  /** Asks the file system again. Called after a change that used or freed space. */
   askAgain(): void {
     this.#asked_at = performance.now();
     this.#space = spaceOf(this.#directory);
   }
 
-  /** Whether this much space is free above the low-water mark; true if the file system does not say. */
+  /** Whether this much space is free above the low-water mark; true if the file system does not report its space. */
   hasRoom(bytes = 0): boolean {
     const space = this.space();
     return space === null || space.free_bytes - bytes >= space.low_water_bytes;

@@ -5,7 +5,7 @@ import { tokenRecord } from '../message/create-stream.ts';
 import type { Services } from '../services.ts';
 import type { StreamClaimant, StreamRecord } from '../store/streams.ts';
 
-/** @throws `stream_not_found` */
+/** Finds the record of a stream. @throws `stream_not_found` */
 export async function findStream(services: Services, stream_id: string): Promise<StreamRecord> {
   const stream = await services.store.streams.find(stream_id);
   if (stream) return stream;
@@ -21,22 +21,22 @@ export interface Reading {
 
 export interface AdmittedReader {
   stream: StreamRecord;
-  /** The token that its run would act with. Null means "signed out", undefined means that there is no token. */
+  /** The token that the run would use. Null means "signed out"; undefined means that there is no token. */
   token: string | null | undefined;
-  /** The result of validating that token, which happens only once. */
+  /** That token with the result of its validation, which happens only once; null if there is no token. */
   validated: ValidatedToken | null;
-  /** The owner of the stream, if this request begins its run. */
+  /** The claimant of the stream, in case this request begins its run. */
   claimant: StreamClaimant;
 }
 
 /**
- * Decides who may open, read or stop a stream, and with which token its run would act (agentd-message(7), "Whose stream
- * it is").
+ * Decides who may open, read or stop a stream, and which token its run would use (agentd-message(7), "Whose stream it
+ * is").
  *
- * The id of a stream is a capability, which only the client that posted the message was given. It is not enough for a
- * sender whose valid token belongs to a different person. If a token in the address made the stream a person's own, it
- * can be read and stopped only with a token of that person, because the client that posted the message knows the id,
- * too.
+ * The id of a stream is a capability that was given only to the client that posted the message. The id alone is not
+ * enough for a sender whose valid token belongs to a different person. If a token in the address made the stream a
+ * person's own, only a token of that person can be used to read and stop it, because the client that posted the message
+ * knows the id, too.
  * @throws `token_missing`, `forbidden`.
  */
 export async function admitReader(
@@ -52,7 +52,7 @@ export async function admitReader(
   }
   const own = ownToken(services, stream, request);
   const { token_refused } = stream.start;
-  // A token that was refused with the message is not validated and logged a second time.
+  // A token that was already refused with the message is not validated and logged again.
   const check = async (token: string): Promise<ValidatedToken> => ({
     token,
     verdict:
@@ -60,7 +60,7 @@ export async function admitReader(
         ? { valid: false, reason: token_refused }
         : await services.tokens.validate(token, request.id),
   });
-  // If there are several cookies, nobody can tell which one is meant.
+  // If there are several cookies, it is not clear which of them is meant.
   const [cookie] = cookies.length === 1 ? cookies : [];
   const ambient = cookie ? await check(cookie) : null;
   const explicit = tokens.explicit ? await check(tokens.explicit) : null;
@@ -71,7 +71,7 @@ export async function admitReader(
   const counted = countsFor(stream, ambient) ? ambient : null;
   const validated = counted ?? explicit ?? (own ? await check(own) : null);
   const owner = personOf(validated);
-  // If the person's own token came with the message, only that person's client was given the id.
+  // If a token came with the message (`stream.owner`), only the client of that person got the id.
   const by_address = counted === null && explicit !== null && stream.owner === null;
   return {
     stream,
@@ -82,9 +82,9 @@ export async function admitReader(
 }
 
 /**
- * Checks again, for a request that found the stream waiting while another one began its run: the stream may belong to a
- * person by now.
- * @throws also `stream_not_found`, if the stream has expired, so that no event would ever come.
+ * Checks again whether a request may read a stream. Called if the stream was waiting when the request arrived, and
+ * another request then began its run: the stream may belong to a person now.
+ * @throws also `stream_not_found` if the stream has expired, because no event would ever come.
  */
 export async function admitAgain(
   services: Services,
@@ -95,7 +95,10 @@ export async function admitAgain(
   await admitReader(services, await findStream(services, stream_id), request, reading);
 }
 
-/** @throws `forbidden` if the token is valid, but belongs to a different person than the stream or its session. */
+/**
+ * Refuses valid tokens of other persons. @throws `forbidden` if a token does not belong to the person who owns the
+ * stream or its session.
+ */
 async function refuseOtherPersons(
   services: Services,
   stream: StreamRecord,
@@ -105,7 +108,8 @@ async function refuseOtherPersons(
   if (persons.length === 0) return;
   const { session_id } = stream.start;
   const session = await services.store.sessions.find(session_id);
-  // An id from before sign-in does not count: the answer belongs to a different session.
+  // If the session got a new id at sign-in, the answer belongs to a different session, so the owner of this one is
+  // ignored.
   const session_owner = session?.session_id === session_id ? session.owner : null;
   for (const owner of [stream.owner, session_owner]) {
     if (owner !== null && persons.some((person) => person !== owner)) throw belongsToSomeoneElse();
@@ -113,10 +117,10 @@ async function refuseOtherPersons(
 }
 
 /**
- * A stream that belongs to one reader needs a token of that person: in the address, or in a cookie if the message came
- * with their cookie.
- * @throws `forbidden`. To resume reading, a token in the address is enough even if it has expired since the message was
- * posted.
+ * Refuses other readers of a stream that belongs to one reader. A token of that reader is needed: in the address, or in
+ * a cookie if the message came with a cookie of the same person. To resume reading, a token in the address is enough
+ * even if it has expired since the message was posted.
+ * @throws `forbidden`
  */
 function refuseOtherReaders(
   { reader, start }: StreamRecord,
@@ -136,8 +140,8 @@ function refuseOtherReaders(
 }
 
 /**
- * Whether the cookie counts. Browsers send it even if somebody else made the link, so it counts only if the message
- * came from the same person: with their token, or with their cookie.
+ * Whether the cookie is used. Browsers send it even if somebody else made the link. So it is used only if the message
+ * came from the same person: with a token or a cookie of that person.
  */
 function countsFor({ owner, start }: StreamRecord, ambient: ValidatedToken | null): boolean {
   const person = personOf(ambient);
@@ -152,7 +156,7 @@ function belongsToSomeoneElse(): AgentdError {
   return new AgentdError('forbidden', 'This stream belongs to someone else.');
 }
 
-/** The token that came with the message. It is stored until the stream is opened. */
+/** The token that came with the message, which is stored until the stream is opened. */
 function ownToken(services: Services, stream: StreamRecord, request: ChannelRequest): string | undefined {
   if (stream.token === null) return undefined;
   const token = services.seal.open(stream.token, tokenRecord(stream.stream_id));

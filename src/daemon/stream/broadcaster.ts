@@ -10,9 +10,9 @@ type EventSource = Pick<StreamStore, 'read' | 'subscribe' | 'hintsMayBeLost'>;
 const LOOK_MS = 1000;
 
 /**
- * Hands the events of streams from the store to their readers. The events of a stream are read once for all its readers
- * in this process, and kept as long as the stream has a reader. A reader has no queue of its own, only its position, so
- * a slow one costs nothing.
+ * Passes the events of streams from the store to their readers. The events of a stream are read once for all its
+ * readers in this process, and kept as long as the stream has a reader. A reader has only a position and no queue, so a
+ * slow reader costs nothing.
  */
 export class Broadcaster {
   readonly #parts: BroadcasterParts;
@@ -28,8 +28,8 @@ export class Broadcaster {
   }
 
   /**
-   * Hands the events after `after` to the reader. Resolves after the last one, when the reader is gone, or if the store
-   * cannot be read. Rejects if the reader rejects.
+   * Passes the events after `after` to the reader. Resolves after the last event, when the reader is gone, or if the
+   * store cannot be read. Rejects if the reader rejects.
    */
   follow(stream_id: string, after: number, reader: StreamReader): Promise<void> {
     if (reader.signal.aborted) return Promise.resolve();
@@ -49,18 +49,18 @@ export interface BroadcasterParts {
 }
 
 /**
- * Maximum number of earlier events that are handed over together. It bounds what a slow reader was given but has not
- * taken.
+ * Maximum number of earlier events that a reader gets at once. It limits how many events a slow reader has received but
+ * not processed.
  */
 const AT_ONCE = 100;
 
-/** A stream that has at least one follower. */
+/** A stream that has at least one reader. */
 class Feed {
   readonly #streams: EventSource;
   readonly #stream_id: string;
   readonly #log: Pick<Log, 'warn'>;
   readonly #endings: (() => void)[];
-  /** All events from the first one on, so that an index is the id of the event before. */
+  /** All events, beginning with the first, so that the event with the id n has the index n - 1. */
   readonly #events: StreamEvent[] = [];
   readonly #followers = new Set<Follower>();
   #newest: readonly StreamEvent[] = [];
@@ -69,7 +69,7 @@ class Feed {
   #reading = false;
   #readAgain = false;
 
-  /** @param closed called when the last follower has left, or after the last event. */
+  /** @param closed called when the last reader has left, or after the last event. */
   constructor({ streams, clock, log }: BroadcasterParts, stream_id: string, closed: () => void) {
     this.#streams = streams;
     this.#stream_id = stream_id;
@@ -96,7 +96,7 @@ class Feed {
     return promise;
   }
 
-  /** Ends all followers, even those that have not been given all events. */
+  /** Ends all readers, even those that have not received all events. */
   close(): void {
     if (!this.#open) return;
     this.#open = false;
@@ -104,13 +104,13 @@ class Feed {
     for (const follower of this.#followers) follower.leave();
   }
 
-  /** Takes the added events if they follow the last event here. Otherwise reads them. */
+  /** Takes the new events if they follow the last known one. Otherwise, or if they are not given, reads the stream. */
   #grow(added: readonly StreamEvent[] | undefined): void {
     if (added && !this.#reading && added[0]?.id === this.#events.length + 1) this.#take(added);
     else this.#catchUp();
   }
 
-  /** Reads the new events: one read at a time, and one more if something changed in the meantime. */
+  /** Reads the new events. There is one read at a time; if something changes during a read, one more follows. */
   #catchUp(): void {
     if (this.#reading) {
       this.#readAgain = true;
@@ -146,7 +146,7 @@ class Feed {
     for (const follower of this.#followers) this.#handOver(follower);
   }
 
-  /** Hands over the events after the follower's position, as long as there is room. */
+  /** Passes the events after the follower's position to its reader, as long as the reader has room. */
   #handOver(follower: Follower): void {
     while (!follower.waits && follower.position < this.#events.length) {
       const events = this.#after(follower.position);
@@ -161,7 +161,9 @@ class Feed {
     if (this.#over && follower.position >= this.#events.length) follower.leave();
   }
 
-  /** The events after that position. All readers that have everything else share one list. */
+  /**
+   * The events after this position, or the first of them. Readers that had all events before the newest share one list.
+   */
   #after(position: number): readonly StreamEvent[] {
     if (position === this.#events.length - this.#newest.length) return this.#newest;
     return this.#events.slice(position, position + AT_ONCE);
@@ -176,12 +178,12 @@ class Feed {
   }
 }
 
-/** A reader of the stream. */
+/** A reader of the stream, with its position. */
 interface Follower {
   readonly reader: StreamReader;
-  /** Id of the last event that was handed over. */
+  /** Id of the last event that the reader has received. */
   position: number;
-  /** The reader has no room for more events now. */
+  /** Whether the reader has no room for more events now. */
   waits: boolean;
   leave(error?: unknown): void;
 }

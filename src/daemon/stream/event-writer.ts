@@ -16,21 +16,23 @@ export interface EventWriterParts {
 }
 
 /**
- * Writes the events of a run to its stream. Events of one tick are merged, numbered and stored in one commit, and so
- * are those that come while a commit is under way. The first text is stored at once. Later text is buffered for as long
- * as the store says (`gather_ms`), or until an event of another kind comes. An event that could not be stored because
- * the store was out of reach is tried again with the next one, once the store has confirmed that it does not have it.
+ * Writes the events of a run to its stream. Events of one tick are merged, numbered and stored in one commit. So are
+ * the events that arrive while a commit is under way. The first text is stored at once. Later text is buffered for the
+ * time that the store prefers (`gather_ms`), or until an event of another kind comes.
+ *
+ * If the store is out of reach, the events of a commit may or may not be stored. The writer stores them with the next
+ * events, after it has made sure that the store does not have them.
  */
 export class EventWriter {
   readonly #parts: EventWriterParts;
   /** Id of the last event that is stored. */
   #stored: number;
   #waiting: StreamEventData[] = [];
-  /** Events whose append failed: the store has all of them or none. */
+  /** Events whose append failed. The store has either all of them or none. */
   #unsure: StreamEventData[] = [];
   #saving: Promise<void> | null = null;
   #scheduled = false;
-  /** Set while text is buffered. */
+  /** Stops buffering text. Null if no text is buffered. */
   #cancelGathering: (() => void) | null = null;
   #isClosed = false;
 
@@ -39,13 +41,13 @@ export class EventWriter {
     this.#stored = parts.begun ?? 0;
   }
 
-  /** Never throws, never waits; ignored after `close` or `end`. */
+  /** Adds an event. Never throws, never waits. Events after `close` or `end` are ignored. */
   write(event: StreamEventData): void {
     if (this.#isClosed) return;
     merge(this.#waiting, event);
     if (this.#scheduled || this.#saving || this.#waitsForMore()) return;
     this.#scheduled = true;
-    // This runs after a runtime has produced all of its text for this tick.
+    // This runs when a runtime has produced all of its text for this tick.
     process.nextTick(() => {
       this.#scheduled = false;
       if (!this.#isClosed) this.#saveInBackground();
@@ -53,8 +55,8 @@ export class EventWriter {
   }
 
   /**
-   * Takes no more events.
-   * @returns the events that are not stored yet and the last ones, for the commit of the turn. Call it again if the
+   * Accepts no more events.
+   * @returns the events that are not stored yet, followed by `last`, for the commit of the turn. Call it again if the
    * commit failed. Rejects if it is not known which events are stored, and the store is out of reach.
    */
   async close(last: readonly StreamEventData[]): Promise<NonNullable<TurnChanges['events']>> {
@@ -67,7 +69,7 @@ export class EventWriter {
 
   /**
    * Ends the stream now, before its turn ends.
-   * @returns whether the last events are stored. Rejects if the store is out of reach.
+   * @returns whether `last` is stored. Rejects if the store is out of reach.
    */
   async end(last: readonly StreamEventData[]): Promise<boolean> {
     const { claim, events } = await this.close(last);
@@ -78,7 +80,7 @@ export class EventWriter {
     this.#saving ??= this.#save().then(
       () => {
         this.#saving = null;
-        // These events came after the last commit, while this function was still running.
+        // Events may have come between the last commit and this callback.
         if (this.#waiting.length > 0 && !this.#isClosed && !this.#waitsForMore()) this.#saveInBackground();
       },
       (error: unknown) => {
@@ -91,13 +93,13 @@ export class EventWriter {
     );
   }
 
-  /** One commit at a time, so that events that come in the meantime are merged. */
+  /** Stores the waiting events, one commit at a time, so that events that arrive during a commit are merged. */
   async #save(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#isClosed && !this.#waitsForMore()) {
       await this.#findStored();
       const batch = this.#waiting.splice(0);
       try {
-        // If the claim is lost, its keeper ends the run.
+        // If the append finds the claim lost, `ClaimKeeper` ends the run.
         this.#gatherFrom(batch);
         await this.#parts.streams.append(this.#parts.claim, this.#numbered(batch));
         this.#stored += batch.length;
@@ -108,12 +110,12 @@ export class EventWriter {
     }
   }
 
-  /** Whether only text is waiting, and its time in the buffer has not passed. */
+  /** Whether only text is waiting and its time in the buffer has not passed. */
   #waitsForMore(): boolean {
     return this.#cancelGathering !== null && this.#waiting.every(({ event }) => event === 'text_chunk');
   }
 
-  /** After text is stored, the text that follows is buffered. */
+  /** Starts to buffer text if the batch contains text, because more text will follow. */
   #gatherFrom(batch: readonly StreamEventData[]): void {
     const { clock, streams } = this.#parts;
     if (streams.gather_ms === 0 || !batch.some(({ event }) => event === 'text_chunk')) return;

@@ -11,7 +11,7 @@ export type StreamEventData =
 
 export interface Start {
   stream_id: string;
-  /** The id that the session has now: sign-in changes it. */
+  /** The current id of the session. Sign-in can change it. */
   session_id: string;
 }
 
@@ -22,19 +22,19 @@ export interface Completion extends Start {
   stopped?: true;
 }
 
-/** The first event of an answer, once its session is known. */
+/** The first event of an answer, which is sent when its session is known. */
 export function started(data: Start): StreamEventData {
   return { event: 'stream_start', data };
 }
 
-/** An answer that was given before, in one piece. */
+/** The events of an answer that was given before; its text is one event. */
 export function replayed(data: Completion, confirmation: Confirmation | null): StreamEventData[] {
   return [{ event: 'text_chunk', data: { text: data.response } }, ...completed(data, confirmation)];
 }
 
 /**
- * The end of an answer: the question, if there is one, and two events with the same data, so that a client can wait for
- * either name.
+ * The events at the end of an answer: the question, if there is one, and two events with the same data, so that a
+ * client can wait for either name.
  */
 export function completed(data: Completion, confirmation: Confirmation | null): StreamEventData[] {
   return [
@@ -44,13 +44,13 @@ export function completed(data: Completion, confirmation: Confirmation | null): 
   ];
 }
 
-/** The last event of a run whose process died, or that the daemon had to end when it stopped. */
+/** The last event of a run whose process died, or of a run that the daemon ended because it stopped. */
 export const INTERRUPTED: StreamEventData = {
   event: 'error',
   data: { code: 'interrupted', message: 'The answer was interrupted. Please ask again.' },
 };
 
-/** An event as it is stored and read. Its payload is turned into JSON once for all readers. */
+/** An event with its number, as it is stored and read. Its data is converted to JSON once for all readers. */
 export function numbered({ event, data }: StreamEventData, id: number): StreamEvent {
   return { id, event, data: JSON.stringify(data) };
 }

@@ -22,8 +22,8 @@ import type { StreamServices } from './stream-services.ts';
 type OpenOptions = Parameters<ChannelStreams['open']>[2];
 
 /**
- * Opens a stream after the event `after`. The first request that opens it, other than a HEAD request, begins its run.
- * Null if the stream has ended and its client has all events.
+ * Opens a stream and continues after the event `after`. The first request that opens it begins its run; a HEAD request
+ * does not count. Null if the stream has ended and its client has all events.
  * @throws `stream_not_found`, `token_missing`, `forbidden`, `too_many_readers`; `duplicate_in_progress` while the same
  * message is being answered in another way.
  */
@@ -37,7 +37,7 @@ export async function openStream(
   const stream = await findStream(services, stream_id);
   refuseForeignPage(request, tokens, services.settings);
   const begins = stream.state === 'waiting' && request.method !== 'HEAD';
-  // The ticket is taken before the token is checked, because some checks take longer than others.
+  // The ticket is taken before the token is checked, because the duration of the check varies.
   const ticket = begins ? services.sequencer.ticketIn(stream.start.session_id) : null;
   let begun: Begun | null = null;
   let opened: OpenStream | null = null;
@@ -62,14 +62,15 @@ export async function openStream(
 }
 
 /**
- * What the first opening of a stream began: a run, which releases the ticket, or the replay of an earlier answer.
- * `by-another`: another request was first.
+ * What a request that opened a stream has begun. `run`: a run, which releases the ticket. `replay`: the replay of an
+ * earlier answer. `by-another`: nothing, because another request was faster.
  */
 type Begun = 'run' | 'replay' | 'by-another';
 
 /**
- * If several requests open a stream at the same time, one begins its run. The others read, if they are still allowed
- * to. If the message was answered in the meantime on a channel that shares its key, that answer is replayed.
+ * Begins the run of a stream. If several requests open the stream at the same time, only one begins the run; the others
+ * read if they are still allowed to. If the message was already answered on a channel that shares its key, that answer
+ * is replayed.
  */
 async function begin(
   plugin: ChannelPlugin,
@@ -83,7 +84,7 @@ async function begin(
   const { stream_id } = stream;
   const known = await answeredElsewhere(services, stream);
   if (known.outcome === 'running' || known.outcome === 'other_body') {
-    // The run may be that of this stream: another reader was faster.
+    // The run may be that of this stream, if another request was faster.
     if ((await streams.find(stream_id))?.state !== 'waiting') return 'by-another';
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }
@@ -118,9 +119,9 @@ async function begin(
 }
 
 /**
- * The events that can be sent at once. If the session was made for this message, its id is certain, because nobody else
- * knows it. The id of any other session may change until the run has locked it, and a message with a key may have been
- * answered before.
+ * The events that can be sent at once. If the session was created for this message, its id is certain, because nobody
+ * else knows it. The id of any other session may change until the run has locked the session. A message with a key may
+ * have been answered before, in a different session.
  */
 function firstEvents({ stream_id, idempotency_key, start }: StreamRecord): StreamEvent[] {
   if (!start.session_is_generated || idempotency_key !== null) return [];
@@ -135,7 +136,7 @@ async function answeredElsewhere(
   return services.store.idempotency.look(idempotency_key, fingerprint);
 }
 
-/** Never rejects. */
+/** Writes an earlier answer to the stream. Never rejects. */
 async function replay(
   { name }: ChannelPlugin,
   { store: { streams }, clock, log, observer }: StreamServices,

@@ -3,7 +3,7 @@ import { AgentdError } from '../errors.ts';
 
 /** Maximum number of open readers of one stream. */
 export const READERS_PER_STREAM = 64;
-/** When a reader that was refused may try again, seconds. */
+/** How long a reader that was refused should wait before it tries again, seconds. */
 const RETRY_AFTER_SECONDS = 10;
 
 /** Maximum number of open readers of one client address, unless the channel sets a different number. */
@@ -12,12 +12,12 @@ const READERS_PER_CLIENT = 256;
 /** A client that wants to read a stream. */
 export interface NewReader {
   stream_id: string;
-  /** Client address, as limits count it. */
+  /** The client address, as limits count it. */
   address: string;
   maxPerClient: number;
   /**
-   * The client brought a valid token, so it is not limited: anonymous readers of a person's stream cannot keep that
-   * person from reading it.
+   * Whether the client brought a valid token. Such a client is not limited, so that anonymous readers of a person's
+   * stream cannot keep that person from reading it.
    */
   signedIn: boolean;
 }
@@ -36,6 +36,7 @@ export class Readers {
   }
 
   /**
+   * Counts a reader.
    * @returns a function that ends the reader; calling it again has no effect.
    * @throws `too_many_readers`
    */
@@ -58,7 +59,7 @@ export class Readers {
 }
 
 /**
- * Counts the request as a reader until it is ended or its client disconnects. A HEAD request reads nothing.
+ * Counts the request as a reader until it is ended or its client disconnects. A HEAD request is not counted.
  * @throws `too_many_readers`
  */
 export function enterReader(

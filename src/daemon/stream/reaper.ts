@@ -5,9 +5,9 @@ import type { StreamStore } from '../store/streams.ts';
 import { INTERRUPTED } from './events.ts';
 
 /**
- * Ends streams whose run died with its process, or was abandoned, with the event `error` and the code `interrupted`: at
- * once for those of the previous process, and then at regular intervals.
- * @returns a function that stops it
+ * Ends streams whose run was abandoned or died with its process. Their last event is `error` with the code
+ * `interrupted`. It ends the streams of the previous process at once, and then checks at regular intervals.
+ * @returns a function that stops the reaper.
  */
 export async function startReaper(
   streams: Pick<StreamStore, 'reap'>,

@@ -6,9 +6,9 @@ import type { Settings } from '../settings/settings.ts';
 const OWN_SITES: readonly string[] = ['same-origin', 'none'];
 
 /**
- * Only scripts of allowed pages may read a stream. A link, a frame, an image, a form or a script of another site makes
- * the browser request it with the cookie of the person who looks at that page (agentd-message(7), "Whose stream it
- * is").
+ * Refuses requests that do not come from a script of an allowed page. A link, a frame, an image, a form or a script of
+ * another site can make the browser request a stream with the cookie of the person who views that site
+ * (agentd-message(7), "Whose stream it is").
  * @throws `forbidden`
  */
 export function refuseForeignPage(
@@ -19,7 +19,7 @@ export function refuseForeignPage(
   const { 'sec-fetch-mode': mode, 'sec-fetch-site': site, origin, accept } = headers;
   const isAllowed = origin !== undefined && WEBCHAT_ALLOWED_ORIGINS.includes(origin);
   const isForeign = site !== undefined && !OWN_SITES.includes(site) && !isAllowed;
-  // In browsers without Fetch Metadata, a request that accepts a page counts as a navigation.
+  // If the browser does not support Fetch Metadata, a request with a cookie that accepts HTML counts as a navigation.
   const isPage = ambient.some(Boolean) && /text\/html/i.test(accept ?? '');
   if (mode === 'navigate' || isForeign || isPage)
     throw new AgentdError('forbidden', 'A stream is read by a script of an allowed page, not as a page.');

@@ -12,22 +12,22 @@ import { EventWriter } from './event-writer.ts';
 import type { StopRequest } from './stop-request.ts';
 import { StreamOutlet } from './stream-outlet.ts';
 
-/** A stream that this process has opened for the first time. */
+/** A stream for which a request of this process has begun the run. */
 export interface OpenedStream {
   admitted: AdmittedReader;
   claim: StreamClaim;
   /** Number of events that were stored with the claim. */
   begun: number;
   stop: StopRequest;
-  /** Id of the request that opened it. */
+  /** Id of the request that opened the stream. */
   opened_by: string;
   ticket: Ticket;
 }
 
 /**
- * Answers the message of a stream, even if nobody reads it. The stream always ends with its run, either with the reply
- * or with the event `error`. If the store cannot be written, the stream is abandoned, and the reaper ends it later.
- * Never rejects.
+ * Answers the message of a stream, even if nobody reads the stream. The stream always ends when its run ends: with the
+ * reply, or with the event `error`. If the store cannot be written, the stream is abandoned, and the reaper ends it
+ * later. Never rejects.
  */
 export async function runStream(
   plugin: ChannelPlugin,
@@ -49,7 +49,7 @@ export async function runStream(
   });
   stop.signal.addEventListener('abort', () => {
     outlet.stop().then(
-      // A stream that has ended has no claim to keep.
+      // The claim ends with the stream, so it must not be renewed.
       (hasEnded) => hasEnded && drop(),
       (error: unknown) =>
         services.log.warn({ stream: shortId(stream_id), err: error }, 'a stream could not be ended at once'),
@@ -96,7 +96,7 @@ export async function runStream(
     ticket.leave();
     stop.close();
     drop();
-    // Usually the last events were stored with the turn, which ended the stream.
+    // Usually the commit of the turn has stored the last events, which ended the stream.
     if (!hasEnded)
       await streams
         .release(claim)

@@ -14,11 +14,10 @@ import type { Services } from '../services.ts';
 import { shortId } from '../session/ids.ts';
 
 /**
- * Stores a message until its stream is opened.
+ * Stores a message until its stream is opened. For a refused message, a trace is stored under the id of its request.
  * @param ttl_ms how long the message waits, and how long its answer is kept after the end.
  * @param ambient the cookies of the request (`StreamTokens.ambient`).
- * @throws `invalid_request` if the message does not follow the contract; also the errors of the steps. For a refused
- * message, a trace is stored under the id of its request.
+ * @throws `invalid_request` if the message does not follow the contract; also the errors of the steps.
  */
 export async function startStream(
   plugin: ChannelPlugin,
@@ -36,7 +35,7 @@ export async function startStream(
     arrival,
     services,
     (turn) => takeSteps(turn, services),
-    // The message has one span, which ends with its run, or here if it is refused.
+    // The message has one span. It ends with the run of the message or, if the message is refused, here.
     { collects: false },
   );
   services.log.info(
@@ -66,8 +65,8 @@ async function takeSteps(turn: Starting, services: Services): Promise<StartedStr
 }
 
 /**
- * The person of the cookie that came with the message. Null if a valid token came with it, because then the person of
- * the token decides.
+ * The person of the cookie that came with the message; null if there is no valid cookie, or if there are several. Also
+ * null if a valid token came with the message, or an explicit null, because these take precedence.
  */
 async function cookiePersonOf(
   message: IncomingMessage,

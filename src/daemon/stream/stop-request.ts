@@ -1,19 +1,19 @@
 import { every } from '../clock.ts';
 import type { Services } from '../services.ts';
 
-/** How often a run looks for a request to stop if hints can be lost, ms. */
+/** How often a run checks for a request to stop if hints can be lost, ms. */
 export const LOOK_MS = 1000;
 
 type Parts = Pick<Services, 'store' | 'clock' | 'log'>;
 
-/** Notices a request to end the run of a stream: by the store's hint, or by reading the store regularly. */
+/** Notices a request to stop a run, through a hint of the store or by reading the store regularly. */
 export class StopRequest {
   readonly #parts: Parts;
   readonly #stream_id: string;
   readonly #requested = new AbortController();
   readonly #endings: (() => void)[];
 
-  /** Once it is created, no request is missed. Create it before the stream is claimed. */
+  /** From its creation on, it misses no request. Create it before the stream is claimed. */
   constructor(parts: Parts, stream_id: string) {
     const { clock, store } = parts;
     this.#parts = parts;
@@ -23,12 +23,12 @@ export class StopRequest {
     if (store.streams.hintsMayBeLost) this.#endings.push(every(clock, LOOK_MS, look));
   }
 
-  /** Aborts when the end of the run is requested. */
+  /** Aborts when somebody requests to stop the run. */
   get signal(): AbortSignal {
     return this.#requested.signal;
   }
 
-  /** Stops looking. */
+  /** Stops checking for requests. */
   close(): void {
     for (const end of this.#endings) end();
   }

@@ -7,15 +7,15 @@ import { completed, started } from './events.ts';
 import { refuseForeignPage } from './refuse-foreign-page.ts';
 import type { StreamServices } from './stream-services.ts';
 
-/** How long the request that stops a stream waits for its end, ms. */
+/** How long a request to stop a stream waits for the end of the stream, ms. */
 const END_WAIT_MS = 5000;
 
-/** Nobody opened the stream, so its owner does not change. */
+/** The stream keeps its owner, because nobody opened it. */
 const NOBODY = { owner: null, reader: null } as const;
 
 /**
- * Stops a stream: the text so far becomes the reply. A stream that was never opened ends without text. A stream that
- * has ended is not changed. Resolves when it has ended, or after 5 seconds.
+ * Stops a stream: the text up to now becomes the reply. If the stream was never opened, it ends without text. If it has
+ * ended, nothing changes. Resolves when the stream has ended, or after 5 seconds.
  * @throws `stream_not_found`, `token_missing`, `forbidden`.
  */
 export async function stopStream(

@@ -6,9 +6,9 @@ import { completed, INTERRUPTED, replayed, type StreamEventData, started } from 
 export interface StreamOutletParts {
   writer: EventWriter;
   stream_id: string;
-  /** The id that its session had when the message was stored. */
+  /** The id of the session when the message was stored. */
   session_id: string;
-  /** The first event, which names the session of the answer, is already stored. */
+  /** Whether the first event, which names the session of the answer, is already stored. */
   hasStarted?: boolean;
   /** Aborts when the daemon stops. */
   stopping: AbortSignal;
@@ -23,9 +23,12 @@ export class StreamOutlet implements Outlet {
   readonly #parts: StreamOutletParts;
   #session_id: string | null = null;
   #hasText = false;
-  /** The turn is ending or has ended. */
+  /** Whether the turn is ending or has ended. */
   #isClosing = false;
-  /** The pending end of a stream that was stopped before it had any text. Resolves to true if the end is stored. */
+  /**
+   * The end of a stream that was stopped before it had any text. Resolves to true if the end is stored. Null if there
+   * was no such stop.
+   */
   #stopping: Promise<boolean> | null = null;
 
   constructor(parts: StreamOutletParts) {
@@ -54,13 +57,13 @@ export class StreamOutlet implements Outlet {
     return { events: await this.#parts.writer.close(this.#lastEvents(end)) };
   }
 
-  /** Its last events were stored with the turn, and the store wakes the readers. */
+  /** Does nothing: the last events were stored with the turn, and the store wakes the readers. */
   complete(): void {}
 
   /**
-   * The person has stopped the answer. If its message still waits to be run, the stream ends now, and the turn is
-   * stored later, with an empty reply.
-   * @returns whether the stream has ended
+   * Called when the person stops the answer. If the message still waits for its run, the stream ends now, and the turn
+   * is stored later with an empty reply.
+   * @returns whether the stream has ended.
    */
   async stop(): Promise<boolean> {
     if (this.#hasText || this.#isClosing) return false;

@@ -8,6 +8,6 @@ export interface StreamServices extends Services {
   broadcaster: Broadcaster;
   /** Counts and limits the readers. */
   readers: Readers;
-  /** Current runs whose events are written to a stream. */
+  /** The current runs that write their events to a stream. */
   streaming: Set<Promise<void>>;
 }

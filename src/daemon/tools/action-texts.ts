@@ -4,17 +4,17 @@ import type { Action } from '../store/actions.ts';
 /** The texts of an action that are sealed. */
 export type ActionText = 'args' | 'summary' | 'answer';
 
-/** The record that a sealed text of an action belongs to: its action, and which text it is. */
+/** What a sealed text of an action is bound to: the id of the action and the name of the field. */
 export function actionTextRecord(action_id: string, field: ActionText): string {
   return `action:${JSON.stringify([action_id, field])}`;
 }
 
-/** A text of an action as it is stored. */
+/** Seals a text of an action, so that it can be stored. */
 export function closeActionText(seal: Seal, action_id: string, field: ActionText, text: string): string {
   return seal.close(text, actionTextRecord(action_id, field));
 }
 
-/** A stored text of an action, opened. Null if there is none, or if no encryption key opens it. */
+/** Opens a stored text of an action. Null if there is none, or if no encryption key opens it. */
 export function openActionText(
   seal: Seal,
   action: Pick<Action, 'action_id'> & Partial<Pick<Action, ActionText>>,
@@ -25,7 +25,7 @@ export function openActionText(
 }
 
 /**
- * The summary of an action, on one line of plain text, or the name of its tool if no encryption key opens the summary.
+ * The summary of an action, on one line of plain text. If no encryption key opens the summary, the name of the tool.
  */
 export function recordedSummary(seal: Seal, action: Pick<Action, 'action_id' | 'summary' | 'tool'>): string {
   return openActionText(seal, action, 'summary') ?? action.tool;

@@ -6,7 +6,7 @@ import type { OpenedClient } from './open-tool-client.ts';
 import { reduceResult } from './reduce-result.ts';
 import type { Sent, Tool } from './tool.ts';
 
-/** Maximum length of the body of a 4xx that the agent is given, in characters. */
+/** Maximum length of the body of a 4xx that is passed on to the agent, in characters. */
 const MAX_REFUSAL_CHARACTERS = 1_000;
 const MAX_MESSAGE_CHARACTERS = 1_000;
 
@@ -22,7 +22,7 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
         written: { state: opened.changed ? 'unknown' : 'failed', status: 401 },
       };
     case 'failed': {
-      // Requests before the call itself, such as a handshake, have no effects.
+      // Requests before the call of an MCP tool, such as the handshake, have no effects.
       const reached = sent.reached || (opened.changed && tool.source.kind !== 'mcp');
       return {
         ...refusal(
@@ -38,19 +38,22 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
       if (sent.is_error) return reportedError(tool, sent.result, opened, mask);
       return {
         answer: { ok: true, result: fitResult(shownOf(tool, sent.result, opened), mask) },
-        // A module does not return a status; the client knows the last one.
+        // A module returns no status, but the client knows the status of the last answer.
         written: { state: 'done', status: status ?? opened.status },
       };
     }
   }
 }
 
-/** A module's results were reduced when they were fetched; the built-in tools choose their public fields themselves. */
+/**
+ * The part of a result that the agent may see. Results of a module were reduced when they were fetched. The built-in
+ * tools choose their public fields themselves.
+ */
 function shownOf(tool: Tool, result: unknown, { usedDefault }: OpenedClient): unknown {
   if (!usedDefault || tool.source.kind === 'module' || tool.public === 'all') return result;
   if (tool.public.length > 0) return reduceResult(result, tool.public);
   if (tool.effect === 'write') return { done: true, message: 'It was done. The answer may not be shown.' };
-  // Signing in would make no difference for a tool that never uses the person's token.
+  // Sign-in would make no difference for a tool that never uses the person's token.
   return tool.credentials === 'default'
     ? { message: 'The answer may not be shown.' }
     : {
@@ -59,7 +62,10 @@ function shownOf(tool: Tool, result: unknown, { usedDefault }: OpenedClient): un
       };
 }
 
-/** Under default credentials a source may quote data that it read, so only the client's own words are passed on. */
+/**
+ * Under default credentials, the words of a source may quote data that the source has read, so only the client's own
+ * words are passed on.
+ */
 function failureWords(tool: Tool, message: string, { usedDefault, failure }: OpenedClient): string {
   if (!usedDefault || tool.source.kind === 'built-in' || tool.public === 'all') return message;
   return failure ?? 'The tool failed.';
@@ -83,7 +89,7 @@ function refusedBy(status: number, body: unknown, { usedDefault }: OpenedClient,
   return { ...refusal(reason, message), written };
 }
 
-/** The tool ran, and its result says that it failed. */
+/** The answer if the tool ran and its result says that it failed. */
 function reportedError(tool: Tool, result: unknown, { usedDefault }: OpenedClient, mask: Mask): CallOutcome {
   const told = usedDefault && tool.public !== 'all' ? '' : textOf(result, mask);
   const message = `The tool reported an error${told === '' ? '.' : `: ${told}`}`;

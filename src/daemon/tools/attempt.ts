@@ -6,11 +6,13 @@ import type { ToolRun } from './tool-run.ts';
 
 /** A write that is about to be sent. */
 export interface Attempt extends JournaledWrite {
-  /** An earlier attempt may have been carried out. */
+  /** Whether an earlier attempt may have been carried out. */
   readonly again: boolean;
 }
 
-/** Records that a write is about to be sent. @returns why it must not be sent, or null if it may be sent */
+/**
+ * Records that a write is about to be sent. @returns null if it may be sent; otherwise the answer that says why not.
+ */
 export async function startAttempt(
   journal: CallJournal,
   write: Attempt,
@@ -26,7 +28,7 @@ export async function startAttempt(
   }
 }
 
-/** Makes the call and records its outcome. `write` is null if the journal does not record the call. */
+/** Makes the call and records its outcome. @param write null if the journal does not record the call. */
 export async function sendAttempt(
   prepared: PreparedCall,
   write: Attempt | null,
@@ -43,7 +45,7 @@ export async function sendAttempt(
   }
 }
 
-/** Records the outcome of an attempt. @returns the outcome for the agent */
+/** Records the outcome of an attempt. @returns the outcome for the agent. */
 export async function endAttempt(outcome: CallOutcome, write: Attempt, run: ToolRun): Promise<CallOutcome> {
   const told = withDoubt(write.again ? afterEarlierAttempt(outcome) : outcome);
   await recordOutcome(run, write, told);
@@ -51,8 +53,8 @@ export async function endAttempt(outcome: CallOutcome, write: Attempt, run: Tool
 }
 
 /**
- * A failed attempt says nothing about the attempt before: a 404 may mean that the earlier one succeeded, a 409 that it
- * still runs.
+ * The outcome of an attempt that follows another one. If it failed, the outcome of the earlier attempt is still
+ * unknown: a 404 may mean that the earlier one succeeded, a 409 that it is still running.
  */
 function afterEarlierAttempt(outcome: CallOutcome): CallOutcome {
   const { state, status = null } = outcome.written ?? {};
@@ -61,7 +63,7 @@ function afterEarlierAttempt(outcome: CallOutcome): CallOutcome {
   return { ...outcome, answer: { ok: false, message }, written: { state: 'unknown', status } };
 }
 
-/** The agent must not say that a write failed if it may have been carried out. */
+/** Adds to a failed answer that the write may have been carried out, so that the agent does not say that it failed. */
 function withDoubt(outcome: CallOutcome): CallOutcome {
   const { answer, written } = outcome;
   if (written?.state !== 'unknown' || answer.ok) return outcome;
@@ -69,7 +71,9 @@ function withDoubt(outcome: CallOutcome): CallOutcome {
   return { ...outcome, answer: { ok: false, message } };
 }
 
-/** If the record cannot be written, the write remains `started`, which a later run treats as unknown. */
+/**
+ * Records an outcome in the journal. If that fails, the write remains `started`, which a later run treats as unknown.
+ */
 async function recordOutcome(
   run: ToolRun,
   write: Attempt | null,

@@ -1,14 +1,15 @@
 import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
 import type { PersonClaims, Tool, ToolArguments } from './tool.ts';
 
-/** A bound field of the body, as `bind` names it. */
+/** A bound field of the body, as it is written under `bind`. */
 const BODY_FIELD = /^body\.(.+)$/;
 
 type Bound = { ok: true; args: ToolArguments } | { ok: false; refusal: Refusal };
 
 /**
- * Fills the bound parameters of a call from the claims of the person whom the message acts for. A bound name anywhere
- * in the arguments is refused, in upper or lower case, because an API might read the value from there.
+ * Fills the bound parameters of a call from the claims of the person whom the message acts for. If a bound name, in
+ * upper or lower case, is anywhere in the arguments, the call is refused, because an API might read the value from
+ * there.
  */
 export function bindParameters(tool: Tool, given: ToolArguments, person: PersonClaims | null): Bound {
   let args = given;

@@ -11,11 +11,12 @@ import type { Tool, ToolArguments } from './tool.ts';
 import type { ToolRun } from './tool-run.ts';
 
 /**
- * Binds the tools to one message. This is the one place where the policy of calls is enforced, whatever their source
- * (agentd-agent(7), "Tools"). If a call fails, its answer says why; a call rejects only if the run's signal aborts.
+ * Binds the tools to one message. Only this function and `executeConfirmed` make calls, so the policy of calls is
+ * enforced here for every source (agentd-agent(7), "Tools"). If a call fails, its answer says why. A call rejects only
+ * if the run's signal aborts.
  *
- * Must be called within the request context. The tools keep that context, even if a runtime calls them from an event
- * with a different context or none.
+ * Must be called within the request context. The tools keep that context even if a runtime calls them from an event
+ * that has a different context or none.
  */
 export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
   const inContext = keepContext();
@@ -34,18 +35,18 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
     }));
 }
 
-/** A call as it was stored, which the person has confirmed. */
+/** A stored call that the person has confirmed. */
 export interface ConfirmedCall {
   action_id: string;
   tool: string;
   args: ToolArguments;
-  /** An earlier attempt may have been carried out. */
+  /** Whether an earlier attempt may have been carried out. */
   again: boolean;
 }
 
 /**
- * Makes a confirmed call, with the person's current credentials. Its record in the journal has already begun, so only
- * the outcome is recorded here. Must be called within the request context.
+ * Makes a confirmed call with the person's current credentials. Its record in the journal exists already, so only the
+ * outcome is recorded here. Must be called within the request context.
  */
 export async function executeConfirmed(
   tools: readonly Tool[],
@@ -66,7 +67,7 @@ export async function executeConfirmed(
   });
 }
 
-/** The policy, in order. */
+/** Applies the rules of the policy in their order, and makes the call if they allow it. */
 async function callOnce(
   tool: Tool,
   given: unknown,
@@ -98,14 +99,17 @@ async function callOnce(
   const unsent = await startAttempt(run.journal, write, call, run);
   if (unsent !== null) return unsent;
   if (run.signal.aborted) {
-    // The run ended while the write was being recorded: this attempt is not sent.
+    // The run ended while the write was being recorded, so the write is not sent.
     await endAttempt(refusal('aborted', 'Nothing was done: the run has ended.'), write, run);
     run.signal.throwIfAborted();
   }
   return sendAttempt(prepared, write, run);
 }
 
-/** A change to the daemon's own data, such as memory, is not an action in the person's name. */
+/**
+ * Whether the journal records the calls of a tool. A change to the daemon's own data, such as memory, is not an action
+ * in the person's name.
+ */
 function isJournaled({ effect, source }: Tool): boolean {
   return effect === 'write' && source.kind !== 'built-in';
 }
@@ -129,7 +133,9 @@ async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
   };
 }
 
-/** Reports a call to the reader and to the trace. The trace lines that `work` writes belong to the call. */
+/**
+ * Reports a call to the reader and to the trace. The trace lines that `work` writes become a part of the call's line.
+ */
 async function reported(
   tool: Tool,
   run: ToolRun,
@@ -162,8 +168,8 @@ async function reported(
 }
 
 /**
- * Called before a result from another origin reaches the agent, so that later runs are not given the memories of this
- * run unless they search for them.
+ * Called before the agent gets a result. If the result comes from another origin, marks the memories of this run, so
+ * that later runs get them only if they search for them.
  */
 async function markedAsForeign(tool: Tool, outcome: CallOutcome): Promise<CallOutcome> {
   const memory = requestContext()?.memory;

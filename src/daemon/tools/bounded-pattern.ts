@@ -3,7 +3,7 @@ import { createContext, Script } from 'node:vm';
 /** How long one comparison with a pattern may take, ms. */
 const MAX_MS = 50;
 
-/** How often a comparison is tried that got too little processor time. */
+/** Maximum number of attempts at a comparison that gets too little processor time. */
 const TRIES = 5;
 
 /** A text could not be compared with a pattern in time. */
@@ -24,15 +24,15 @@ const script = new Script('pattern.test(text)');
 
 /**
  * A regular expression of a schema, for Ajv. Patterns come from other people's documents and servers, and texts come
- * from models. With some patterns, even a short text would block the event loop practically forever. Only a script in
- * its own context can be stopped from outside.
+ * from models. With some patterns, even a short text would block the event loop practically forever. Only a script in a
+ * context of its own can be stopped from outside.
  */
 export const boundedPattern = Object.assign(
   (source: string, flags: string): Pattern => {
     const pattern = new RegExp(source, flags);
     if (isQuick(source)) return pattern;
     return {
-      // Ajv treats patterns with the same text as the same pattern.
+      // Ajv treats patterns with equal texts as the same pattern.
       toString: () => String(pattern),
       test(text) {
         Object.assign(context, { pattern, text });
@@ -42,14 +42,14 @@ export const boundedPattern = Object.assign(
             return script.runInContext(context, { timeout: MAX_MS }) as boolean;
           } catch (error) {
             if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-            // The time limit is wall-clock time: on a busy machine, the comparison may hardly have run.
+            // The limit is wall-clock time, so on a busy machine the comparison may hardly have run.
             if (tries === TRIES || cpuTime(began) > MAX_MS / 2) throw new PatternTimeout();
           }
         }
       },
     };
   },
-  // The name that generated code would use. The code of validators is never stored.
+  // The name that generated code would use. The generated code of validators is never stored.
   { code: 'boundedPattern' },
 );
 
@@ -60,8 +60,8 @@ function cpuTime(began: NodeJS.CpuUsage): number {
 }
 
 /**
- * Whether a pattern is certainly quick. With at most one repetition, and none of a group, there is little to try; but a
- * pattern that can begin anywhere in the text tries that at each position.
+ * Whether a pattern is certainly quick: it has no repetition, or a single one that is not of a group, and it can begin
+ * only at the start of the text. A pattern that can begin anywhere is tried at each position of the text.
  */
 function isQuick(source: string): boolean {
   const repetitions = source.replace(/\(\?/g, '(').match(/[*+?{]/g) ?? [];

@@ -3,17 +3,17 @@ import type { CallCredential } from './choose-credential.ts';
 import type { CredentialsUsed, Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-/** A bearer token, and its owner. */
+/** A bearer token, and whose token it is. */
 export interface Bearer {
   use: CredentialsUsed;
   token: Secret | null;
-  /** Why the person's own token is not used; null if the policy asks for this one. */
+  /** Why the person's own token is not used; null if the policy asks for this token. */
   because: string | null;
 }
 
-/** The bearer tokens of one call. Obtains them, and remembers which were used. */
+/** The bearer tokens of one call: obtains them, and remembers which of them were used. */
 export class CallBearers {
-  /** Secrets that were sent with requests: an answer may echo them. */
+  /** Secrets that were sent with requests. They are masked in answers, which may echo them. */
   readonly secrets: Secret[];
   #usedDefault = false;
   readonly #tool: Tool;
@@ -34,7 +34,7 @@ export class CallBearers {
     this.secrets = Object.values(tool.source.target?.headers ?? {});
   }
 
-  /** Whether default credentials were handed out, so that an answer may have been made under them. */
+  /** Whether default credentials were handed out, so that an answer may have been made with them. */
   get usedDefault(): boolean {
     return this.#usedDefault;
   }
@@ -65,7 +65,7 @@ export class CallBearers {
   }
 
   /**
-   * Default credentials, which are sent only to the API, whatever a policy says.
+   * The default credentials. They are sent only to the API; no policy can change that.
    * @throws DefaultTokenFailure
    */
   async byDefault(because: string | null): Promise<Bearer> {
@@ -77,7 +77,10 @@ export class CallBearers {
     return { use: 'default', token, because };
   }
 
-  /** To be called after a 401 for a bearer token: a new one is obtained next. @returns false if that is impossible */
+  /**
+   * Called after a 401 for a bearer token, so that the next one is a new token. @returns false if no new one can be
+   * obtained.
+   */
   refused({ use, token }: Bearer): boolean {
     if (token === null || (use !== 'default' && use !== 'exchange')) return false;
     if (use === 'default') this.#access.defaultToken?.refused(token);

@@ -1,9 +1,9 @@
 import { type Refusal, refusal } from './call-outcome.ts';
 import { canonicalJson } from './canonical-json.ts';
 
-/** Maximum number of tool calls in one run. A model that continues is told to answer. */
+/** Maximum number of tool calls in one run. After that, the model is told to answer. */
 export const MAX_CALLS = 20;
-/** Maximum number of equal calls in one run. The next one is not made. */
+/** Maximum number of equal calls in one run. Further ones are not made. */
 const MAX_EQUAL_CALLS = 2;
 
 /** Counts the calls of one run: all of them, and those with equal arguments. */
@@ -11,7 +11,7 @@ export class CallCounter {
   #calls = 0;
   readonly #equal = new Map<string, number>();
 
-  /** Null if the call may be made. */
+  /** Counts a call. @returns null if the call may be made. */
   count(tool: string, args: unknown): Refusal | null {
     if (++this.#calls > MAX_CALLS)
       return refusal('too_many_calls', 'No more tool calls in this run: answer with what you have.');

@@ -1,17 +1,17 @@
 import type { ToolAnswer } from '../agent/agent.ts';
 import type { Tool, ToolArguments } from './tool.ts';
 
-/** A write, as the journal names it. */
+/** A write, as it is identified in the journal. */
 export interface JournaledWrite {
   readonly action_id: string;
-  /** The same for each attempt; sent as the idempotency key. */
+  /** Sent as the idempotency key; each attempt has the same key. */
   readonly key: string;
 }
 
 /** A call of a tool that writes. */
 export interface JournaledCall {
   readonly tool: Tool;
-  /** The arguments as they are sent, including the bound ones. */
+  /** The arguments that are sent, including the bound ones. */
   readonly args: ToolArguments;
   /** The arguments as the model filled them in. */
   readonly given: ToolArguments;
@@ -20,21 +20,21 @@ export interface JournaledCall {
 /** What the journal knows about a write before it is made (agentd-agent(7), "Journal"). */
 export type KnownWrite =
   /**
-   * This turn has not made the write. `further`: an earlier run of the turn made another write with this tool, so the
-   * person must confirm.
+   * This turn has not made the write yet. `further`: an earlier run of the turn made another write with this tool, so
+   * the person must confirm this one.
    */
   | { state: 'new'; write: JournaledWrite; further: boolean }
-  /** An earlier run made the write with this result. It is not made again. */
+  /** An earlier run made the write, with this result. It is not made again. */
   | { state: 'ended'; answer: ToolAnswer }
-  /** The write was sent, and it may have been carried out. */
+  /** An earlier run sent the write, which may have been carried out. */
   | { state: 'unknown'; write: JournaledWrite };
 
 export interface WriteOutcome {
-  /** `failed`: a 4xx, or nothing was sent. `unknown`: it may have been carried out. */
+  /** `failed`: the answer was a 4xx, or nothing was sent. `unknown`: the write may have been carried out. */
   state: 'done' | 'failed' | 'unknown';
   /** Status of the HTTP answer; null if there is none. */
   status: number | null;
-  /** The answer for the agent. A repeated run gets it again. */
+  /** The answer for the agent. A repeated run gets the same answer. */
   answer: ToolAnswer | null;
 }
 

@@ -4,20 +4,20 @@ import type { WriteOutcome } from './call-journal.ts';
 /** The outcome of a call: the answer to the agent, and what the trace and the journal record. */
 export interface CallOutcome {
   answer: ToolAnswer;
-  /** A stable word for the trace; absent if the call went through. */
+  /** A stable word for the trace; absent if the call succeeded. */
   reason?: string;
   /** What the journal records; absent if nothing was sent. */
   written?: Omit<WriteOutcome, 'answer'>;
 }
 
-/** A call that is not made, and why. */
+/** The outcome of a call that failed or was not made, with the reason. */
 export type Refusal = CallOutcome & { answer: { ok: false; message: string }; reason: string };
 
 export function refusal(reason: string, message: string): Refusal {
   return { answer: { ok: false, message }, reason };
 }
 
-/** The call needs the person's token, but there is no usable one. */
+/** The call needs the person's token, and there is no usable one. */
 export function signInNeeded(reason: string): Refusal {
   return refusal(
     reason,

@@ -1,4 +1,4 @@
-/** JSON with sorted member names, so that equal values have the same text. */
+/** JSON with sorted member names, so that equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

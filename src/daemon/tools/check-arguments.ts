@@ -7,7 +7,7 @@ import type { JsonSchema, ToolArguments } from './tool.ts';
 type Checked = { ok: true; args: ToolArguments } | { ok: false; message: string };
 
 const MAX_MESSAGE_CHARACTERS = 500;
-/** Maximum number of nulls, which are removed one by one. */
+/** Maximum number of nulls that are removed. They are removed one by one. */
 const MAX_NULLS = 100;
 
 /** Schemas come from other people's documents: an unknown keyword is not an error. */
@@ -24,8 +24,8 @@ let compilers: ReturnType<typeof createCompilers> | null = null;
 
 /**
  * Checks the arguments that a model filled in against the whole JSON Schema of a tool. Models write null for arguments
- * that they leave out, so a null that the schema does not allow counts as absent. `message` says what the model must
- * correct.
+ * that they leave out, so a null that the schema does not allow counts as an absent argument. If the arguments are
+ * wrong, `message` says what the model must correct.
  */
 export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   let args: unknown;
@@ -56,7 +56,7 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   return refused('The arguments have too many nulls: leave such arguments out.');
 }
 
-/** Compiles a schema, which may take a quarter of a second if it is large. Throws if the schema cannot be used. */
+/** Compiles a schema. This can take a quarter of a second for a large one. Throws if the schema cannot be used. */
 export function validatorOf(schema: JsonSchema): ValidateFunction {
   const known = validators.get(schema);
   if (known) return known;
@@ -67,8 +67,8 @@ export function validatorOf(schema: JsonSchema): ValidateFunction {
 }
 
 /**
- * Throws if this is not a JSON Schema. The schema is not compiled, since most operations of a large document are never
- * called. References and patterns are not checked: the author of the schema is responsible for them.
+ * Throws if this is not a JSON Schema. The schema is not compiled, because most operations of a large document are
+ * never called. References and patterns are not checked: they are up to the author of the schema.
  */
 export function checkSchema(schema: JsonSchema): void {
   const { compiler, rest } = compilerOf(schema);
@@ -81,14 +81,14 @@ function compilerOf({ $schema, ...rest }: JsonSchema): { compiler: Ajv; rest: Js
   return { compiler: isDraft7 ? compilers.draft7 : compilers.draft2020, rest };
 }
 
-/** Loaded with the first schema: its 90 modules would slow down each start. */
+/** Loads Ajv when the first schema is checked, because its 90 modules would slow down each start. */
 function createCompilers() {
   const { Ajv } = load('ajv') as typeof import('ajv');
   const { Ajv2020 } = load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
   const { default: addFormats } = load('ajv-formats') as typeof import('ajv-formats');
   const withFormats = (ajv: Ajv): Ajv => {
     addFormats.default(ajv);
-    // Formats of OpenAPI that describe a number or a text, but do not restrict the type.
+    // Formats of OpenAPI for numbers and texts. They do not restrict the value.
     for (const format of ['int32', 'int64', 'float', 'double', 'byte', 'binary', 'password'])
       ajv.addFormat(format, true);
     return ajv;
@@ -96,7 +96,7 @@ function createCompilers() {
   return { draft7: withFormats(new Ajv(OPTIONS)), draft2020: withFormats(new Ajv2020(OPTIONS)) };
 }
 
-/** Removes the null that caused an error. False if something else caused the error. */
+/** Removes the null that caused an error. False if the error has a different cause. */
 function leaveOutNull(args: Record<string, unknown>, { instancePath }: ErrorObject): boolean {
   const path = instancePath.split('/').slice(1).map(unescaped);
   const name = path.pop();
@@ -144,7 +144,10 @@ function unescaped(segment: string): string {
   return segment.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** The digits that the model wrote are already lost: the rounded number would name something else. */
+/**
+ * Whether the value contains a number that is too large to be exact. The digits that the model wrote are already lost,
+ * and the rounded number would name something else.
+ */
 function hasInexact(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return isInexact(value);
   return Object.values(value).some(hasInexact);

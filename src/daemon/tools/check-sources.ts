@@ -11,15 +11,15 @@ import type { Tool } from './tool.ts';
 type Named = Pick<Tool, 'name' | 'source'>;
 
 /**
- * Every problem of the sources that can be found on this machine: documents and modules are read, as at the start of
- * the daemon. No server is contacted, and no program is started.
+ * Finds every problem of the sources that can be found on this machine. It reads documents and modules, as the daemon
+ * does when it starts, but contacts no server and starts no program.
  */
 export async function checkSources(
   entries: readonly SourceEntry[],
   api_base_url: string | undefined,
 ): Promise<SettingProblem[]> {
   const problems: SettingProblem[] = [];
-  // Memory may be switched on later, so the names of its tools are always reserved.
+  // Memory may be switched on later, so the names of the memory tools are always reserved.
   const builtIn = builtInTools({
     API_BASE_URL: api_base_url,
     API_PUBLIC_USER_FIELDS: [],
@@ -41,7 +41,7 @@ export async function checkSources(
 
 async function toolsOf(entry: SourceEntry, api_base_url: string | undefined): Promise<readonly Named[]> {
   const source = describeSource(entry, api_base_url);
-  // The names of its tools are in the entry; only the server knows the rest.
+  // The names of an MCP server's tools are in the entry. Only the server knows the rest.
   if (entry.kind === 'mcp') return [...toolNames(entry).values()].map((name) => ({ name, source }));
   const made = entry.kind === 'module' ? new ModuleSource(entry, source) : new OpenApiSource(entry, source);
   await made.start();

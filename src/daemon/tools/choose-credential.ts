@@ -5,9 +5,9 @@ import type { Tool } from './tool.ts';
 
 /** The credential of one call. */
 export type CallCredential =
-  /** `fallback`: after a 401 the call is repeated with default credentials. */
+  /** `fallback`: after a 401, the call is repeated with default credentials. */
   | { use: 'user'; token: Secret; fallback: boolean }
-  /** `token`: the person's own token, which is exchanged. */
+  /** `token`: the person's own token, which is exchanged for another one. */
   | { use: 'exchange'; token: Secret }
   /** `because`: why the person's token is not used; null if the policy asks for the default credentials. */
   | { use: 'default'; because: string | null }
@@ -16,9 +16,9 @@ export type CallCredential =
 type Choice = { ok: true; credential: CallCredential } | { ok: false; refusal: Refusal };
 
 /**
- * Which credential a call carries, by the policy of the tool, the origin of its source, and the person whom the message
- * acts for (agentd-agent(7), "Credentials"). A policy that the origin does not allow is refused. No entry of the
- * configuration file can cause that, but a source might.
+ * Chooses the credential of a call by the policy of the tool, the origin of its source, and the person whom the message
+ * acts for (agentd-agent(7), "Credentials"). If the origin does not allow the policy, the call is refused. No entry of
+ * the configuration file can have such a policy, but a source might return one.
  */
 export function chooseCredential(tool: Tool, person: CredentialChoice): Choice {
   const { target } = tool.source;
@@ -45,7 +45,10 @@ export function chooseCredential(tool: Tool, person: CredentialChoice): Choice {
   }
 }
 
-/** Default credentials never act for a person. */
+/**
+ * Whether the call may be repeated with default credentials, which never act for a person: only a read without bound
+ * parameters.
+ */
 function mayFallBack({ effect, bind }: Tool): boolean {
   return effect === 'read' && Object.keys(bind).length === 0;
 }

@@ -10,17 +10,17 @@ export interface ClientCall {
   watch?: RequestWatcher | undefined;
 }
 
-/** Called with each request and its answer; for `agentd tools call`. */
+/** Called with each request of a call and the status of its answer; used by `agentd tools call`. */
 export type RequestWatcher = (request: WatchedRequest) => void;
 
 export interface WatchedRequest {
   method: string;
   url: string;
-  /** Headers that the tool set, without fixed headers and credentials. */
+  /** The headers that the tool set. Fixed headers and credentials are not included. */
   headers: Readonly<Record<string, string>>;
-  /** Undefined if there is none. */
+  /** Undefined if the request has no body. */
   body?: unknown;
   credentials: CredentialsUsed;
-  /** Null if there is no answer. */
+  /** The status of the answer; null if there is none. */
   status: number | null;
 }

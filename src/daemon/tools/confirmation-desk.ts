@@ -1,10 +1,10 @@
 import type { Tool, ToolArguments } from './tool.ts';
 
-/** Keeps calls until their person confirms them (agentd-agent(7), "Confirmation"). */
+/** Stores calls until the person confirms them (agentd-agent(7), "Confirmation"). */
 export interface ConfirmationDesk {
   /**
-   * Makes the call the pending action of this session and principal. The action is stored with the reply of the turn,
-   * which asks the person to confirm it.
+   * Makes this call the pending action of the session and principal. The action is stored with the turn, whose reply
+   * asks the person to confirm it.
    */
   ask(call: CallToConfirm): Promise<Asked>;
 }
@@ -13,7 +13,7 @@ export interface CallToConfirm {
   tool: Tool;
   /** The arguments as the model filled them in, without the bound ones. */
   args: ToolArguments;
-  /** The arguments with the bound ones. */
+  /** The arguments including the bound ones. */
   complete: ToolArguments;
 }
 

@@ -7,7 +7,7 @@ import type { CredentialPolicy, SourceTarget, ToolSourceInfo } from './tool.ts';
  * What the daemon knows about a source: where its calls go, and which credentials may go there. The record is made only
  * from the entry in the configuration file, never by the source, and it is frozen.
  *
- * @param api_base_url `API_BASE_URL`
+ * @param api_base_url `API_BASE_URL`.
  */
 export function describeSource(entry: SourceEntry, api_base_url: string | undefined): ToolSourceInfo {
   if (entry.kind === 'module') {
@@ -24,7 +24,7 @@ export function describeSource(entry: SourceEntry, api_base_url: string | undefi
   });
 }
 
-/** The tools that are part of the daemon. */
+/** The source of the tools that are part of the daemon. */
 export function builtInSource(api_base_url: string | undefined): ToolSourceInfo {
   const target = apiTarget(api_base_url);
   return frozen({ name: 'built-in', kind: 'built-in', origin: originOf(target), target, foreign: false });
@@ -68,7 +68,7 @@ function baseUrlOf(entry: OpenApiEntry | McpEntry): string | null {
   return 'url' in entry.server ? entry.server.url : null;
 }
 
-/** Every policy that the entry names: for all its tools, and for each of them. */
+/** Every policy in the entry: that of the entry itself, and that of each tool. */
 function policiesOf(entry: OpenApiEntry | McpEntry): (CredentialPolicy | undefined)[] {
   const tools = Object.values(entry.kind === 'openapi' ? entry.operations : entry.tools);
   return [entry.credentials, ...tools.map(({ credentials }) => credentials)];

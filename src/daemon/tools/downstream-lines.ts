@@ -16,9 +16,9 @@ interface Begins {
 
 /** A request that has begun. */
 export interface BegunRequest {
-  /** Value of its header `traceparent`; null if it has none. */
+  /** Value of the request's header `traceparent`; null if it has none. */
   readonly traceparent: string | null;
-  /** Writes the trace line of the request, with the status of the answer or, if there is none, the failure. */
+  /** Writes the trace line of the request. @param end the status of the answer; if there is none, the failure. */
   end(end: number | { failure: string }): void;
 }
 
@@ -30,7 +30,7 @@ export class DownstreamLines {
   readonly #clock: Clock;
 
   constructor({ source }: Tool, trace: TraceWriter, clock: Clock) {
-    // Modules call the business API, as the built-in tools do.
+    // Modules and built-in tools call the business API.
     this.#source = source.kind === 'built-in' || source.kind === 'module' ? 'api' : source.name;
     this.#subject = source.origin === null ? {} : { origin: source.origin };
     this.#trace = trace;
@@ -77,7 +77,7 @@ function verdictOf(
 ): Pick<TraceLine, 'verdict' | 'reason'> {
   if (typeof end !== 'number') return { verdict: 'failed', reason: end.failure };
   if (end === 401 && use !== 'none') return { verdict: 'failed', reason: `${use}_token_refused` };
-  // 404 is an answer: there is no such thing.
+  // A 404 is a valid answer: the thing does not exist.
   if (end >= 400 && end !== 404) return { verdict: 'failed', reason: `http_${end}` };
   return because === null ? { verdict: 'ok' } : { verdict: 'fallback', reason: because };
 }

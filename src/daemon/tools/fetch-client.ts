@@ -64,7 +64,7 @@ export class FetchClient {
     this.#call.watch?.({ method, url, headers: {}, credentials: use, status });
     const { aborted, reason } = this.#call.signal;
     const isLate = aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
-    // A request that was given up has no end to report.
+    // A request that was aborted by the run has no result to report.
     if (status === null && aborted && !isLate) return;
     const seconds = (performance.now() - began) / 1000;
     const failure = isLate ? 'timeout' : 'unreachable';

@@ -1,6 +1,6 @@
 import { maskTokens } from '../secret.ts';
 
-/** The largest result that a tool hands to an agent, in bytes of JSON. */
+/** Maximum size of a tool's result for the agent, in bytes of JSON. */
 export const MAX_RESULT_BYTES = 16_384;
 
 interface Limits {
@@ -11,7 +11,7 @@ interface Limits {
   depth: number;
 }
 
-/** Tried one after the other until the result fits. */
+/** The limits, which are tried in this order until the result fits. */
 const LIMITS: readonly Limits[] = [
   { entries: 200, characters: 4_000, depth: 12 },
   { entries: 50, characters: 1_000, depth: 8 },
@@ -23,11 +23,10 @@ const LIMITS: readonly Limits[] = [
 type Mask = (text: string) => string;
 
 /**
- * A tool's result as the agent may see it: plain JSON with no token in it, and at most `MAX_RESULT_BYTES`. A result
- * that is too large is shortened in its long parts, with a mark that says what was left out, so that the structure is
- * kept.
+ * A tool's result as the agent may see it: plain JSON without tokens, and at most `MAX_RESULT_BYTES`. If a result is
+ * too large, its long parts are shortened, so that its structure is kept. A mark says how much was left out.
  *
- * @param mask replaces the tokens in a text. Default: everything shaped like a JWT.
+ * @param mask replaces the tokens in a text. Default: replaces everything that has the form of a JWT.
  */
 export function fitResult(result: unknown, mask: Mask = maskTokens): unknown {
   for (const limits of LIMITS) {
@@ -55,6 +54,6 @@ function cut(value: unknown, limits: Limits, mask: Mask, depth: number): unknown
 }
 
 function cutText(text: string, characters: number): string {
-  // Half of a surrogate pair could not be encoded as UTF-8.
+  // Half of a surrogate pair could not be encoded as UTF-8, so it is replaced.
   return text.length > characters ? `${text.slice(0, characters).toWellFormed()}…` : text;
 }

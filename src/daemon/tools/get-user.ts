@@ -4,16 +4,16 @@ import type { ToolResponse } from './tool-client.ts';
 
 const MAX_EMAIL_CHARACTERS = 254;
 const EMAIL = /^[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+$/;
-/** Members in which APIs return the entries of a collection. */
+/** The names of the members in which APIs return the entries of a collection. */
 const COLLECTIONS = ['member', 'hydra:member', 'data', 'items', 'users'] as const;
 const MAX_USERS = 10;
 
 type Fields = Record<string, unknown>;
 
 /**
- * The documented user look-up (agentd-api(7), "get_user"). Without `email` it looks up the user of the token. Without
- * `email` and token no call is made, and the answer says that sign-in is needed. Under default credentials only
- * `publicFields` reach the agent, and all answers of the API are given in the same words, so that nobody learns whether
+ * The documented user look-up (agentd-api(7), "get_user"). Without `email`, it looks up the user of the token. Without
+ * `email` and a token, it makes no call, and the answer says that sign-in is needed. Under default credentials, only
+ * `publicFields` reach the agent. All other answers of the API then become the same text, so that nobody learns whether
  * such a person exists.
  */
 export function createGetUser(source: ToolSourceInfo, publicFields: readonly string[]): Tool {
@@ -38,7 +38,7 @@ export function createGetUser(source: ToolSourceInfo, publicFields: readonly str
     credentials: 'user-or-default',
     confirm: 'never',
     summary: null,
-    // The tool reduces its results itself.
+    // The tool itself reduces its results to the public fields.
     public: 'all',
     bind: {},
     idempotent: false,
@@ -67,12 +67,15 @@ function asUser(answer: ToolResponse, email: string): Sent {
   return looked(users.length === 1 ? { user } : { users: users.slice(0, MAX_USERS) });
 }
 
-/** Only an outage has a different answer, since it reveals nothing about any person. */
+/**
+ * The result of a look-up under default credentials. Only an outage has a different text, because it reveals nothing
+ * about any person.
+ */
 function asStranger(answer: ToolResponse, email: string, publicFields: readonly string[]): Sent {
   if (isOutage(answer)) return failure(answer);
   const users =
     answer.outcome === 'answered' && answer.status < 300 ? matching(usersOf(answer.body), email) : [];
-  // A single entry may still be somebody else.
+  // A single entry may still be a different person.
   const [user] = users.length === 1 && (users[0]?.email === undefined || isOf(users[0], email)) ? users : [];
   const shown = Object.fromEntries(
     publicFields.filter((name) => user && Object.hasOwn(user, name)).map((name) => [name, user?.[name]]),
@@ -90,7 +93,7 @@ function asStranger(answer: ToolResponse, email: string, publicFields: readonly 
 function isOutage(answer: ToolResponse): boolean {
   if (answer.outcome === 'answered')
     return answer.status >= 500 || answer.status === 401 || answer.status === 429;
-  // An answer of an unusual size or form may be unusual only for that person.
+  // An answer of an unusual size or form may be unusual only for this person, so it does not count as an outage.
   return (
     answer.outcome === 'failed' && !['too_large', 'not_json', 'redirect_refused'].includes(answer.reason)
   );
@@ -109,21 +112,24 @@ function failed(reason: string, message: string): Sent {
   return { outcome: 'failed', reached: false, reason, message };
 }
 
-/** The text of the look-up replaces the status. */
+/** The result of a look-up, with a text in place of the status. */
 function looked(result: UserLookUp): Sent {
   return { outcome: 'answered', status: null, result };
 }
 
-/** The users in an answer, which may have any of the usual shapes: one object, a list, or a collection. */
+/** The users in an answer, which may be one object, a list, or a collection. */
 function usersOf(body: unknown): Fields[] {
   if (Array.isArray(body)) return body.filter(isFields);
   if (!isFields(body)) return [];
-  // A user may have `items` of its own; a collection has no e-mail.
+  // A user may have a member `items`, too, but a collection has no e-mail address.
   const name = 'email' in body ? undefined : COLLECTIONS.find((candidate) => Array.isArray(body[candidate]));
   return name === undefined ? [body] : (body[name] as unknown[]).filter(isFields);
 }
 
-/** The user with exactly that address, if there is one: some APIs ignore the filter, or match in part. */
+/**
+ * Only the user with exactly this address, if there is one; otherwise all users. Some APIs ignore the filter or match
+ * parts of the address.
+ */
 function matching(users: Fields[], email: string): Fields[] {
   const exact = users.find((user) => isOf(user, email));
   return exact ? [exact] : users;

@@ -48,7 +48,7 @@ interface Described {
   name: string;
   effect: Tool['effect'];
   description: string;
-  /** The only argument, a text. */
+  /** The only argument of the tool, which is a text. */
   argument: { name: string; description: string };
   call(memory: RunMemory, text: string): Promise<MemoryAnswer<unknown>>;
 }

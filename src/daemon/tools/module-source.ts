@@ -11,7 +11,7 @@ import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 const WANTED = 'a tool, or a list of tools, as default export (agentd-agent(7), "Modules")';
 const FINE: SourceState = { status: 'ok', detail: null, withheld: [] };
 
-/** A module of the operator that exports tools. */
+/** The tools of a module that the operator wrote. */
 export class ModuleSource implements ToolSource {
   readonly info: ToolSourceInfo;
   readonly #entry: ModuleEntry;
@@ -37,7 +37,7 @@ export class ModuleSource implements ToolSource {
   async stop(): Promise<void> {}
 }
 
-/** Loads the module and checks every tool of it. @throws ConfigurationError with all of its problems. */
+/** Loads the module and checks all of its tools. @throws ConfigurationError with all problems of the module. */
 async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo): Promise<readonly Tool[]> {
   const located = await locate(entry);
   if (!located.found) throw new ConfigurationError([problemOf(entry, located.problem, located.right)]);

@@ -8,10 +8,10 @@ import type {
 import type { Sent, Tool, ToolCall, ToolSourceInfo } from './tool.ts';
 import type { ToolClient, ToolRequest, ToolResponse } from './tool-client.ts';
 
-/** Maximum length of the body of a refusal that the agent is given, in characters. */
+/** Maximum length of the body of a refusal that is passed on to the agent, in characters. */
 const MAX_MESSAGE_CHARACTERS = 1_000;
 
-/** The tool that a module exports, as a record with its defaults filled in. */
+/** The record of a tool that a module exports, with defaults for absent members. */
 export function moduleTool(definition: ToolDefinition, source: ToolSourceInfo): Tool {
   const {
     name,
@@ -76,10 +76,10 @@ function toolApi(client: ToolClient): ToolApi {
   });
 }
 
-/** The API's answer if it is not a result. If a module does not catch the error, the agent gets it. */
+/** An answer of the API that is not a result. If the module does not catch this error, the agent gets the answer. */
 class ApiError extends Error implements ToolApiError {
   readonly status: number | null;
-  /** Not enumerable, so that a log of the error does not show it. */
+  /** A private member, so that a log of the error does not show it. */
   readonly #response: ToolResponse;
 
   constructor(response: ToolResponse) {

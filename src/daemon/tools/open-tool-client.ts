@@ -10,24 +10,25 @@ import type { Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { ToolClient, ToolRequest } from './tool-client.ts';
 
-/** A client, and what it has done: the policy relies on this, not on what a source says. */
+/** A client and what it has done. The policy relies on this record, not on what a source says. */
 export interface OpenedClient {
   readonly client: ToolClient;
-  /** Whether an answer may have been made under default credentials. */
+  /** Whether an answer may have been made with default credentials. */
   readonly usedDefault: boolean;
   /**
-   * Whether a request that can change something may have been carried out. For `fetch`, only the source can know this.
+   * Whether a request that can change something may have been carried out. Requests of `fetch` are not considered: only
+   * the source knows what they do.
    */
   readonly changed: boolean;
   /** Status of the last answer to `request`; null if there is none. */
   readonly status: number | null;
-  /** Text for the agent about the last request without a usable answer. */
+  /** Text for the agent about the last request without a usable answer; null if there was none. */
   readonly failure: string | null;
-  /** Secrets that were sent with requests: an answer may echo them. */
+  /** Secrets that were sent with requests. They are masked in answers, which may echo them. */
   readonly secrets: readonly Secret[];
 }
 
-/** Key for the names of credentials, valid only in this process. */
+/** The key of the HMAC in `identity`. It is different in each process. */
 const IDENTITY_KEY = randomBytes(32);
 
 /** Opens the client of one call: see `ToolClient`. */
@@ -41,12 +42,12 @@ export function openToolClient(
   const lines = new DownstreamLines(tool, call.trace, access.clock);
   const requests = new RequestClient(tool, credential, bearers, lines, call, access);
   const fetches = new FetchClient(tool, bearers, lines, call, access.observer);
-  // A source gets these members and no access to the rest.
+  // A source gets only these members.
   const client: ToolClient = Object.freeze({
     request: (request: ToolRequest) => requests.request(request),
     fetch: (input: string | URL | Request, init?: RequestInit) => fetches.fetch(input, init),
     credentials: credential.use,
-    // Costs a hash, and few sources ask for it.
+    // A getter, because the hash costs time and few sources need it.
     get identity() {
       return identityOf(credential);
     },
@@ -54,7 +55,7 @@ export function openToolClient(
   return new OpenedCall(client, bearers, requests);
 }
 
-/** A class, since an object literal with getters costs several times as much. */
+/** A class, because an object literal with getters costs several times as much. */
 class OpenedCall implements OpenedClient {
   readonly client: ToolClient;
   readonly #bearers: CallBearers;

@@ -13,20 +13,20 @@ import { type OpenedClient, openToolClient } from './open-tool-client.ts';
 import type { PersonClaims, Sent, Tool, ToolArguments } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-/** Time limit of one tool call, in ms; the deadline of the run usually comes first. */
+/** Time limit of one tool call, ms. Usually the deadline of the run comes first. */
 export const CALL_TIMEOUT_MS = 120_000;
 
 export interface CallContext {
   clock: AlarmClock;
   trace: TraceWriter;
-  /** Aborts with the run. */
+  /** Aborts when the run is aborted. */
   signal: AbortSignal;
   log: Pick<Log, 'debug' | 'warn'>;
   access: ToolAccess;
   watch?: RequestWatcher;
 }
 
-/** A call whose arguments are complete, and whose credential is chosen. */
+/** A call with all of its arguments and its credential. */
 export interface PreparedCall {
   tool: Tool;
   args: ToolArguments;
@@ -35,8 +35,8 @@ export interface PreparedCall {
 }
 
 /**
- * Steps 3 and 4 of a call: bound parameters, and the credential. The person is read once, from the context of the
- * message and never from arguments.
+ * Steps 3 and 4 of a call: fills in the bound parameters, and chooses the credential. The person is read once, from the
+ * context of the message and never from arguments.
  */
 export async function prepareCall(
   tool: Tool,
@@ -73,7 +73,7 @@ export async function performCall(
     const { sent, opened } = await send(prepared, idempotency_key, context, limit);
     if (sent.outcome !== 'sign_in_needed' || credential.use !== 'user' || !credential.fallback)
       return answerOf(tool, sent, opened);
-    // This is only for protocol libraries, because `request` itself falls back.
+    // Only `fetch` for protocol libraries needs this, because `request` falls back itself.
     const byDefault = { use: 'default', because: 'user_token_refused' } as const;
     note(context, tool, byDefault);
     const second = await send({ ...prepared, credential: byDefault }, idempotency_key, context, limit);

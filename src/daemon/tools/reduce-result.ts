@@ -1,6 +1,6 @@
 /**
- * The part of a result that may be shown if it was fetched under default credentials: the public fields of an object,
- * or of each element of an array. Any other result, such as a text, is shown completely with `all`, or not at all.
+ * The part of a result that may be shown if it was fetched with default credentials: the public fields of an object, or
+ * of each element of an array. Any other result, such as a text, is shown only if `shown` is `all`.
  */
 export function reduceResult(result: unknown, shown: readonly string[] | 'all'): unknown {
   if (shown === 'all') return result;

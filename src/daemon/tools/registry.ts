@@ -11,13 +11,13 @@ import { sameNames } from './same-names.ts';
 import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-/** All tools of the daemon, whatever their source. */
+/** All tools of the daemon, from all sources. */
 export interface ToolRegistry {
   readonly access: ToolAccess;
   readonly sources: readonly ToolSource[];
   /** The current tools. */
   tools(): readonly Tool[];
-  /** Starts all sources. Rejects with every configuration error of them. */
+  /** Starts all sources. Rejects with all of their configuration errors. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface RegistryParts {
 }
 
 export function createRegistry(sources: readonly ToolSource[], { access, log }: RegistryParts): ToolRegistry {
-  /** Null if the tool was not admitted. */
+  /** The admitted record of each tool; null if the tool was not admitted. */
   const admitted = new WeakMap<Tool, Tool | null>();
   let last: { lists: readonly (readonly Tool[])[]; tools: readonly Tool[] } | null = null;
 
@@ -101,8 +101,8 @@ export function fixedSource(info: ToolSourceInfo, tools: readonly Tool[]): ToolS
 }
 
 /**
- * The tools that are part of the daemon. Without `API_BASE_URL` there is no `get_user`, and without a memory backend
- * there are no memory tools: an agent without a tool explains that better than an agent whose tool always fails.
+ * The tools that are part of the daemon. Without `API_BASE_URL`, there is no `get_user`; without a memory backend,
+ * there are no memory tools. An agent explains a missing tool better than a tool that always fails.
  */
 export function builtInTools(
   settings: Pick<

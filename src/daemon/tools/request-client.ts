@@ -22,7 +22,7 @@ export class RequestClient {
   changed = false;
   /** Status of the last answer; null if there is none. */
   status: number | null = null;
-  /** Text for the agent about the last request without a usable answer. */
+  /** Text for the agent about the last request without a usable answer; null if there was none. */
   failure: string | null = null;
   readonly #tool: Tool;
   readonly #credential: CallCredential;
@@ -62,7 +62,7 @@ export class RequestClient {
       else if (error instanceof TokenExchangeFailure) this.#lines.exchangeFailed(error.reason);
       else if (!(error instanceof DownstreamFailure)) throw error;
       this.#call.log.warn(
-        // The stack is useless if the call was only too slow.
+        // If the call was only too slow, the stack is useless.
         {
           tool: this.#tool.name,
           reason: error.reason,
@@ -76,8 +76,8 @@ export class RequestClient {
   }
 
   /**
-   * After a 401 to a person's token, default credentials are used if the policy allows it (agentd-agent(7),
-   * "Credentials").
+   * Sends a request with the credential of the policy. After a 401 to a person's token, sends it again with default
+   * credentials if the policy allows it (agentd-agent(7), "Credentials").
    */
   async #byPolicy(request: ToolRequest, target: SourceTarget): Promise<ToolResponse> {
     const { bearer, response } = await this.#send(request, target, () => this.#bearers.chosen());
@@ -94,7 +94,7 @@ export class RequestClient {
     return { outcome: 'answered', credentials: 'default', ...second.response };
   }
 
-  /** Makes one request, and repeats it after a 401 to a token that can be renewed. */
+  /** Makes one request. After a 401 to a token that can be renewed, makes it again with a new token. */
   async #send(
     request: ToolRequest,
     target: SourceTarget,
@@ -156,7 +156,7 @@ export class RequestClient {
     };
   }
 
-  /** Passes a request to the watcher of this call. */
+  /** Reports a request to the watcher of this call. */
   #show(request: ToolRequest, { base_url }: SourceTarget, { use }: Bearer, status: number | null): void {
     this.#call.watch?.({
       method: request.method,
@@ -168,7 +168,10 @@ export class RequestClient {
     });
   }
 
-  /** Under default credentials, a module sees only the public fields of an answer, and only the status of a 4xx. */
+  /**
+   * The answer that a module sees. Under default credentials, it has only the public fields of the body; a 4xx has no
+   * body.
+   */
   #shown(response: ToolResponse): ToolResponse {
     if (this.#tool.source.kind !== 'module' || response.outcome !== 'answered') return response;
     if (response.credentials !== 'default') return response;
@@ -182,14 +185,16 @@ export class RequestClient {
   }
 }
 
-/** The first header that a tool may not set: those of its source are fixed. */
+/**
+ * The first header that the tool may not set or whose value is invalid. The fixed headers of the source cannot be set.
+ */
 function refusedHeader({ headers = {} }: ToolRequest, target: SourceTarget): string | undefined {
   const fixed = Object.keys(target.headers).map((name) => name.toLowerCase());
   const maySet = (name: string) => isAllowedHeader(name) && !fixed.includes(name.toLowerCase());
   return Object.entries(headers).find(([name, value]) => !maySet(name) || !isHeaderValue(value))?.[0];
 }
 
-/** Methods that are safe by definition (RFC 9110, section 9.2.1) change nothing. */
+/** Whether a request can change something. Safe methods (RFC 9110, section 9.2.1) cannot. */
 function mayChange({ method }: ToolRequest): boolean {
   return !['GET', 'HEAD', 'OPTIONS'].includes(method);
 }

@@ -1,7 +1,7 @@
 import type { SettingProblem } from '../settings/problem.ts';
 import type { Tool } from './tool.ts';
 
-/** A problem for each tool that has the name of an earlier one. */
+/** One problem for each tool that has the same name as an earlier tool. */
 export function sameNames(tools: readonly Pick<Tool, 'name' | 'source'>[]): SettingProblem[] {
   const first = new Map<string, string>();
   const problems: SettingProblem[] = [];

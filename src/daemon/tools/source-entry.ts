@@ -1,23 +1,23 @@
 import type { CredentialPolicy, Effect } from './tool.ts';
 
 /**
- * The entries under `tools:` in the configuration file, as they were read and checked (agentd-agent(7), "Sources").
- * `${SETTING}` in a header or a secret is filled in; the document itself has not been read yet.
+ * The entries under `tools:` in the configuration file after they were read and checked (agentd-agent(7), "Sources").
+ * `${SETTING}` in a header or a secret is filled in. The OpenAPI document of an entry has not been read yet.
  */
 export type SourceEntry = OpenApiEntry | McpEntry | ModuleEntry;
 
 interface Entry {
-  /** The location of the entry, for messages: `tools[0] (agentd.yaml, line 12)`. */
+  /** The location of the entry, for messages: for example `tools[0] (agentd.yaml, line 12)`. */
   readonly place: string;
 }
 
-/** What an entry says about all its tools. */
+/** The part of an entry that applies to all of its tools. */
 interface SourcePolicy {
   /** Prefix of the names of its tools. */
   readonly name: string;
-  /** If absent, the policy depends on effect and origin. `user-or-default` means `user` for writes. */
+  /** If absent, the policy depends on the effect and the origin. `user-or-default` means `user` for writes. */
   readonly credentials?: CredentialPolicy;
-  /** Sent with each request, for example an API key. */
+  /** Headers that are sent with each request, for example an API key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly exchange?: ExchangeEntry;
 }
@@ -28,20 +28,23 @@ export interface OpenApiEntry extends Entry, SourcePolicy {
   readonly path: string;
   /** Default: `API_BASE_URL`. */
   readonly base_url: string;
-  /** The entries of operations, by operationId or `GET /orders/{id}`. */
+  /** The settings of each operation. The keys are operationIds, or have the form `GET /orders/{id}`. */
   readonly operations: Readonly<Record<string, ToolEntry>>;
-  /** The locations of the entry and its operations in the configuration file, for problems with the document. */
+  /**
+   * The locations of the entry and its operations in the configuration file. They are named in problems with the
+   * document.
+   */
   readonly places: {
     readonly document: EntryPlace;
     readonly operations: Readonly<Record<string, EntryPlace>>;
   };
 }
 
-/** A place in the configuration file, as a problem names it. */
+/** A location in the configuration file, as it is named in a problem. */
 export interface EntryPlace {
-  /** `tools[0].operations.listOrders` */
+  /** For example `tools[0].operations.listOrders`. */
   readonly setting: string;
-  /** `agentd.yaml, line 14` */
+  /** For example `agentd.yaml, line 14`. */
   readonly source: string;
 }
 
@@ -50,7 +53,7 @@ export interface McpEntry extends Entry, SourcePolicy {
   readonly server:
     | { readonly url: string }
     | { readonly command: readonly [string, ...string[]]; readonly env: Readonly<Record<string, string>> };
-  /** The entries of tools, by the server's own names. */
+  /** The settings of each tool. The keys are the names that the server uses. */
   readonly tools: Readonly<Record<string, ToolEntry>>;
 }
 
@@ -62,9 +65,9 @@ export interface ModuleEntry extends Entry {
   readonly folder: string;
 }
 
-/** What an entry says about one operation or tool. */
+/** The settings of one operation or tool. */
 export interface ToolEntry {
-  /** The whole name of the tool, instead of the name that is made from the prefix. */
+  /** The whole name of the tool. It replaces the name that is made from the prefix. */
   readonly as?: string;
   readonly effect?: Effect;
   readonly credentials?: CredentialPolicy;

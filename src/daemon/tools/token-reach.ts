@@ -2,14 +2,14 @@ import { describeSource } from './describe-source.ts';
 import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
 import type { CredentialPolicy } from './tool.ts';
 
-/** Which token of a person a source of tools may see. */
+/** Which token of a person a source of tools can see. */
 export interface TokenReach {
   /** `name` of the entry, or the path of a module. */
   source: string;
   kind: SourceEntry['kind'];
   /** Null if the source has no address. */
   origin: string | null;
-  /** `exchanged`: a token that the person's token was exchanged for, never the person's token itself. */
+  /** `exchanged`: the token for which the person's own token was exchanged, never the person's own token. */
   token: 'own' | 'exchanged' | 'none';
 }
 
@@ -19,7 +19,7 @@ export function tokenReach(entry: SourceEntry, api_base_url: string | undefined)
   const { name: source, origin, target } = info;
   const { kind } = entry;
   const policies = entry.kind === 'module' ? [undefined] : policiesOf(entry);
-  // A module says for each of its tools whose credentials it uses, so it may see the token.
+  // Each tool of a module chooses its credentials, so the module may see the person's token.
   const isOwn = (policy: CredentialPolicy | undefined) =>
     policy === undefined
       ? target?.is_api === true && entry.kind !== 'mcp'

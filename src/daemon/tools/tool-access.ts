@@ -10,13 +10,15 @@ import type { Settings } from '../settings/settings.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import type { SourceTarget } from './tool.ts';
 
-/** The services that send calls of tools with their credentials. Created once, and shared by all sources. */
+/**
+ * The services that send the calls of tools with their credentials. They are created once and shared by all sources.
+ */
 export interface ToolAccess extends CredentialSources {
   /** Null without `API_BASE_URL`. */
   readonly defaultToken: DefaultToken | null;
   readonly exchange: TokenExchange;
   readonly observer: Pick<Observer, 'downstreamEnded'>;
-  /** The client for a source's address. @param name name of the source */
+  /** The client for a source's address. @param name the name of the source. */
   downstreamOf(name: string, target: SourceTarget): Downstream;
 }
 

@@ -2,27 +2,27 @@ import type { CredentialsUsed } from './tool.ts';
 
 /**
  * The HTTP client for one call of a tool. It sends requests to one origin only, adds the credential itself, follows no
- * redirects, limits the time and the size of the answer, and writes a line to the trace. A token can neither be read
- * from it nor be sent to another origin.
+ * redirects, limits the time and the size of the answer, and writes a line to the trace. It neither reveals a token nor
+ * sends it to another origin.
  */
 export interface ToolClient {
   /**
-   * Makes one request under the policy of the tool: after a 401 to a person's token it repeats a read with default
-   * credentials if the policy allows this; after a 401 to the default token it gets a new one, once.
-   * Rejects only if the signal of the call aborts.
+   * Makes one request under the policy of the tool. After a 401 to a person's token, it repeats a read with default
+   * credentials if the policy allows this. After a 401 to the default token or to an exchanged token, it gets a new
+   * one, once. Rejects only if the signal of the call aborts.
    */
   request(request: ToolRequest): Promise<ToolResponse>;
   /**
-   * `fetch` for a protocol library (MCP): one request with the credential that was chosen for this call, none if the
-   * policy is `none`. It has no time limit. Rejects as `fetch` does; a request to another origin is refused, and a
-   * redirect is returned as it is.
+   * `fetch` for a protocol library (MCP). A request carries the credential that was chosen for this call, or none if
+   * the policy is `none`. There is no time limit. Rejects like `fetch` does. A request to another origin is refused,
+   * and a redirect is returned unchanged.
    */
   readonly fetch: typeof globalThis.fetch;
   /** Whose credentials were chosen for this call. */
   readonly credentials: CredentialsUsed;
   /**
-   * Identifies the credential without revealing it: equal for two calls only if they carry the same credential. A
-   * connection that was opened with one credential is never used for another.
+   * Identifies the credential without revealing it: two calls have the same identity only if they carry the same
+   * credential. A connection that was opened with one credential is never used for another.
    */
   readonly identity: string;
 }
@@ -30,19 +30,19 @@ export interface ToolClient {
 export interface ToolRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   /**
-   * Below the base URL of the source, with a leading slash, percent-encoded. A segment that is empty, `.` or `..` is
-   * refused.
+   * The percent-encoded path below the base URL of the source, with a leading slash. A segment that is empty, `.` or
+   * `..` is refused.
    */
   path: string;
-  /** In order; already serialized by the style of each parameter. */
+  /** The query parameters in order, already serialized by the style of each parameter. */
   query?: readonly (readonly [name: string, value: string])[];
-  /** The whole query instead of `query`, already percent-encoded, without the question mark. */
+  /** The whole query, used in place of `query`: already percent-encoded, without the question mark. */
   search?: string;
-  /** Without `Authorization`, `Cookie`, `Host` and hop-by-hop headers, which are refused. */
+  /** `Authorization`, `Cookie`, `Host` and hop-by-hop headers are refused. */
   headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. If absent, there is no body. */
+  /** The body, which is sent as JSON. If absent, there is no body. */
   body?: unknown;
-  /** Media type of the body, which must be written as JSON. Default: `application/json`. */
+  /** Media type of the body, which must be a JSON format. Default: `application/json`. */
   content_type?: string;
 }
 

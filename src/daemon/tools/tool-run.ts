@@ -14,8 +14,8 @@ export interface ToolRun extends CallContext {
   /** Notifies the reader that a call has begun or ended. */
   tool(progress: ToolProgress): void;
   audience: ToolAudience;
-  /** Null if writes are not recorded, as in tests. */
+  /** Null if writes are not recorded, for example in tests. */
   journal: CallJournal | null;
-  /** Null if nobody can be asked. Calls that need confirmation are then not made. */
+  /** Null if nobody can be asked. Then calls that need a confirmation are not made. */
   confirmation: ConfirmationDesk | null;
 }

@@ -1,37 +1,39 @@
 import type { BegunMessage, MessageSpan } from './span.ts';
 import type { TraceRecord } from './trace-record.ts';
 
-/** Receives reports of what the daemon does, and turns them into metrics and spans. No method throws or waits. */
+/** Receives reports about the daemon's work, and turns them into metrics and spans. No method throws or waits. */
 export interface Observer {
   /**
    * Reads the `traceparent` header of a request.
    * @returns the header in its canonical form. Null if it is absent or invalid, or if no spans are collected.
    */
   parentOf(traceparent: string | undefined): string | null;
-  /** The processing of a message starts. @returns its span. Null: no spans are collected. */
+  /**
+   * Called when the processing of a message starts. @returns the span of the message; null if no spans are collected.
+   */
   messageBegan(message: BegunMessage): MessageSpan | null;
   /**
-   * A message has ended, or one of its runs has.
+   * Called when a message has ended, or when one of its runs has failed and will be repeated.
    * @param runs_again the message has not ended: its run failed and will be repeated.
    */
   turnTraced(trace: TraceRecord, runs_again: boolean): void;
-  /** The loop guard has blocked a message as it arrived. */
+  /** Called when the loop guard has blocked a message as it arrived. */
   messageBlocked(platform: string, reason: string): void;
-  /** A message has ended without a turn of its own. */
+  /** Called when a message has ended without a turn of its own. */
   messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
-  /** An attempt to send a stored text has ended, or a text has failed without another attempt. */
+  /** Called when an attempt to send a stored text has ended, or when a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
   requestEnded(request: EndedRequest): void;
-  /** A user token was checked. @param outcome `valid`, or the reason why the token is not valid. */
+  /** Called when a user token was checked. @param outcome `valid`, or the reason why the token is not valid. */
   tokenChecked(outcome: string): void;
   /**
-   * A request to an API has ended, log-ins included.
-   * @param status the status of the answer, or the reason why there is none.
+   * Called when a request to an API has ended; log-ins are requests, too.
+   * @param status the status of the answer, or the reason why there is no answer.
    */
   downstreamEnded(source: string, status: number | string, seconds: number): void;
 }
 
-/** `sent`: the platform took it. `retried`: it will be sent again. `failed`: it will not. */
+/** `sent`: the platform accepted the text. `retried`: it will be sent again. `failed`: it will not be sent again. */
 export type DeliveryOutcome = 'sent' | 'retried' | 'failed';
 
 export interface EndedRequest {

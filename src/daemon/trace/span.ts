@@ -1,8 +1,8 @@
 import type { TraceLine, TraceRecord } from './trace-record.ts';
 
-/** Anything that can contain spans: a message, a step, a call (agentd-telemetry(7)). No method throws or waits. */
+/** Something that can contain spans: a message, a step, or a call (agentd-telemetry(7)). No method throws or waits. */
 export interface SpanScope {
-  /** The `traceparent` header for requests made within this scope. Null: the header is not sent. */
+  /** The `traceparent` header for requests within this scope. Null: no header is sent. */
   readonly traceparent: string | null;
   /** Starts a span within this scope. */
   child(step: string, about?: SpanSubject): Span;
@@ -24,7 +24,7 @@ export interface MessageSpan extends SpanScope {
   end(record: TraceRecord): void;
 }
 
-/** Attributes of a span that are known at its start and are not part of its line. */
+/** The attributes of a span that are known at its start and are not part of its trace line. */
 export interface SpanSubject {
   /** The origin that a request is sent to. */
   origin?: string;
@@ -43,12 +43,12 @@ export interface ModelContent {
 export interface BegunMessage {
   turn_id: string;
   channel: string;
-  /** The reply is not part of the response to the request that delivered the message. */
+  /** Whether the reply is sent later, and not in the response to the request that delivered the message. */
   is_later: boolean;
-  /** From `Observer.parentOf`. Null: the message starts a new trace. */
+  /** From `Observer.parentOf`. Null: the message starts a new OpenTelemetry trace. */
   parent: string | null;
-  /** The request had a valid user token, or a platform has signed the message. */
+  /** Whether the request had a valid user token, or a platform signed the message. */
   is_authenticated: boolean;
-  /** Start of the span, ms since the epoch. Null: now. */
+  /** When the span starts, ms since the epoch. Null: now. */
   began_at: number | null;
 }

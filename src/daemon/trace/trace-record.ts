@@ -1,22 +1,22 @@
 /**
- * What happened to one message, line by line. Stored with the turn, and printed by `agentd explain`. Never contains a
- * token or the text of a message.
+ * One event in the processing of a message. The lines of a message are stored with its turn, and `agentd explain`
+ * prints them. They never contain a token or the text of a message.
  */
 export interface TraceLine {
-  /** ms since the epoch. */
+  /** When the line was written, ms since the epoch. */
   at: number;
-  /** The step (`identify`, `open-session`, …), or what happened within it (`downstream`, `tool`). */
+  /** The step (`identify`, `open-session`, …), or an event within a step (`downstream`, `tool`). */
   step: string;
   /** `ok`, or how the step changed or ended the turn. */
   verdict: 'ok' | 'fallback' | 'refused' | 'failed';
-  /** A stable word or the documented reason: `Token Expired`, `session_forbidden`, `no_jwt_context`, … */
+  /** A stable word, or a documented reason: for example `Token Expired`, `session_forbidden`, `no_jwt_context`. */
   reason?: string;
-  /** Details for the reader. */
+  /** Details for the reader of the trace. */
   detail?: Record<string, string | number | boolean>;
   took_ms?: number;
 }
 
-/** What a step reports in the trace. The sequence adds its name, time and duration. */
+/** The part of a step's trace line that the step sets. The sequence adds the step's name, time and duration. */
 export type StepLine = Pick<TraceLine, 'reason' | 'detail'> & { verdict: TraceLine['verdict'] };
 
 /** The trace of one message or refused request, as it is stored. */
@@ -28,13 +28,13 @@ export interface TraceRecord {
   platform: string;
   user_id: string | null;
   /**
-   * The key of the person whose valid token came with it, so that it can be erased with their data. Absent if there is
-   * none.
+   * The key of the person whose valid token came with the message, so that the trace can be erased with the person's
+   * data. Absent if no valid token came.
    */
   person?: string;
   started_at: number;
   finished_at: number;
-  /** `answered`, or the error code that ended it. */
+  /** `answered`, or the error code that ended the message. */
   outcome: string;
   lines: TraceLine[];
 }

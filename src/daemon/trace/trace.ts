@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Span, SpanScope, SpanSubject } from './span.ts';
 import type { TraceLine } from './trace-record.ts';
 
-/** A line without its time. */
+/** A trace line without its time. */
 type Note = Omit<TraceLine, 'at'>;
 
 /** Writes lines to the trace of a message. */
@@ -13,16 +13,16 @@ export interface TraceWriter {
   begin(step: string, about?: SpanSubject): TracePart;
 }
 
-/** A part of the trace that has started. Lines that are written to it belong to it. */
+/** A part of the trace that has started. Lines that are written to the part belong to it. */
 export interface TracePart extends TraceWriter {
-  /** The `traceparent` header for the requests of this part. Null: the header is not sent. */
+  /** The `traceparent` header for the requests of this part. Null: no header is sent. */
   readonly traceparent: string | null;
   /** See `Span.content`. */
   readonly content: Span['content'];
   end(line: Omit<Note, 'step'>): void;
 }
 
-/** Collects the lines of one trace, bounded, so that a run that loops cannot fill the store. */
+/** Collects the lines of one trace. Their number is limited, so that a run in a loop cannot fill the store. */
 export class Trace implements TraceWriter {
   static readonly MAX_LINES = 200;
   readonly lines: TraceLine[];
@@ -34,7 +34,7 @@ export class Trace implements TraceWriter {
   #dropped = 0;
 
   /**
-   * @param begun lines that were written before. Later lines are appended to this array.
+   * @param begun the lines that were written before. Later lines are appended to this array.
    * @param scope receives the steps as spans and the lines as events. Null: no spans are collected.
    */
   constructor(clock: Clock, begun: TraceLine[] = [], scope: SpanScope | null = null) {
@@ -63,7 +63,7 @@ export class Trace implements TraceWriter {
     };
   }
 
-  /** The lines, as they are stored. */
+  /** The lines as they are stored. If lines were dropped, the last line says how many. */
   finished(): TraceLine[] {
     if (this.#dropped === 0) return this.lines;
     const at = this.#clock.now();
@@ -94,7 +94,7 @@ export class Trace implements TraceWriter {
     span?.end(noted ?? { at: this.#clock.now(), ...line });
   }
 
-  /** @returns null if there are too many. */
+  /** Adds a line. @returns null if there are too many lines. */
   #keep(line: Note): TraceLine | null {
     if (this.lines.length >= Trace.MAX_LINES) {
       this.#dropped++;
@@ -105,7 +105,7 @@ export class Trace implements TraceWriter {
     return kept;
   }
 
-  /** Bounds the number of spans. Beyond it, lines belong to the surrounding span. */
+  /** Starts a span. Null if there are too many spans; then the lines belong to the surrounding span. */
   #childOf(parent: SpanScope | null, step: string, about?: SpanSubject): Span | null {
     if (parent === null || this.#children >= Trace.MAX_LINES) return null;
     this.#children++;

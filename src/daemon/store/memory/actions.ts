@@ -103,7 +103,7 @@ function isInLiveSession(context: MemoryContext, { session_tag }: Action): boole
   return session_tag !== null && findSession(context, session_tag) !== null;
 }
 
-/** Whether the call was sent, but its outcome is not known. */
+/** Whether the call was sent or was about to be sent, but its outcome is not known. */
 function isUncertain({ state }: Action): boolean {
   return state === 'started' || state === 'unknown';
 }

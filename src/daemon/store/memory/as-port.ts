@@ -1,4 +1,4 @@
-/** A port whose methods are steps: each reads and changes the state at once, and nothing runs in between. */
+/** The methods of a port as steps: each one reads and changes the state synchronously, so nothing runs in between. */
 export type Steps<Port> = {
   [Method in keyof Port]: Port[Method] extends (...given: infer Given) => Promise<infer Result>
     ? (...given: Given) => Result
@@ -6,7 +6,7 @@ export type Steps<Port> = {
 };
 
 /**
- * Makes a port out of steps. Arguments and results are copied, so that no caller holds a part of the state.
+ * Makes a port out of steps. Arguments and results are copied, so that no caller shares objects with the state.
  * @param begin called before each step; throws if no step is allowed.
  */
 export function asPort<Port extends object>(steps: Steps<Port>, begin: () => void): Port {
@@ -21,7 +21,7 @@ export function asPort<Port extends object>(steps: Steps<Port>, begin: () => voi
   return Object.fromEntries(port) as Port;
 }
 
-/** Several times faster than `structuredClone`, which also copies objects other than plain data. */
+/** Several times faster than `structuredClone`, which can also copy objects that are not plain data. */
 function copyOf(value: unknown): unknown {
   if (typeof value === 'function') throw new TypeError('A port of the store takes and returns data only.');
   if (typeof value !== 'object' || value === null) return value;

@@ -12,7 +12,7 @@ export class Claims {
     this.#clock = clock;
   }
 
-  /** Whether there is a claim that nobody may take over. */
+  /** Whether the claim exists and has not expired, so that nobody may take it over. */
   isValid(name: string): boolean {
     const claim = this.#stored.get(name);
     if (!claim) return false;
@@ -22,7 +22,7 @@ export class Claims {
     return claim.expires_at > now;
   }
 
-  /** Takes a claim that is not valid. @returns its owner; null if it is valid. */
+  /** Takes a claim, unless somebody holds a valid one. @returns the new owner; null if the claim is held. */
   take(name: string): string | null {
     if (this.isValid(name)) return null;
     const owner = randomSuffix();
@@ -30,7 +30,7 @@ export class Claims {
     return owner;
   }
 
-  /** Whether this owner still has the claim, valid or expired: nobody has taken it over. */
+  /** Whether this owner still has the claim, even an expired one: nobody has taken it over. */
   isHeld(name: string, owner: string): boolean {
     return this.#stored.get(name)?.owner === owner;
   }

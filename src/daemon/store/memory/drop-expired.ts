@@ -2,7 +2,7 @@ import { AUDIT_RETENTION_MS } from '../audit.ts';
 import { DONE_MS, FAILED_MS } from '../bounds.ts';
 import type { MemoryContext } from './context.ts';
 
-/** How long an expired claim is remembered: until then its owner can still renew it. */
+/** How long an expired claim is remembered, ms. During this time its owner can still renew it. */
 const CLAIM_MEMORY_MS = 3_600_000;
 
 /** Deletes everything that has expired or exceeds a limit, so that no sweeper is needed. */
@@ -14,7 +14,7 @@ export function dropExpired({ state, clock, bounds }: MemoryContext): void {
   const { limits, budgets, guard_users, seen, answers, links, streams } = state;
   for (const map of [limits, budgets, guard_users, seen, answers, links, streams])
     drop(map as Map<string, { expires_at: number | null }>, isOver);
-  // Other claims end with `reap`, which counts the interruption or ends the stream.
+  // The claims of streams and of inbox messages end with `reap`, which ends the stream or counts the interruption.
   for (const claims of [state.claims.sessions, state.claims.keys])
     drop(claims, ({ expires_at }) => expires_at <= now - CLAIM_MEMORY_MS);
   for (const [key, known] of state.fingerprints)

@@ -202,7 +202,7 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
   };
 }
 
-/** Records the outcome of a message and ends its claim, which the caller has compared. */
+/** Records the outcome of an attempt and ends its claim. The caller has checked that the claim is held. */
 export function settleClaimed(
   context: MemoryContext,
   { message: { id } }: InboxClaim,
@@ -214,18 +214,23 @@ export function settleClaimed(
   context.claims.inbox.end(id);
 }
 
-/** A question counts as asked once its reply was sent. */
+/** A question counts as asked once the reply that contains it was sent. */
 function settleQuestion(context: MemoryContext, { message: { id, state } }: StoredMessage): void {
   if (state === 'done') noteAsked(context, id);
   if (state === 'failed') dropUnasked(context, id);
 }
 
-/** The reply of this message will not be sent, so nobody can answer its question. */
+/**
+ * Withdraws the action whose question this message asks: its reply will not be sent, so nobody can answer the question.
+ */
 function dropUnasked(context: MemoryContext, id: string): void {
   withdraw(context, ({ asked_at }, asked_by) => asked_at === null && asked_by === id);
 }
 
-/** Stores the reply of a message whose claim the caller has compared; the first attempt to send it has begun. */
+/**
+ * Stores the reply of a message, and begins the first attempt to send it. The caller has checked that the claim is
+ * held.
+ */
 export function storeReply(
   context: MemoryContext,
   { claim, text: reply, question = null }: NonNullable<TurnChanges['reply']>,
@@ -238,7 +243,7 @@ export function storeReply(
   };
 }
 
-/** Deleting a message ends its claim. */
+/** Returns the message of a held claim. It exists, because deleting a message also ends its claim. */
 function claimedMessage({ state }: MemoryContext, id: string): StoredMessage {
   const found = state.inbox.get(id);
   if (!found) throw new Error('a message that is claimed is not in the inbox');
@@ -285,7 +290,7 @@ function received(message: NewInboxMessage, now: number): InboxMessage {
   };
 }
 
-/** An attempt has begun. */
+/** The message after an attempt at it has begun. */
 function begun(message: InboxMessage, now: number): InboxMessage {
   const { state, attempts, first_run_at, sends } = message;
   if (state === 'replied') return { ...message, sends: sends + 1 };
@@ -293,8 +298,8 @@ function begun(message: InboxMessage, now: number): InboxMessage {
 }
 
 /**
- * A failed message that starts again with full budgets. A reply continues with the first part that the platform has not
- * confirmed.
+ * A failed message after its restart with full budgets. Its reply continues with the first part that the platform has
+ * not confirmed.
  */
 function begunAnew(message: InboxMessage, now: number): InboxMessage {
   const isReplied = message.reply !== null;

@@ -10,7 +10,7 @@ import type { MemoryContext } from './context.ts';
 type MemorySteps = Steps<Omit<MemoryStore, 'description'>>;
 
 export function memorySteps({ state, clock, bounds }: MemoryContext): MemorySteps {
-  /** Newest first. Memories of another alias are deleted. */
+  /** The owner's memories, newest first. Memories that were stored with another alias are deleted. */
   const memoriesOf = ({ key, alias }: MemoryOwner): Memory[] => {
     const found = state.memories.get(key) ?? { alias: null, memories: [] };
     if (aliasChange(found.alias, alias) === 'new_owner') found.memories = [];

@@ -21,7 +21,7 @@ export function addPending(context: MemoryContext, added: NewPendingAction): voi
   });
 }
 
-/** The reply of this message of the inbox was sent, including the question at its end, if there is one. */
+/** Records that the reply of this inbox message was sent, and with it the question at its end, if it has one. */
 export function noteAsked(context: MemoryContext, message_id: string): void {
   const now = context.clock.now();
   for (const { action, asked_by, answer_ms } of context.state.actions.values())
@@ -29,7 +29,7 @@ export function noteAsked(context: MemoryContext, message_id: string): void {
       Object.assign(action, { asked_at: now, expires_at: now + answer_ms });
 }
 
-/** Withdraws pending actions. */
+/** Withdraws the pending actions that `isMeant` selects. */
 export function withdraw(
   context: MemoryContext,
   isMeant: (action: Action, asked_by: string | null) => boolean,
@@ -40,7 +40,7 @@ export function withdraw(
       Object.assign(action, { state: 'withdrawn', finished_at });
 }
 
-/** Whether the action is waiting and has not expired. */
+/** Whether the action waits to be confirmed and has not expired. */
 export function isPending({ clock }: MemoryContext, { state, expires_at }: Action): boolean {
   return state === 'pending' && (expires_at ?? 0) > clock.now();
 }

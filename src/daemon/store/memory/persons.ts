@@ -9,10 +9,10 @@ export function personSteps({ state, claims, clock }: MemoryContext): Steps<Pers
     erase: (of) => visit(of, true),
   };
 
-  /** Finds all data of a person and, if requested, deletes it. */
+  /** Finds all data of a person or a platform's user and, if `erases`, deletes it. */
   function visit(of: PersonSelector, erases: boolean): PersonRecords {
     const match = new PersonMatch(of);
-    /** @returns the values that belong to the person, newest first. */
+    /** @returns the values that belong to the person or user, newest first. */
     const take = <Key, Value>(
       map: Map<Key, Value>,
       isTheirs: (value: Value, key: Key) => boolean,

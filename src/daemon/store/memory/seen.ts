@@ -4,7 +4,7 @@ import type { SeenMessage } from './state.ts';
 
 export type SeenFacts = Pick<SeenMessage, 'verdict' | 'id'>;
 
-/** The recorded outcome of a message of a platform. */
+/** What is recorded about a message of a platform: its verdict, and its id in the inbox. */
 export function seenMessage(
   { state, clock }: MemoryContext,
   platform: string,
@@ -14,7 +14,7 @@ export function seenMessage(
   return seen && seen.expires_at > clock.now() ? seen : { verdict: null, id: null };
 }
 
-/** Recognizes the message for another `SEEN_MS`, and keeps what was recorded before. */
+/** Remembers the message for another `SEEN_MS`. What was recorded before is kept. */
 export function noteSeen(
   context: MemoryContext,
   platform: string,

@@ -59,7 +59,7 @@ export function findSession({ state, clock }: MemoryContext, session_id: string)
   return [...state.sessions.values()].find((stored) => isNamed(stored) && isAlive(stored)) ?? null;
 }
 
-/** Stores a session that is not stored yet; expired ones of its ids are deleted first. */
+/** Stores a new session. Expired sessions with one of its ids are deleted first. */
 export function createSession(context: MemoryContext, session: Session): void {
   expectFreeIds(context, session);
   const { sessions, guard_turns } = context.state;
@@ -73,7 +73,7 @@ export function createSession(context: MemoryContext, session: Session): void {
     guard_turns.set(tag, { ...count, ends_at: session.expires_at });
 }
 
-/** @throws if a stored session has, or had, an id of the new one. */
+/** @throws if a stored session has one of the new session's ids, as its current or its former id. */
 export function expectFreeIds(context: MemoryContext, session: Session): void {
   if (namesOf(session).some((name) => findSession(context, name)))
     throw new Error('the id of the new session is an id of another one');

@@ -26,7 +26,7 @@ export interface StoredSession {
   session: Session;
   turns: StoredTurn[];
   summaries: Summary[];
-  /** The summary that is being made; null if there is none. */
+  /** The claim of the caller that is making a summary; null if nobody is. */
   summarizing: StoredClaim | null;
 }
 
@@ -37,20 +37,20 @@ export interface StoredTrace {
 
 export interface SeenMessage {
   verdict: GuardVerdict | null;
-  /** The id of the message in the inbox; null if it was judged but not stored. */
+  /** The id of the message in the inbox; null if the message was judged but not stored. */
   id: string | null;
   expires_at: number;
 }
 
 export interface StoredMessage {
   message: InboxMessage;
-  /** How long the next attempt was postponed. */
+  /** How long the next attempt was postponed, ms. */
   wait_ms: number;
 }
 
 export interface StoredLink extends Link {
   person: NewLink['person'];
-  /** `findByAlias` finds the link by its alias. This is true for at most one link with the same alias. */
+  /** `findByAlias` finds this link by its alias. Only one of the links with the same alias has this set. */
   is_found_by_alias: boolean;
 }
 
@@ -74,7 +74,7 @@ export interface StoredAction {
   answer_ms: number;
 }
 
-/** Everything that is stored. Several stores on one state are several daemons on one store. */
+/** Everything that is stored. Several stores with the same state act like several daemons on one store. */
 export interface MemoryState {
   /** By their tags. */
   readonly sessions: Map<string, StoredSession>;
@@ -85,7 +85,7 @@ export interface MemoryState {
   readonly limits: Map<string, { hits: Hits; expires_at: number }>;
   readonly budgets: Map<string, { window: TokenWindow; expires_at: number }>;
   readonly guard_users: Map<string, { state: GuardUserState; expires_at: number }>;
-  /** By the tags of their sessions. If the session is stored, `ends_at` is its end. */
+  /** By the tags of their sessions. `ends_at` is the end of the session, if the session is stored. */
   readonly guard_turns: Map<string, SessionTurns>;
   /** Messages of platforms, by `seenKey`. */
   readonly seen: Map<string, SeenMessage>;
@@ -99,13 +99,13 @@ export interface MemoryState {
   readonly streams: Map<string, StoredStream>;
   /** Oldest first. */
   readonly audit: AuditLine[];
-  /** Ids of erased sessions and turns, and until when each is remembered. */
+  /** The ids of erased sessions and turns, and until when each is remembered. */
   readonly erased: Map<string, number>;
-  /** Empty until the key is generated. */
+  /** Empty before the key is generated; then its only element is the key. */
   readonly audit_key: Uint8Array[];
   readonly tool_digests: Map<string, ToolDigest>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
-  /** The fingerprints of keys that have no answer: claimed, or released and known until `expires_at`. */
+  /** The fingerprints of keys without an answer: keys that are claimed, and released keys, known until `expires_at`. */
   readonly fingerprints: Map<string, { fingerprint: string; expires_at: number }>;
   /** Notifies the subscribers of all daemons about changes to streams. */
   readonly changes: EventEmitter;

@@ -131,7 +131,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
   };
 }
 
-/** A closed daemon gets no more calls. */
+/** `StreamStore.subscribe`. After the store was closed, listeners are no longer called. */
 function subscriber({ changes }: MemoryState, closed: AbortSignal): StreamStore['subscribe'] {
   return (stream_id, listener) => {
     const hear: StreamListener = (...change) => {

@@ -78,7 +78,10 @@ export function streamSteps(
   };
 }
 
-/** Adds events to a running stream whose claim the caller has compared. @throws if they do not follow its last one. */
+/**
+ * Adds events to a running stream. The caller has checked that the claim is held.
+ * @throws if the events do not follow the last one of the stream.
+ */
 export function appendEvents(
   context: MemoryContext,
   { stream_id }: Pick<StreamClaim, 'stream_id'>,
@@ -93,7 +96,7 @@ export function appendEvents(
   if (last.event === 'stream_complete' || last.event === 'error') {
     stored.record.state = 'ended';
     stored.record.stop_requested = false;
-    // After a failure the message can be sent again under the same key.
+    // After a failure, the client can send the message again with the same key.
     if (last.event === 'error') stored.record.idempotency_key = null;
     stored.expires_at = clock.now() + stored.record.ttl_ms;
     claims.streams.end(stream_id);

@@ -1,10 +1,11 @@
--- Long-term memory: the owners of memories, and the memories. The row of an owner is the lock of the owner's memories.
+-- Long-term memory: the owners of memories, and the memories. A transaction locks the row of an owner to lock the
+-- memories of that owner.
 CREATE TABLE agentd_memory_owners (
   owner text PRIMARY KEY,
   alias text
 );
 
--- `terms` are the words of the text as split by agentd, not by a text search configuration of this server.
+-- `terms` are the words of the text. agentd splits the text, not a text search configuration of this server.
 CREATE TABLE agentd_memories (
   memory_id text PRIMARY KEY,
   owner text NOT NULL REFERENCES agentd_memory_owners ON DELETE CASCADE,

@@ -6,14 +6,17 @@ import type { Log } from '../../log.ts';
 const CONNECTIONS_MAX = 5;
 /** How long a query waits for a connection, ms. */
 const CONNECT_MS = 2_000;
-/** How long a query may take, ms. After that, the connection is closed. */
+/** How long a query may take, ms. After that, its connection is closed. */
 const QUERY_MS = 2_000;
-/** The same for the statements of a migration, which waits for the migration of another daemon. */
+/** How long a statement of a migration may take, ms. It may have to wait for the migration of another daemon. */
 const MIGRATION_MS = 60_000;
-/** An unused connection is closed after this time, ms. */
+/** How long an unused connection is kept open, ms. */
 const IDLE_MS = 30_000;
 
-/** SQLSTATE classes of defects of the program: data, constraints, syntax. Everything else is the environment. */
+/**
+ * SQLSTATE classes that mean a defect of the program: data, constraints, syntax. All other errors come from the
+ * environment.
+ */
 const DEFECT = /^(?:22|23|42(?!501))/;
 
 /** The operations within a transaction. */
@@ -21,7 +24,7 @@ export interface Transaction {
   query<Row extends QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** A Postgres database: a pool of connections with a limited size, in which every wait has a time limit. */
+/** A Postgres database: a pool of connections of limited size. Every wait has a time limit. */
 export class Database {
   /** Host and name of the database, for people. */
   readonly description: string;
@@ -37,7 +40,7 @@ export class Database {
       query_timeout: QUERY_MS,
       idleTimeoutMillis: IDLE_MS,
       keepAlive: true,
-      // A command must not wait for idle connections.
+      // Idle connections must not keep a command from ending.
       allowExitOnIdle: true,
       application_name: 'agentd',
     });
@@ -55,7 +58,7 @@ export class Database {
     }
   }
 
-  /** Runs the work in one transaction, which is rolled back if the work throws. @throws as `query` does. */
+  /** Runs the work in one transaction, which is rolled back if the work throws. @throws the same errors as `query`. */
   async transaction<T>(work: (transaction: Transaction) => Promise<T>, query_timeout = QUERY_MS): Promise<T> {
     let client: PoolClient | undefined;
     try {
@@ -72,13 +75,13 @@ export class Database {
       connection.release();
       return result;
     } catch (error) {
-      // The server rolls back the transaction of a closed connection.
+      // The server rolls back the transaction when its connection is closed.
       client?.release(true);
       throw asStoreFailure(error);
     }
   }
 
-  /** A transaction whose statements may take long. */
+  /** Runs the work in a transaction whose statements may take long (`MIGRATION_MS`). */
   migration<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.transaction(work, MIGRATION_MS);
   }
@@ -94,7 +97,7 @@ function asStoreFailure(error: unknown): unknown {
 }
 
 function describe(url: string): string {
-  // The host is left out if it is a socket.
+  // The URL of a socket has no host; the standard URL parser requires one.
   const { host, pathname, searchParams } = new URL(url.replace(/@(?=\/)/, '@localhost'));
   return `postgres ${searchParams.get('host') ?? host}${pathname}`;
 }

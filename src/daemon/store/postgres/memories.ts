@@ -9,7 +9,7 @@ import { rankMemories } from '../rank-memories.ts';
 import { Database, type Transaction } from './database.ts';
 import { migrate } from './migrations.ts';
 
-/** Times are bigint, which the client returns as text. */
+/** Times are bigint, which the client returns as strings. */
 type MemoryRow = Omit<Memory, 'created_at' | 'used_at'> & { created_at: string; used_at: string };
 
 const COLUMNS = 'memory_id, text, turn_id, tainted, created_at, used_at';
@@ -35,7 +35,7 @@ class PostgresMemories implements MemoryStore {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #max: number;
-  /** Resolves when the schema is the current one. Null before the first use, and after a failed attempt. */
+  /** Resolves when the schema is current. Null before the first use and after a failed migration. */
   #migrated: Promise<void> | null = null;
 
   constructor(database: Database, clock: Clock, max: number) {
@@ -165,7 +165,10 @@ class PostgresMemories implements MemoryStore {
     return this.#database.transaction(work);
   }
 
-  /** Called before a read. Writes only if the owner's alias has changed. */
+  /**
+   * Called before a read: deletes the memories if they belong to another alias. Writes only if the owner's alias has
+   * changed.
+   */
   async #settle(owner: MemoryOwner): Promise<void> {
     await this.#prepare();
     if (owner.alias === null) return;
@@ -186,7 +189,7 @@ class PostgresMemories implements MemoryStore {
   }
 }
 
-/** Locks the memories of an owner until the transaction ends. Memories of another alias are deleted. */
+/** Locks the memories of an owner until the transaction ends. Deletes them if they were stored with another alias. */
 async function claim({ key, alias }: MemoryOwner, { query }: Transaction): Promise<void> {
   const [found] = await query<{ alias: string | null }>(
     'SELECT alias FROM agentd_memory_owners WHERE owner = $1 FOR UPDATE',
@@ -198,7 +201,7 @@ async function claim({ key, alias }: MemoryOwner, { query }: Transaction): Promi
     await query('UPDATE agentd_memory_owners SET alias = $2 WHERE owner = $1', [key, alias]);
 }
 
-/** Quotes the term, although it contains only letters and digits. */
+/** A text search query for the term, which is quoted although it contains only letters and digits. */
 function queryOf({ term, prefix }: WantedTerm): string {
   return `'${term.replaceAll("'", "''").replaceAll('\\', '\\\\')}'${prefix ? ':*' : ''}`;
 }

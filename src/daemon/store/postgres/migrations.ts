@@ -3,12 +3,12 @@ import { StoreUnavailable } from '../../errors.ts';
 import { StoreTooNew } from '../failures.ts';
 import type { Database } from './database.ts';
 
-/** The number of the advisory lock: any fixed number. */
+/** The number of the advisory lock. Any number works, if it never changes. */
 const LOCK = 7_243_001;
 
 /**
- * Brings the database to the schema of this version. One daemon at a time migrates, and the others wait for it. Either
- * all steps are applied or none.
+ * Brings the database to the schema of this version. One daemon at a time migrates, and the others wait for it. Applies
+ * all steps or none.
  * @throws StoreTooNew if a later version has written the schema; StoreUnavailable if the database cannot be reached.
  */
 export async function migrate(database: Database): Promise<void> {
@@ -26,7 +26,10 @@ export async function migrate(database: Database): Promise<void> {
   });
 }
 
-/** `001-….sql`, `002-….sql`, … beside this file: version n is the n-th. Add new files; never change existing ones. */
+/**
+ * Reads `001-….sql`, `002-….sql`, … beside this file. Schema version n is the n-th file. Add new files; never change
+ * existing ones.
+ */
 function readSteps(): string[] {
   const here = new URL('.', import.meta.url);
   return readdirSync(here)

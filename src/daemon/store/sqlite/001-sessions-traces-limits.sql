@@ -1,4 +1,4 @@
--- Times are ms since the epoch. Data that is only read as a whole is JSON in one column.
+-- Times are ms since the epoch. Data that is always read as a whole is JSON in one column.
 
 CREATE TABLE sessions (
   id             INTEGER PRIMARY KEY,
@@ -30,8 +30,8 @@ CREATE TABLE turns (
 
 CREATE INDEX turns_by_session ON turns (session);
 
--- Traces outlive their session. Ids rise with time and only the lowest are deleted, so the oldest rows are found
--- without an index, and their number is the difference of two ids.
+-- Traces outlive their session. Ids rise with time and the lowest are deleted first. So the oldest rows are found
+-- without an index, and the number of rows is the difference of two ids.
 CREATE TABLE traces (
   id         INTEGER PRIMARY KEY,
   kept_at    INTEGER NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE answers (
 
 CREATE INDEX answers_by_expiry ON answers (expires_at);
 
--- Written to test whether the store can be written.
+-- A row that is written to test whether the store can be written.
 CREATE TABLE last_check (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   at INTEGER NOT NULL

@@ -1,4 +1,4 @@
--- Messages that are answered later. Messages that have not ended wait in their queue, in the order of `seq`.
+-- Messages that are answered later. A message that has not ended waits in its queue, in the order of `seq`.
 CREATE TABLE inbox (
   seq             INTEGER PRIMARY KEY,
   id              TEXT    NOT NULL UNIQUE,
@@ -24,7 +24,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_by_queue ON inbox (queue, seq) WHERE ended_at IS NULL;
 CREATE INDEX inbox_by_end   ON inbox (state, ended_at) WHERE ended_at IS NOT NULL;
 
--- One row for each queue that is not empty: what its first message waits for, and which worker processes it.
+-- One row for each queue that is not empty: when its first message is due, and which worker processes it.
 CREATE TABLE inbox_queues (
   queue    TEXT    PRIMARY KEY,
   platform TEXT    NOT NULL,
@@ -49,8 +49,8 @@ CREATE TABLE inbox_message_ids (
 
 CREATE INDEX inbox_message_ids_by_expiry ON inbox_message_ids (expires_at);
 
--- The number of messages that have not ended, which is read for each new message. Stored here, because counting rows
--- takes time in proportion to their number.
+-- The number of messages that have not ended. It is needed for each new message, and counting rows would take time in
+-- proportion to their number.
 CREATE TABLE inbox_open (
   id       INTEGER PRIMARY KEY CHECK (id = 1),
   messages INTEGER NOT NULL
@@ -72,7 +72,7 @@ BEGIN UPDATE inbox_open SET messages = messages - 1; END;
 CREATE TRIGGER inbox_goes AFTER DELETE ON inbox WHEN old.ended_at IS NULL
 BEGIN UPDATE inbox_open SET messages = messages - 1; END;
 
--- Keys are the documented ones, `<platform>:jwt:<user_id>`.
+-- Keys have the documented form `<platform>:jwt:<user_id>`.
 CREATE TABLE links (
   key        TEXT    PRIMARY KEY,
   token      TEXT    NOT NULL,

@@ -1,5 +1,5 @@
--- A message that is answered on an event stream, and the events of its answer. `start` is JSON: what arrived with the
--- message, except a token. `expires_at` is null during the run.
+-- A message that is answered on an event stream, and the events of its answer. `start` is JSON: everything that arrived
+-- with the message except for the token. `expires_at` is null during the run.
 
 CREATE TABLE streams (
   id              INTEGER PRIMARY KEY,

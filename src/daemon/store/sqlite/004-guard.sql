@@ -11,7 +11,8 @@ CREATE TABLE guard_users (
 
 CREATE INDEX guard_users_by_expiry ON guard_users (expires_at);
 
--- Turns that passed. Counted separately from the session, which may not be stored yet; the count ends with it.
+-- The number of turns that passed. It is not stored with the session, because the session may not be stored yet; the
+-- count ends with the session.
 CREATE TABLE guard_turns (
   session_id TEXT    PRIMARY KEY,
   turns      INTEGER NOT NULL,
@@ -29,11 +30,12 @@ BEGIN UPDATE guard_turns SET ends_at = new.expires_at WHERE session_id = new.ses
 CREATE TRIGGER guard_turns_slide AFTER UPDATE OF expires_at ON sessions
 BEGIN UPDATE guard_turns SET ends_at = new.expires_at WHERE session_id = new.session_id; END;
 
--- An expired session may be deleted after a new session with its id has begun, whose count must stay.
+-- An expired session may be deleted after a new session with the same id has begun. The count of the new session must
+-- not be deleted.
 CREATE TRIGGER guard_turns_end AFTER DELETE ON sessions
 BEGIN DELETE FROM guard_turns WHERE session_id = old.session_id AND ends_at <= old.expires_at; END;
 
--- The verdict on a message of a platform, for its repeats.
+-- The verdict on a message of a platform. A repeat of the message gets the same verdict.
 CREATE TABLE guard_verdicts (
   platform   TEXT    NOT NULL,
   message_id TEXT    NOT NULL,

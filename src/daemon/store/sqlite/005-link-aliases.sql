@@ -1,5 +1,6 @@
--- Another id of a link's user, which its sender must have, and the person for whom it was bound. `found_by` is the same
--- id if it leads to this link. An id leads to at most one link.
+-- `alias` is another id of a link's user, which the sender of a message must have. `alias_person` is the person for
+-- whom it was bound. `found_by` is the same id if a search for it finds this link. A search for an id finds at most one
+-- link.
 ALTER TABLE links ADD COLUMN alias        TEXT;
 ALTER TABLE links ADD COLUMN alias_person TEXT;
 ALTER TABLE links ADD COLUMN found_by     TEXT;

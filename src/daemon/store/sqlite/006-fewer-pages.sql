@@ -1,6 +1,6 @@
 -- A message changes as few pages as possible: data that is read and written together is in one row, and no index
--- contains data that changes with every message. `look_at` is when the sweeper checks a row, never later than the row
--- was to expire when it was written. If the row has been extended since, it is checked again at its new end.
+-- contains data that changes with every message. `look_at` is when the sweeper checks a row. It is never later than the
+-- end that the row had when it was written. If the row was extended after that, it is checked again at its new end.
 
 -- Counters are reset; turns of sessions are kept.
 DROP TABLE limit_hits;
@@ -31,7 +31,7 @@ CREATE TABLE guard_users (
 
 CREATE INDEX guard_users_by_look ON guard_users (look_at);
 
--- Turns that passed. The count ends with its session, or at `ends_at` if the session is not stored yet.
+-- The number of turns that passed. The count ends with its session, or at `ends_at` if the session is not stored yet.
 DROP TRIGGER guard_turns_begin;
 DROP TRIGGER guard_turns_slide;
 DROP INDEX guard_turns_by_end;
@@ -39,7 +39,7 @@ ALTER TABLE guard_turns ADD COLUMN look_at INTEGER NOT NULL DEFAULT 0;
 UPDATE guard_turns SET look_at = ends_at;
 CREATE INDEX guard_turns_by_look ON guard_turns (look_at);
 
--- Turns are found backwards from the session's last one.
+-- The turns of a session are found backwards from its last one.
 CREATE TABLE chained_turns (
   id       INTEGER PRIMARY KEY,
   session  INTEGER NOT NULL,
@@ -62,7 +62,7 @@ ALTER TABLE sessions ADD COLUMN look_at INTEGER NOT NULL DEFAULT 0;
 UPDATE sessions SET look_at = expires_at;
 CREATE INDEX sessions_by_look ON sessions (look_at);
 
--- The index groups ids of traces by blocks of 256 traces, so that new entries are next to each other.
+-- The first column of the index is the number of a block of 256 traces, so that new entries are next to each other.
 DROP INDEX traces_by_turn;
 DROP INDEX traces_by_request;
 DROP INDEX traces_by_session;

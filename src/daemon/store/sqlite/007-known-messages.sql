@@ -1,5 +1,5 @@
--- What is known about a message of a platform: the verdict of the guard, and the id of its message in the inbox. Both
--- are in one row because they are written in the same commit. The row outlives the message, for late repeats.
+-- What is known about a message of a platform: the verdict of the guard, and the id of the message in the inbox. Both
+-- are in one row because one commit writes both. The row outlives the message, so that late repeats are recognized.
 CREATE TABLE known_messages (
   platform   TEXT    NOT NULL,
   message_id TEXT    NOT NULL,

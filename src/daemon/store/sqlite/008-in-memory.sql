@@ -1,14 +1,15 @@
--- Data that the daemon reads and writes with every message is kept in memory. On disk, it is stored so that writing it
--- changes few pages.
+-- Data that the daemon reads and writes with every message is kept in memory. The tables below store it in such a way
+-- that a write changes few pages.
 
--- Counters that last for minutes: a log with one row for each commit. `entries` is JSON, a list of [key, expires_at,
--- state], or of [key] if the state was deleted. Counters are reset; turns of sessions are kept.
+-- A log of the counters that last for minutes, with one row for each commit. `entries` is a JSON list. Each element is
+-- [key, expires_at, state], or [key] if the state was deleted. Counters are reset; turns of sessions are kept.
 DROP TABLE limit_windows;
 DROP TABLE guard_users;
 CREATE TABLE limit_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT;
 CREATE TABLE guard_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT;
 
--- The queues are made from the messages that have not ended. `claim` names the worker that processes a message.
+-- The queues are built in memory from the messages that have not ended. `claim` names the worker that processes a
+-- message.
 DROP TABLE inbox_queues;
 DROP INDEX inbox_by_queue;
 DROP TRIGGER inbox_opens;

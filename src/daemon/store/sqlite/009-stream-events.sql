@@ -1,2 +1,3 @@
--- The last event of a stream is found among its events, so that adding an event does not change the row of its stream.
+-- The number of the last event is read from the events of a stream. So adding an event does not change the stream's
+-- row.
 ALTER TABLE streams DROP COLUMN last_event;

@@ -1,4 +1,5 @@
--- Traces of refused requests: anybody can send these, so they have a separate ring. Same columns as `traces`.
+-- Traces of refused requests. Anybody can send such requests, so their traces have a limit of their own. The columns
+-- are those of `traces`.
 CREATE TABLE refused_traces (
   id         INTEGER PRIMARY KEY,
   kept_at    INTEGER NOT NULL,
@@ -14,11 +15,12 @@ CREATE INDEX refused_traces_by_request ON refused_traces (id / 256, request_id);
 CREATE INDEX refused_traces_by_session ON refused_traces (id / 256, session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX refused_traces_by_message ON refused_traces (id / 256, message_id) WHERE message_id IS NOT NULL;
 
--- `client` is the address of the anonymous client that began the session, hashed; null if there is none, or if the
+-- `client` is the hashed address of the anonymous client that began the session; null if there is none, or if the
 -- session has an owner. `bytes` is the size of the session with its turns and their traces.
 ALTER TABLE sessions ADD COLUMN client TEXT;
 ALTER TABLE sessions ADD COLUMN bytes  INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX sessions_by_client ON sessions (client) WHERE client IS NOT NULL;
 
--- The trace of a turn is deleted with it if its session makes room for others.
+-- The id of the turn's trace. If the session is deleted to make room for others, the traces of its turns are deleted,
+-- too.
 ALTER TABLE turns ADD COLUMN trace INTEGER;

@@ -1,4 +1,4 @@
--- The budgets of a message: runs that failed for a passing reason, and when running and sending began.
+-- The budgets of a message: how many runs failed for a temporary reason, and when running and sending began.
 ALTER TABLE inbox RENAME COLUMN apology TO notice;
 ALTER TABLE inbox ADD COLUMN notice_failure TEXT;
 ALTER TABLE inbox ADD COLUMN passing INTEGER NOT NULL DEFAULT 0;
@@ -6,7 +6,7 @@ ALTER TABLE inbox ADD COLUMN first_run_at INTEGER;
 ALTER TABLE inbox ADD COLUMN text_stored_at INTEGER;
 ALTER TABLE inbox ADD COLUMN parts_sent INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE inbox ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
--- How long the next attempt was postponed: if the clock is set back, no attempt waits longer than that.
+-- How long the next attempt was postponed, ms. If the clock is set back, no attempt waits longer than this.
 ALTER TABLE inbox ADD COLUMN wait_ms INTEGER NOT NULL DEFAULT 0;
 
 -- Earlier schemas did not record these times, so they are approximated.

@@ -28,11 +28,11 @@ CREATE TABLE actions (
 ) STRICT;
 
 CREATE INDEX actions_by_turn ON actions (turn_key);
--- Few wait at a time.
+-- The index is small, because few actions are pending at a time.
 CREATE INDEX actions_pending ON actions (session_tag, principal) WHERE state = 'pending';
 CREATE INDEX actions_unasked ON actions (asked_by) WHERE state = 'pending' AND asked_at IS NULL;
 CREATE INDEX actions_by_person ON actions (person) WHERE person IS NOT NULL;
 CREATE INDEX actions_by_user ON actions (user_id, platform) WHERE user_id IS NOT NULL;
 CREATE INDEX actions_by_session ON actions (session_tag) WHERE session_tag IS NOT NULL;
--- Actions that were stored while sealing was off. Otherwise the index is empty.
+-- Actions that were stored while sealing was off; if there are none, the index is empty.
 CREATE INDEX actions_unsealed ON actions (id) WHERE substr(args, 1, 10) <> 'sealed.v1.';

@@ -1,4 +1,5 @@
--- How MCP servers define their tools: the trusted definition, and the one that the server sends now if it differs.
+-- How MCP servers define their tools: the trusted definition, and the definition that the server sends now if it is
+-- different.
 CREATE TABLE tool_digests (
   name       TEXT PRIMARY KEY,
   source     TEXT NOT NULL,

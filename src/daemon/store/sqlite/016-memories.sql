@@ -17,8 +17,8 @@ CREATE TABLE memories (
 ) STRICT;
 CREATE INDEX memories_by_owner ON memories (owner_no, used_at);
 
--- The words of each memory, by `memory_no`, each with the number of its owner before it (memories.ts), so that a search
--- reads only the words of one owner.
+-- The words of each memory, found by `memory_no`. Each word has the number of its owner before it (memories.ts), so
+-- that a search reads only the words of one owner.
 CREATE VIRTUAL TABLE memory_terms USING fts5(terms, detail = none, columnsize = 0, tokenize = 'ascii');
 -- Deleted words are overwritten, like everything else in this file.
 INSERT INTO memory_terms (memory_terms, rank) VALUES ('secure-delete', 1);

@@ -1,4 +1,4 @@
--- What administrators did: src/daemon/store/audit.ts.
+-- The audit log: what administrators did (src/daemon/store/audit.ts).
 
 CREATE TABLE audit (
   id      INTEGER PRIMARY KEY,

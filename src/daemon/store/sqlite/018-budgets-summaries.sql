@@ -1,4 +1,4 @@
--- How much of AGENT_DAILY_TOKENS each person and each anonymous client has used, as JSON.
+-- How many tokens of AGENT_DAILY_TOKENS each person and each anonymous client has used, as JSON.
 CREATE TABLE budgets (
   key        TEXT    PRIMARY KEY,
   tokens     TEXT    NOT NULL,
@@ -17,7 +17,7 @@ CREATE TABLE summaries (
   PRIMARY KEY (session, principal)
 ) STRICT, WITHOUT ROWID;
 
--- The summary of a session that is being made. It is abandoned after `expires_at`.
+-- A row means that a summary of the session is being made. After `expires_at`, another caller may make it.
 CREATE TABLE summarizing (
   session    INTEGER PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
   owner      TEXT    NOT NULL,

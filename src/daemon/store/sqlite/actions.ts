@@ -19,7 +19,7 @@ import { type GroupCommit, read } from './writer.ts';
 export const ACTION_COLUMNS = `action_id, session_tag, session_id, platform, user_id, alias_id, person, operator, turn_key, tool, args, summary,
   state, principal, attempt, status, answer, asked_at, expires_at, created_at, started_at, finished_at`;
 
-/** Whether the session of an action has not ended; actions name their session by its tag. */
+/** Whether the session of an action has not ended. Actions name their session by its tag. */
 const IN_LIVE_SESSION = `EXISTS (SELECT 1 FROM sessions WHERE sessions.expires_at > @now
   AND (former_id = actions.session_tag OR (former_id IS NULL AND sessions.session_id = actions.session_tag)))`;
 
@@ -28,7 +28,7 @@ export interface ActionsParts {
   /** ACTIONS_RETENTION_DAYS, in ms. */
   retentionMs: number;
   pending: PendingActions;
-  /** The parts of the store that compare their claims. */
+  /** The parts of the store that check the claims. */
   sessions: Pick<SqliteSessions, 'holds'>;
   idempotency: Pick<SqliteIdempotency, 'holds' | 'remember'>;
 }
@@ -179,7 +179,7 @@ export class SqliteActions implements ActionStore {
     return read(() => this.#list.all({ ...filter, ...bounds }));
   }
 
-  /** Within a commit: deletes at most `bite` records that are too old. @returns how many. */
+  /** Within a commit: deletes at most `bite` records that are too old. @returns the number of deleted records. */
   deleteExpired(bite: number): number {
     return this.#deleteOldest.run({ expired: this.#now() - this.#parts.retentionMs, bite }).changes;
   }

@@ -1,20 +1,22 @@
 import type Database from 'better-sqlite3';
 import type { Resident } from './writer.ts';
 
-/** Approximate size of rows and their index entries without their texts. */
+/** Approximate size of a row and its index entries without its texts, bytes. */
 export const SESSION_BYTES = 600;
 export const TURN_BYTES = 500;
 
-/** Deletion continues down to this share of the limit, so that it does not start again with every message. */
+/**
+ * Deletion continues until the total is below this share of the limit. Otherwise every message would start it again.
+ */
 const ENOUGH = 0.98;
-/** Maximum number of rows that one commit deletes for this. */
+/** Maximum number of rows that one commit deletes to make room. */
 const BITE = 500;
-/** Maximum number of clients that are read from a scan of all clients. */
+/** Maximum number of clients that are sorted after a scan of all clients: the largest ones. */
 const CANDIDATES = 64;
 
 /** Deletes sessions with their turns and traces, to make room for others. */
 export interface EvictedSessions {
-  /** Within a commit: deletes a session. @returns how many rows. */
+  /** Within a commit: deletes a session. @returns the number of deleted rows. */
   evict(id: number): number;
 }
 
@@ -24,9 +26,9 @@ interface Size {
 }
 
 /**
- * Counts the bytes that anonymous clients have stored, by client, and limits the total. The counters are in memory. If
- * another process may have changed the sessions, they are counted again, but only near the limit, because this reads
- * every anonymous session.
+ * Counts the bytes that each anonymous client has stored, and limits the total. The counters are in memory. If another
+ * process may have changed the sessions, the bytes are counted again, but only near the limit, because this reads every
+ * anonymous session.
  */
 export class AnonymousBytes implements Resident {
   readonly #max: number;
@@ -52,7 +54,7 @@ export class AnonymousBytes implements Resident {
       .pluck();
   }
 
-  /** Within a commit: the size of a client's sessions grows by this many bytes, or shrinks if negative. */
+  /** Within a commit: records that a client's sessions have grown by this many bytes, or have shrunk if negative. */
   add(client: string, bytes: number): void {
     const now = (this.#bytes.get(client) ?? 0) + bytes;
     if (now > 0) this.#bytes.set(client, now);
@@ -84,7 +86,10 @@ export class AnonymousBytes implements Resident {
     for (const { client, bytes } of this.#count.iterate()) this.add(client, bytes);
   }
 
-  /** Deletes the least recently active sessions of each of the largest clients until it is as small as the next one. */
+  /**
+   * Takes the largest clients in turn, and deletes the least recently active sessions of each until the client stores
+   * less than the next one. @returns the number of deleted rows.
+   */
   #evictFromLargest(): number {
     const largest = this.#largest();
     let rows = 0;
@@ -96,7 +101,7 @@ export class AnonymousBytes implements Resident {
     return rows;
   }
 
-  /** Deletes at least one session. */
+  /** Deletes the least recently active sessions of a client, at least one. @returns the number of deleted rows. */
   #evictFrom(client: string, down_to: number): number {
     let rows = 0;
     for (const id of this.#longestIdle.all(client, BITE)) {

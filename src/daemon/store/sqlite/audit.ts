@@ -49,7 +49,7 @@ export class SqliteAudit implements AuditStore {
     });
   }
 
-  /** Within a commit. */
+  /** Within a commit: deletes at most `bite` lines that are too old. @returns the number of deleted lines. */
   deleteExpired(bite: number): number {
     return this.#delete.run(this.#keptSince(), bite).changes;
   }

@@ -13,16 +13,16 @@ import type Database from 'better-sqlite3';
 import { BackupFailed, MigrationBackupFailed } from '../failures.ts';
 import { asStoreFailure, isDamage } from './unavailable.ts';
 
-/** How long a backup is kept. */
+/** How long a backup is kept, ms. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 
 const UNFINISHED = '.new';
 
 /**
- * Copies a database with all commits into a file next to it: `agentd.db.schema-9.backup`, mode 0600. After a crash, the
- * backup is either complete or absent.
- * @param version the version of its schema.
- * @throws MigrationBackupFailed, StoreDamaged, without leaving a partial file.
+ * Copies a database with all commits into a file next to it, with mode 0600: for example `agentd.db.schema-9.backup`.
+ * After a crash, the backup is either complete or absent.
+ * @param version the version of the database's schema.
+ * @throws MigrationBackupFailed, StoreDamaged; no partial file remains.
  */
 export function backUp(db: Database.Database, version: number): void {
   const path = `${db.name}.schema-${version}.backup`;
@@ -34,9 +34,9 @@ export function backUp(db: Database.Database, version: number): void {
 }
 
 /**
- * Copies a database with all commits into a file that must not exist yet, mode 0600. After a crash, the copy is either
- * complete or absent.
- * @throws BackupFailed, StoreDamaged, without leaving a partial file.
+ * Copies a database with all commits into a file that must not exist yet, with mode 0600. After a crash, the copy is
+ * either complete or absent.
+ * @throws BackupFailed, StoreDamaged; no partial file remains.
  */
 export function copyTo(db: Database.Database, file: string): void {
   try {
@@ -51,7 +51,7 @@ function writeCopy(db: Database.Database, path: string): void {
   const unfinished = path + UNFINISHED;
   try {
     rmSync(unfinished, { force: true });
-    // SQLite would create it with the mode that the umask gives.
+    // SQLite would create the file with the mode that the umask allows.
     closeSync(openSync(unfinished, 'wx', 0o600));
     db.prepare('VACUUM INTO ?').run(unfinished);
     sync(unfinished);
@@ -63,7 +63,7 @@ function writeCopy(db: Database.Database, path: string): void {
   }
 }
 
-/** Deletes the backups of a database that are older than 7 days, and unfinished ones. */
+/** Deletes the backups of a database that are older than 7 days or incomplete. */
 export function deleteOldBackups(path: string, now: number): void {
   const directory = dirname(path);
   const prefix = `${basename(path)}.schema-`;
@@ -75,7 +75,7 @@ export function deleteOldBackups(path: string, now: number): void {
   }
 }
 
-/** Syncs a file, or a directory with the names of its files, to disk. */
+/** Syncs a file to disk, or a directory with the names of its files. */
 export function sync(path: string): void {
   const file = openSync(path, 'r');
   try {

@@ -47,7 +47,10 @@ export class SqliteBudgets implements BudgetStore {
     );
   }
 
-  /** Within a commit: deletes at most `bite` budgets in which nothing counts anymore. @returns how many. */
+  /**
+   * Within a commit: deletes at most `bite` budgets in which nothing counts anymore. @returns the number of deleted
+   * budgets.
+   */
   deleteExpired(bite: number): number {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
   }

@@ -9,14 +9,15 @@ interface Held<Detail> {
 }
 
 /**
- * The claims of one kind of thing, in memory: only one daemon uses the file, so a claim ends with its process. A name
- * takes memory only while it is claimed.
+ * The claims of one kind, in memory: only one daemon uses the file, so its claims end with its process. A name takes
+ * memory only while it is claimed.
  *
- * Claims that begin or end together with a commit are staged in it: if the commit is undone, so are they.
+ * Claims that begin or end together with a commit are staged in the commit. If the commit is undone, they are undone,
+ * too.
  */
 export class Claims<Detail = null> implements Resident {
   readonly #held = new Map<string, Held<Detail>>();
-  /** Claims that the current commit changes; null if it ends the claim. */
+  /** The claims that the current commit changes, by name. Null: the commit ends the claim. */
   readonly #staged = new Map<string, Held<Detail> | null>();
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -41,7 +42,7 @@ export class Claims<Detail = null> implements Resident {
     return held.owner;
   }
 
-  /** Whether a claim still belongs to its owner. Even an expired one does until another caller takes it over. */
+  /** Whether a claim still belongs to this owner. An expired claim does until another caller takes it over. */
   holds(name: string, owner: string): boolean {
     return this.#find(name)?.owner === owner;
   }
@@ -51,17 +52,17 @@ export class Claims<Detail = null> implements Resident {
     const held = this.#find(name);
     if (!held) return false;
     const now = this.#now();
-    // If the clock was set back, a claim lasts no longer than a claim that is taken now.
+    // If the clock was set back, the claim must not be valid for longer than CLAIM_MS.
     held.expires_at = Math.min(held.expires_at, now + CLAIM_MS);
     return held.expires_at > now;
   }
 
-  /** What is stored with the claim of a name, whether it has expired or not; null if there is no claim. */
+  /** The detail that is stored with the claim of a name, even if the claim has expired; null if there is no claim. */
   detailOf(name: string): Detail | null {
     return this.#find(name)?.detail ?? null;
   }
 
-  /** As `detailOf`, but null if the claim expired more than `after_ms` ago. */
+  /** Like `detailOf`, but null if the claim expired more than `after_ms` ago. */
   detailFor(name: string, after_ms: number): Detail | null {
     const held = this.#find(name);
     return held && held.expires_at + after_ms > this.#now() ? held.detail : null;
@@ -113,7 +114,10 @@ export class Claims<Detail = null> implements Resident {
     return { owner: randomSuffix(), detail, expires_at: this.#now() + CLAIM_MS };
   }
 
-  /** Claims end with the process, so a clock that is set forward must not end them: their owners are still running. */
+  /**
+   * A steady clock if there is one. The claims belong to this process, so a clock that is set forward must not end
+   * them: the owners are still running.
+   */
   #now(): number {
     return this.#clock.steady?.() ?? this.#clock.now();
   }

@@ -4,7 +4,9 @@ import { isBusy, isOutOfSpace } from './unavailable.ts';
 
 const MIB = 1024 * 1024;
 
-/** @param failure why the last write failed; null if it succeeded. */
+/**
+ * Whether the store can be written and, if not, why. @param failure why the last write failed; null if it succeeded.
+ */
 export function conditionOf(failure: unknown, volume: Volume): StoreCondition {
   if (failure !== null) return { writable: false, detail: detailOf(failure) };
   if (volume.hasRoom()) return { writable: true, detail: null };

@@ -7,20 +7,23 @@ import { makePrivateDirectory } from '../../make-directory.ts';
 import { StoreMissing } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
 
-/** How long the connection of a command waits for another process's write, ms. It blocks only the command. */
+/** How long a command waits while another process writes, ms. It blocks only the command. */
 const COMMAND_BUSY_MS = 5000;
 
-/** The same for the daemon. Waiting blocks the event loop, so the daemon retries instead (writer.ts). */
+/**
+ * How long the daemon waits while another process writes, ms. Waiting blocks the event loop, so the daemon retries
+ * instead (writer.ts).
+ */
 const DAEMON_BUSY_MS = 20;
 
 /**
- * How many pages the log may have before they are moved into the database. Under load, the same pages are written again
- * and again, so moving them less often saves writes. But moving blocks the event loop, so the amount is limited (16 MiB
- * at most).
+ * The number of pages in the log at which they are moved into the database. Under load, the same pages are written
+ * again and again, so moving them less often saves writes. But moving blocks the event loop, so the number is limited
+ * (at most 16 MiB).
  */
 const CHECKPOINT_PAGES = 4000;
 
-/** The log file is truncated to this size after a burst, bytes. */
+/** The size to which the log file is truncated after a burst, bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /** Creates the directory (0700) and an empty file (0600) if they are missing. Existing ones are not changed. */
@@ -31,7 +34,8 @@ export function createPrivateFile(path: string): void {
     throw new StoreUnavailable(error);
   }
   try {
-    // `wx`, since opening and closing an existing file would drop the locks that this process holds on it.
+    // `wx` fails if the file exists. Opening and closing an existing file would drop the locks that this process holds
+    // on it.
     closeSync(openSync(path, 'wx', 0o600));
     giveToOwner(path);
   } catch (error) {
@@ -52,7 +56,7 @@ export function expectFile(path: string): void {
 /**
  * Opens an existing file with durable settings: a write-ahead log, and every commit synced to disk. Deleted content is
  * overwritten, so that the tokens of ended sessions do not stay in free pages.
- * @throws StoreUnavailable if it cannot be opened or is not a database.
+ * @throws StoreUnavailable if the file cannot be opened or is not a database.
  */
 export function openDatabase(path: string): Database.Database {
   let db: Database.Database | undefined;
@@ -61,11 +65,12 @@ export function openDatabase(path: string): Database.Database {
     // Has an effect only on an empty file, before anything is written to it.
     db.pragma('auto_vacuum = INCREMENTAL');
     db.pragma('journal_mode = WAL');
-    // The library's build opens an existing write-ahead database with NORMAL, which loses commits at power loss.
+    // This build of SQLite opens an existing write-ahead database with NORMAL, which can lose commits in a power
+    // failure.
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
     db.pragma('secure_delete = ON');
-    // Not in temporary files, which would contain tokens outside of the private directory.
+    // Temporary files would contain tokens outside of the private directory.
     db.pragma('temp_store = MEMORY');
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     db.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
@@ -76,14 +81,14 @@ export function openDatabase(path: string): Database.Database {
   }
 }
 
-/** From now on, a lock of another process blocks the event loop for at most 20 ms. */
+/** From now on, a lock of another process blocks the event loop for at most `DAEMON_BUSY_MS`. */
 export function keepEventLoopFree(db: Database.Database): void {
   db.pragma(`busy_timeout = ${DAEMON_BUSY_MS}`);
 }
 
 /**
  * Moves the content of the write-ahead log into the database and empties the log, so that deleted content disappears
- * from the log, too. Never waits: skipped while another connection reads.
+ * from the log, too. Never waits: does nothing while another connection reads.
  */
 export function emptyLog(db: Database.Database): void {
   const timeout = db.pragma('busy_timeout', { simple: true });

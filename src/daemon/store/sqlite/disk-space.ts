@@ -5,7 +5,7 @@ import type { Volume } from '../volume.ts';
 import { emptyLog } from './database.ts';
 import { isEnvironmentFailure, isOutOfSpace } from './unavailable.ts';
 
-/** While there is no room for the reserve, the log is emptied when it reaches this size, bytes. */
+/** While there is no room for the reserve, the log is emptied as soon as it has this size, bytes. */
 const LOG_BYTES = 1024 * 1024;
 
 /** Makes room for writes on a full disk: releases the reserve and empties the log. */
@@ -14,7 +14,7 @@ export class DiskSpace {
   readonly #volume: Volume;
   readonly #reserve: Reserve | null;
 
-  /** @param reserve null if this process keeps none. */
+  /** @param reserve null if this process has no reserve. */
   constructor(db: Database.Database, volume: Volume, reserve: Reserve | null) {
     this.#db = db;
     this.#volume = volume;
@@ -22,8 +22,8 @@ export class DiskSpace {
   }
 
   /**
-   * Called after a write found no space. Releases the first part of the reserve. The rest is left for deletions, unless
-   * it is needed to move the log into the database.
+   * Called after a write found no space. Releases the first part of the reserve. The rest is kept for deletions, but it
+   * is also released if the log cannot be moved into the database without it.
    * @returns whether the write can be tried again.
    */
   makeRoom(): boolean {
@@ -35,8 +35,8 @@ export class DiskSpace {
   }
 
   /**
-   * Called after each commit. While there is no room for the reserve, the log is kept short: on a full disk, a long log
-   * could not be moved into the database, and then nothing could be deleted.
+   * Called after each commit. While there is no room for the reserve, this method keeps the log short. On a full disk,
+   * a long log could not be moved into the database, and then nothing could be deleted.
    */
   afterCommit(): void {
     if (!this.#reserve || this.#reserve.made || this.#volume.hasRoom(this.#reserve.bytes)) return;
@@ -45,8 +45,8 @@ export class DiskSpace {
   }
 
   /**
-   * Empties the log. If there is not enough space for that, releases the reserve and tries again. @throws if this
-   * fails, too.
+   * Empties the log. If there is not enough space to do so, releases the reserve and tries again.
+   * @throws if the second attempt fails, too.
    */
   emptyLog(): void {
     try {
@@ -57,7 +57,7 @@ export class DiskSpace {
     }
   }
 
-  /** Failures are ignored here: the sweep also empties the log, and reports them. */
+  /** @returns false if the environment prevented it. The sweep also empties the log, and reports such failures. */
   #tryToEmptyLog(): boolean {
     try {
       emptyLog(this.#db);

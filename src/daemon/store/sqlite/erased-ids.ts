@@ -4,8 +4,8 @@ import type { Clock } from '../../clock.ts';
 import { ERASED_MS } from '../persons.ts';
 
 /**
- * Ids of erased sessions and turns, as hashes. A run that was under way in another process does not know about the
- * erasure, so everything that it stores later is checked against these ids.
+ * Hashes of the ids of erased sessions and turns. A run that was under way in another process does not know about the
+ * erasure, so everything that it stores later is checked against these hashes.
  */
 export class ErasedIds {
   readonly #clock: Clock;
@@ -26,7 +26,7 @@ export class ErasedIds {
     );
   }
 
-  /** Within a commit. */
+  /** Within a commit: records that the id was erased now. */
   note(id: string): void {
     this.#note.run(hashOf(id), this.#clock.now() + ERASED_MS);
   }
@@ -48,7 +48,7 @@ export class ErasedIds {
     return ends_at === undefined ? null : ends_at - ERASED_MS;
   }
 
-  /** Within a commit: deletes at most `bite` ids whose time has passed. @returns how many. */
+  /** Within a commit: deletes at most `bite` ids whose time has passed. @returns the number of deleted ids. */
   deleteExpired(bite: number): number {
     return this.#over.run(this.#clock.now(), bite).changes;
   }

@@ -1,21 +1,21 @@
 import type Database from 'better-sqlite3';
 import { isEnvironmentFailure } from './unavailable.ts';
 
-/** `PRAGMA auto_vacuum`: the file shrinks on request. */
+/** The value of `PRAGMA auto_vacuum` for a file that shrinks on request. */
 const INCREMENTAL = 2;
 
-/** A larger database is not rewritten, because SQLite builds the new one in memory, bytes. */
+/** The largest database that is rewritten, bytes. SQLite builds the new database in memory. */
 const REWRITTEN_MAX_BYTES = 512 * 1024 * 1024;
 
 /** Maximum number of pages that one commit moves. It limits how long the event loop is blocked. */
 const BITE_PAGES = 500;
 
-/** Number of free pages that stay in the file for new rows, unless space is short. */
+/** Number of free pages that are kept in the file for new rows if enough disk space is left. */
 const SPARE_PAGES = 4000;
 
 /**
- * Rewrites a database of an earlier version, so that its free pages can be returned to the file system. A database that
- * cannot be rewritten still works: it uses its free pages for new rows.
+ * Rewrites the database of an earlier version, so that its free pages can be returned to the file system. A database
+ * that cannot be rewritten still works: it uses its free pages for new rows.
  */
 export function makeShrinkable(db: Database.Database): void {
   const number = (name: string) => db.pragma(name, { simple: true }) as number;
@@ -30,9 +30,9 @@ export function makeShrinkable(db: Database.Database): void {
 }
 
 /**
- * Within a commit: returns free pages to the file system, which gets them at the next checkpoint.
- * @param spare how many free pages stay in the file.
- * @returns how many were returned.
+ * Within a commit: marks free pages to be returned to the file system, which gets them at the next checkpoint.
+ * @param spare how many free pages are kept in the file.
+ * @returns the number of returned pages.
  */
 export function returnFreePages(db: Database.Database, spare = SPARE_PAGES): number {
   const free = () => db.pragma('freelist_count', { simple: true }) as number;

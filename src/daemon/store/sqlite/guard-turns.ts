@@ -4,24 +4,24 @@ import type { GroupCommit, Resident } from './writer.ts';
 
 /** A count as it is stored in its table. */
 interface TurnsRow extends SessionTurns {
-  /** When the sweeper checks the count: never later than it was to expire when it was written. */
+  /** When the sweeper checks the count. It is never later than the end that the count had when it was written. */
   look_at: number;
 }
 
-/** The count of a session, as it is found. */
+/** The count of a session, as `find` returns it. */
 export interface FoundTurns {
   /** The count for `judge`; null if none is stored, or if it has expired. */
   turns: SessionTurns | null;
-  /** The row, even if it has expired; null if there is none. */
+  /** The stored row, even if the count has expired; null if there is none. */
   row: TurnsRow | null;
-  /** When the session ends; null if it is not stored, or has ended. */
+  /** When the session ends; null if the session is not stored or has ended. */
   session_ends_at: number | null;
 }
 
 /**
- * The turns of sessions that the guard has counted, one row for each session. A count ends with its session or, if the
- * session is not stored yet, at its own end. `find`, `put` and `list` may be called at any time, all others within a
- * commit.
+ * The number of turns that the guard has counted in each session, one row for each session. A count ends with its
+ * session or, if the session is not stored yet, at the count's own end. `find`, `put` and `list` may be called at any
+ * time, all other methods only within a commit.
  */
 export class GuardTurns implements Resident {
   /** Rows that the next commit writes. */
@@ -40,7 +40,7 @@ export class GuardTurns implements Resident {
   readonly #deleteAll;
   readonly #sweeps;
 
-  /** @param listedMax the maximum number of counts in a list. */
+  /** @param listedMax the maximum number of counts that `list` returns. */
   constructor(db: Database.Database, commit: GroupCommit, listedMax: number) {
     commit.keep(this);
     const liveSession = (time: string) =>
@@ -87,7 +87,7 @@ export class GuardTurns implements Resident {
     );
     this.#deleteAll = db.prepare('DELETE FROM guard_turns');
     this.#sweeps = [
-      // If the session of a count continues, the count is checked again when the session ends.
+      // If the session of a count has been extended, the count is checked again when the session ends.
       `UPDATE guard_turns SET ends_at = (${liveSession('@now')}), look_at = (${liveSession('@now')})
        WHERE session_id IN
          (SELECT session_id FROM guard_turns WHERE look_at <= @now AND EXISTS (${liveSession('@now')}) LIMIT @bite)`,
@@ -109,7 +109,7 @@ export class GuardTurns implements Resident {
   }
 
   /**
-   * Stores a count. If it ends earlier than the previous count, its session ends at the same time.
+   * Stores a count. If it ends earlier than the previous count, the session is ended at that earlier time, too.
    * @param before the current result of `find`.
    */
   put(session_id: string, turns: SessionTurns, before: FoundTurns): void {
@@ -128,18 +128,18 @@ export class GuardTurns implements Resident {
     this.#giveBack.run(session_id);
   }
 
-  /** Ends the session earlier than before. */
+  /** Ends the count at this time if it would end later. */
   endEarlier(session_id: string, ends_at: number): void {
     this.save();
     this.#endEarlier.run({ session_id, ends_at });
   }
 
-  /** Sessions with blocked messages, newest end first. */
+  /** Sessions with blocked messages, latest end first. */
   list(now: number): (SessionTurns & { session_id: string })[] {
     return this.#list.all({ now });
   }
 
-  /** Deletes the count of a session, named by either of its ids. False if there is none. */
+  /** Deletes the count of a session, which is named by one of its two ids. False if there is none. */
   delete(session_id: string, now: number): boolean {
     this.save();
     return this.#delete.run({ session_id, now }).changes > 0;
@@ -150,7 +150,7 @@ export class GuardTurns implements Resident {
     this.#deleteAll.run();
   }
 
-  /** Checks at most `bite` rows that were to expire by now. @returns how many. */
+  /** Checks at most `bite` rows whose `look_at` has passed. @returns the number of changed rows. */
   deleteExpired(bite: number, now: number): number {
     this.save();
     return this.#sweeps.reduce((sum, sweep) => sum + sweep.run({ now, bite: bite - sum }).changes, 0);
@@ -162,8 +162,8 @@ export class GuardTurns implements Resident {
   }
 
   /**
-   * Within a commit. Also call it before a statement that reads or changes the table, or deletes a session (which fires
-   * a trigger).
+   * Writes the counts that are not saved yet, within a commit. Call it also before a statement that reads or changes
+   * the table, or deletes a session (which fires a trigger).
    */
   save(): void {
     for (const [session_id, row] of this.#unsaved) this.#upsert.run({ ...row, session_id });

@@ -28,7 +28,7 @@ export const GUARD_USER_PACKING: Packing<GuardUserState, AddedHit<MessageHit>> =
   size: ({ messages }) => hitCount(messages),
 };
 
-/** The state of the loop guard: users in memory and in a log, sessions in one row each. */
+/** The state of the loop guard: the users in memory and in a log, the sessions in one row each. */
 export class SqliteGuard implements GuardStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -55,11 +55,15 @@ export class SqliteGuard implements GuardStore {
 
   check(message: GuardedMessage, limits: GuardLimits): Promise<GuardVerdict> {
     const work = () => this.decide(message, limits);
-    // The platform may deliver the message again after a crash, and its first verdict must still apply.
+    // The platform may deliver the message again after a crash. Its first verdict must be durable, so that it still
+    // applies.
     return message.message_id === null ? this.#commit.decide(work) : this.#commit.write(work);
   }
 
-  /** Does the same as `check` within a commit or a decision, for a message that is stored together with its verdict. */
+  /**
+   * Does the same as `check` within a commit or a decision. Used for a message that is stored together with its
+   * verdict.
+   */
   decide(message: GuardedMessage, limits: GuardLimits, now: number = this.#clock.now()): GuardVerdict {
     const { user, session_id, message_id } = message;
     const first = message_id === null ? null : this.#known.find(user.platform, message_id, now).verdict;
@@ -124,7 +128,7 @@ export class SqliteGuard implements GuardStore {
     });
   }
 
-  /** Within a commit: checks at most `bite` rows that were to expire by now. @returns how many. */
+  /** Within a commit: checks at most `bite` rows that may have expired. @returns the number of changed rows. */
   deleteExpired(bite: number): number {
     const deleted = this.#users.deleteExpired(bite);
     return deleted + this.#turns.deleteExpired(bite - deleted, this.#clock.now());

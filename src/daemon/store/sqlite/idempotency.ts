@@ -6,14 +6,14 @@ import { Claims } from './claims.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 const NEW = { outcome: 'new' } as const;
-/** Stored instead of an answer if a write was begun under the key and there is no answer yet. */
+/** Stored in place of an answer if a write was started under the key and there is no answer yet. */
 const UNANSWERED = JSON.stringify({ session_id: '', response: '' });
 /** Maximum number of released keys that are remembered. */
 const RELEASED_MAX = 10_000;
 
-/** Answers are on disk, claims of running requests in memory. */
+/** Idempotency keys. Answers are on disk; claims of running requests are in memory. */
 export class SqliteIdempotency implements IdempotencyStore {
-  /** Claims with the fingerprint of their requests. */
+  /** The claims of keys, with the fingerprints of their requests. */
   readonly #claims: Claims<string>;
   /** Released keys, oldest first. */
   readonly #released = new Map<string, { fingerprint: string; until: number }>();
@@ -67,7 +67,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     if (this.#released.size > RELEASED_MAX && oldest !== undefined) this.#released.delete(oldest);
   }
 
-  /** Within a commit: makes the key known even after the process dies. */
+  /** Within a commit: makes the key known even if the process dies. */
   remember({ key, fingerprint }: KeyClaim): void {
     this.#upsert.run(key, fingerprint, this.#clock.now() + KEY_MEMORY_MS, UNANSWERED);
   }
@@ -85,13 +85,13 @@ export class SqliteIdempotency implements IdempotencyStore {
     return this.#claims.holds(key, owner);
   }
 
-  /** Within a commit: stores the answer, which ends the claim. */
+  /** Within a commit: stores the answer and ends the claim. */
   addAnswer({ key, fingerprint }: KeyClaim, answer: StoredAnswer, ttl_ms: number): void {
     this.#upsert.run(key, fingerprint, this.#clock.now() + ttl_ms, JSON.stringify(answer));
     this.#claims.end(key);
   }
 
-  /** Within a commit: deletes at most `bite` answers whose time has passed. @returns how many. */
+  /** Within a commit: deletes at most `bite` answers whose time has passed. @returns the number of deleted answers. */
   deleteExpired(bite: number): number {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
   }

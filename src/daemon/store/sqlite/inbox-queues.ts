@@ -11,9 +11,12 @@ interface Waiting {
   readonly platform: string;
   readonly sending: boolean;
   readonly due_at: number;
-  /** Attempts in a row during which the process died. */
+  /** The number of consecutive attempts during which the process died. */
   readonly interrupted: number;
-  /** The claim of the worker that processes the message: the owner, `/`, and a number. */
+  /**
+   * The claim of the worker that processes the message: the id of its process, `/`, and a number. Null if there is
+   * none.
+   */
   readonly claim: string | null;
 }
 
@@ -23,7 +26,7 @@ interface Queue {
   claimed: Waiting | null;
 }
 
-/** The first message of an unclaimed queue, as it was when it was added to the list. */
+/** The first message of an unclaimed queue, as it was when it was added to `#due`. */
 interface Head {
   readonly queue: string;
   readonly message: Waiting;
@@ -45,30 +48,30 @@ interface Row {
   claim: string | null;
 }
 
-/** If the clock goes back by less than this, it is only being adjusted, ms. */
+/** If the clock is set back by less than this, it counts as adjusted, not as set back, ms. */
 const SET_BACK_MS = 1000;
 
 const COLUMNS = 'seq, queue, platform, state, next_attempt_at, wait_ms, interrupted, claim';
 
 /**
- * The queues of the inbox, in memory: the messages that have not ended, in their order, and the claim to one message of
- * each queue. They are loaded from the table, and updated with each write to it. All methods except `isHeld`,
+ * The queues of the inbox, in memory: the messages that have not ended, in their order, and for each queue the claim of
+ * one message. The queues are loaded from the table and updated with each write to it. All methods except `isHeld`,
  * `nextDueAt` and `holdsInterrupted` must be called within a commit.
  */
 export class InboxQueues implements Resident {
-  /** Distinguishes claims of this process from those of others. */
+  /** Begins each claim of this process, to distinguish it from claims of other processes. */
   readonly #owner: string;
   readonly #queues = new Map<string, Queue>();
   /**
    * Heads by platform, kind, and whether they were interrupted, in the order in which they are claimed. A head that has
-   * changed stays in the list. It is recognized because it is no longer the head of its queue.
+   * changed stays in the list and is recognized later, because it is no longer the first message of its queue.
    */
   readonly #due = new Map<string, TinyQueue<Head>>();
   readonly #all;
   readonly #find;
   readonly #free;
   readonly #clock: Clock;
-  /** The latest time that was seen. If the clock shows an earlier time, it was set back. */
+  /** The latest time that the clock has shown. If it shows an earlier time now, it was set back. */
   #latest = 0;
   #size = 0;
   #claims = 0;
@@ -104,7 +107,7 @@ export class InboxQueues implements Resident {
   }
 
   /**
-   * Claims queues that are due, longest due first. The caller must write the rows.
+   * Claims queues that are due, longest due first. The caller must write the claims into the rows.
    * @returns the message for which each queue was claimed.
    */
   claim(wanted: Wanted, platforms: readonly string[], limit: number): { seq: number; owner: string }[] {
@@ -139,7 +142,7 @@ export class InboxQueues implements Resident {
     this.#noteHead(queue);
   }
 
-  /** Ends the claims of every other owner; their messages wait again. @returns how many. */
+  /** Ends the claims of all other processes. Their messages wait again. @returns the number of ended claims. */
   freeDead(): number {
     const dead = [...this.#queues].flatMap(([queue, { claimed }]) =>
       claimed && !claimed.claim?.startsWith(`${this.#owner}/`) ? [{ queue, seq: claimed.seq }] : [],
@@ -164,7 +167,10 @@ export class InboxQueues implements Resident {
     return this.#first({ kind, interrupted: true }, platforms) !== undefined;
   }
 
-  /** Sorts all messages again if the clock was set back, because their due times are based on the old time. */
+  /**
+   * Returns the current time. If the clock was set back, loads all messages again, because their due times depend on
+   * the old time.
+   */
   #noticeClock(): number {
     const now = this.#clock.now();
     if (now < this.#latest - SET_BACK_MS) this.load();
@@ -177,7 +183,7 @@ export class InboxQueues implements Resident {
     if (this.#queues.get(queue)?.messages.length === 1) this.#noteHead(queue);
   }
 
-  /** Replaces the message, or inserts it where it belongs. */
+  /** Replaces the message, or inserts it in the order of `seq`. */
   #put(queue: string, message: Waiting): void {
     const found = this.#queues.get(queue) ?? { messages: [], claimed: null };
     this.#queues.set(queue, found);
@@ -229,7 +235,7 @@ export class InboxQueues implements Resident {
   }
 }
 
-/** First the message that was interrupted least often, then the one that has been due longest, then the oldest. */
+/** Sorts by the number of interruptions, then by the due time, then by age; the smallest values first. */
 function byTurn({ message: a }: Head, { message: b }: Head): number {
   return a.interrupted - b.interrupted || a.due_at - b.due_at || a.seq - b.seq;
 }

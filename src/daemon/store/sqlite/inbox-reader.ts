@@ -12,7 +12,7 @@ export class InboxReader {
   readonly #search;
 
   constructor(db: Database.Database) {
-    // Two queries, because each has its own index.
+    // Two queries, because each of them uses a different index.
     this.#list = db.prepare<{ states: string; limit: number }, InboxRow>(
       `SELECT ${COLUMNS} FROM inbox WHERE seq IN
          (SELECT seq FROM inbox WHERE ended_at IS NULL AND state IN (SELECT value FROM json_each(@states))
@@ -28,7 +28,7 @@ export class InboxReader {
        GROUP BY platform, state`,
     );
     this.#find = db.prepare<[string], InboxRow>(`SELECT ${COLUMNS} FROM inbox WHERE id = ?`);
-    // An id is searched for by channel, and among messages that are not done. There are indexes for both.
+    // Searches the known ids of each channel, and all messages that are not done. Each of these searches uses an index.
     const named = `id = @id OR message_id = @id OR (platform = @channel AND message_id = @rest)
       OR request_id = @id OR session_id = @id`;
     this.#search = db.prepare<{ id: string; channel: string; rest: string }, InboxRow>(

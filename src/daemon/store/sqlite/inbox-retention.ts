@@ -19,7 +19,7 @@ export class InboxRetention {
     );
   }
 
-  /** Within a commit: deletes at most `bite` messages. @returns how many. */
+  /** Within a commit: deletes at most `bite` messages. @returns the number of deleted messages. */
   deleteExpired(bite: number, now: number): number {
     let deleted = this.#deleteEnded.run('done', now - DONE_MS, bite).changes;
     deleted += this.#deleteEnded.run('failed', now - FAILED_MS, bite - deleted).changes;

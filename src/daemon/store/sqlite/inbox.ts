@@ -31,7 +31,7 @@ import { type GroupCommit, read } from './writer.ts';
 
 export interface InboxBounds {
   clock: Clock;
-  /** Maximum number of open messages; `INBOX_MAX` except in tests. */
+  /** Maximum number of messages that have not ended; `INBOX_MAX` except in tests. */
   max: number;
   /** Maximum number of failed messages; `FAILED_MAX` except in tests. */
   failedMax: number;
@@ -64,14 +64,14 @@ type NewRow = [
   text_stored_at: number | null,
 ];
 
-/** The place of a message. */
+/** Where a message is stored: its queue, and its position there. */
 interface Place {
   queue: string;
   seq: number;
 }
 
 /**
- * Restarts a failed message with full budgets. If it has a reply, sending continues with the first part that was not
+ * Restarts a failed message with full budgets. Its reply, if it has one, continues with the first part that was not
  * confirmed.
  */
 const BEGIN_ANEW = `state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, passing = 0, first_run_at = NULL,
@@ -81,7 +81,7 @@ const BEGIN_ANEW = `state = iif(reply IS NULL, 'waiting', 'replied'), attempts =
 
 /**
  * The inbox: one row for each message, and the queues of these messages. Only one daemon uses the file, so a claim
- * lasts as long as its process: claims of other processes are those of dead ones.
+ * lasts as long as its process, and every claim of another process is the claim of a dead process.
  */
 export class SqliteInbox implements InboxStore {
   readonly #bounds: InboxBounds;
@@ -176,7 +176,7 @@ export class SqliteInbox implements InboxStore {
   screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened> {
     const { guard, traces } = this.#neighbours;
     return this.#commit.write(() => {
-      // Both use the same time, so that everything about a message is remembered equally long.
+      // The guard and the inbox use the same time, so that both remember a message equally long.
       const now = this.#bounds.clock.now();
       const verdicts = arrivals.map(({ guarded }) => guard.decide(guarded, limits, now));
       const followed = arrivals.map((arrival, index) =>
@@ -224,7 +224,7 @@ export class SqliteInbox implements InboxStore {
       this.holdsInterrupted('send', near),
     ]);
     if (died.includes(true)) return { outages, interrupted: true, claims: [] };
-    // In one commit.
+    // Both claims run in the same commit.
     const claims = await Promise.all([
       room.run > 0 ? this.claim('run', platforms, room.run) : [],
       room.send > 0 ? this.claim('send', near, room.send) : [],
@@ -244,7 +244,7 @@ export class SqliteInbox implements InboxStore {
     });
   }
 
-  /** Within a commit: records the outcome of a claimed message, and ends the claim. */
+  /** Within a commit: records the outcome of an attempt at a claimed message, and ends the claim. */
   settleClaimed({ message: { id, queue } }: InboxClaim, outcome: AttemptOutcome): void {
     const row = this.#find.get(id);
     if (!row) throw new Error('a message that is claimed is not in the inbox');
@@ -260,7 +260,7 @@ export class SqliteInbox implements InboxStore {
     return this.#queues.isHeld(queue, owner);
   }
 
-  /** Within a commit: stores the reply of a claimed message. The first attempt to send it has begun. */
+  /** Within a commit: stores the reply of a claimed message, and begins the first attempt to send it. */
   addReply({ claim, text, question = null }: NonNullable<TurnChanges['reply']>): void {
     const json = question === null ? null : JSON.stringify(question);
     this.#addReply.run(text, json, this.#bounds.clock.now(), claim.message.id);
@@ -342,14 +342,17 @@ export class SqliteInbox implements InboxStore {
     });
   }
 
-  /** Within a commit: deletes at most `bite` rows that are too old or exceed the limit. @returns how many. */
+  /**
+   * Within a commit: deletes at most `bite` rows that are too old or exceed the limit. @returns the number of deleted
+   * rows.
+   */
   deleteExpired(bite: number): number {
     const now = this.#bounds.clock.now();
     const deleted = this.#retention.deleteExpired(bite, now);
     return deleted + this.#neighbours.known.deleteExpired(bite - deleted, now);
   }
 
-  /** Within a commit: what `enqueue` does. */
+  /** `enqueue` within a commit. */
   #keepAll(messages: readonly NewInboxMessage[], now: number): ('kept' | 'repeated')[] | null {
     const fresh = this.#withoutRepeats(messages, now);
     if (fresh.size > 0 && this.#queues.size + fresh.size > this.#bounds.max) return null;
@@ -374,7 +377,7 @@ export class SqliteInbox implements InboxStore {
   #keep(message: NewInboxMessage, now: number): void {
     const { id, platform, queue, message_id, reply } = message;
     const state = reply === null ? 'waiting' : 'replied';
-    // Positional parameters, because named ones would cost more than the rest of the statement.
+    // Positional parameters, because named ones would cost more time than the rest of the statement.
     const { lastInsertRowid } = this.#insert.run(
       id,
       platform,
@@ -400,13 +403,13 @@ export class SqliteInbox implements InboxStore {
     if (message_id !== null) this.#neighbours.known.note(platform, message_id, { id }, now);
   }
 
-  /** A question counts as asked once its reply was sent. */
+  /** A question counts as asked once the reply that contains it was sent. */
   #settleQuestion(id: string, { state }: InboxChange): void {
     if (state === 'done') this.#neighbours.pending.noteAsked(id);
     if (state === 'failed') this.#neighbours.pending.dropUnasked(id);
   }
 
-  /** Changes a message for an administrator. False if there is none. */
+  /** Changes a message on behalf of an administrator. False if there is none. */
   #change(change: () => Place | undefined): Promise<boolean> {
     return this.#commit.write(() => {
       const changed = change();

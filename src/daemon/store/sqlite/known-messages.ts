@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { SEEN_MS } from '../bounds.ts';
 import type { Resident } from './writer.ts';
 
-/** What is recorded about a message of a platform; null if there is nothing yet. */
+/** What is recorded about a message of a platform. Each member is null if it is not recorded. */
 export interface KnownMessage {
   /** The verdict of the guard, as JSON. */
   readonly verdict: string | null;
@@ -13,7 +13,7 @@ export interface KnownMessage {
 interface Met extends KnownMessage {
   platform: string;
   message_id: string;
-  /** Null if nothing about the message must be written. */
+  /** When the record is to expire; null if it need not be written. */
   expires_at: number | null;
 }
 
@@ -24,7 +24,7 @@ const NOT_MET: KnownMessage = { verdict: null, id: null };
  * one commit, a message is read only once and written only once. All methods must be called within a commit.
  */
 export class KnownMessages implements Resident {
-  /** The messages of this commit. */
+  /** The messages that this commit has read. */
   readonly #met = new Map<string, Met>();
   readonly #find;
   readonly #put;
@@ -47,12 +47,12 @@ export class KnownMessages implements Resident {
     return this.#meet(platform, message_id, now);
   }
 
-  /** Recognizes the message for another 7 days from now, and keeps what was recorded before. */
+  /** Remembers the message for another 7 days. What was recorded before is kept. */
   note(platform: string, message_id: string, noted: Partial<KnownMessage>, now: number): void {
     Object.assign(this.#meet(platform, message_id, now), noted, { expires_at: now + SEEN_MS });
   }
 
-  /** @returns how many. */
+  /** Deletes at most `bite` records whose time has passed. @returns the number of deleted records. */
   deleteExpired(bite: number, now: number): number {
     return this.#forget.run(now, bite).changes;
   }

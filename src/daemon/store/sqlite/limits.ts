@@ -16,7 +16,7 @@ export const LIMIT_PACKING: Packing<Hits, AddedHit> = {
   size: hitCount,
 };
 
-/** Request limits: sliding windows on the store's clock. */
+/** Request limits: sliding windows, measured with the store's clock. */
 export class SqliteLimits implements LimitStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class SqliteLimits implements LimitStore {
     });
   }
 
-  /** Within a commit. @returns how many. */
+  /** Within a commit: deletes at most `bite` windows that have expired. @returns the number of deleted windows. */
   deleteExpired(bite: number): number {
     return this.#windows.deleteExpired(bite);
   }

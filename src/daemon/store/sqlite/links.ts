@@ -104,7 +104,8 @@ export class SqliteLinks implements LinkStore {
   }
 
   list({ platform, limit }: { platform?: string; limit: number }): Promise<Link[]> {
-    // Keys that begin with `<platform>:jwt:` lie between it and the same text ending in the next character.
+    // All keys that begin with `<platform>:jwt:` sort between this prefix and the prefix with `;`, the character after
+    // `:`.
     const [from, to] = platform === undefined ? ['', '\u{10FFFF}'] : [`${platform}:jwt:`, `${platform}:jwt;`];
     return read(() => this.#list.all(from, to, this.#clock.now(), limit).map(linkOf));
   }
@@ -115,7 +116,7 @@ export class SqliteLinks implements LinkStore {
     });
   }
 
-  /** Within a commit: deletes at most `bite` links whose time has passed. @returns how many. */
+  /** Within a commit: deletes at most `bite` links whose time has passed. @returns the number of deleted links. */
   deleteExpired(bite: number): number {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
   }

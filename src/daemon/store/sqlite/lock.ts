@@ -5,12 +5,12 @@ import { createPrivateFile } from './database.ts';
 import { asStoreFailure } from './unavailable.ts';
 
 /**
- * Takes an operating system lock, so that a daemon is the only one on its database. It is SQLite's own file lock, held
- * on a small file next to the database for as long as the process lives. The kernel releases it when the process ends,
- * for any reason, so there is no pid file that could be stale.
+ * Takes an operating system lock, so that a daemon is the only one on its database. The lock is SQLite's own lock on a
+ * small file next to the database, held as long as the process lives. The kernel releases it when the process ends, for
+ * any reason, so no pid file is needed that could become stale.
  * @param path the path of the database; the lock is the file `agentd.lock` in its directory.
  * @returns a function that releases the lock.
- * @throws StoreLocked at once if another process has it.
+ * @throws StoreLocked at once if another process holds the lock.
  */
 export function takeLock(path: string): () => void {
   const unlock = lockFile(join(dirname(path), 'agentd.lock'));
@@ -18,7 +18,7 @@ export function takeLock(path: string): () => void {
   return unlock;
 }
 
-/** @returns a function that releases the lock; null if another process has it. */
+/** @returns a function that releases the lock; null if another process holds it. */
 export function lockFile(path: string): (() => void) | null {
   createPrivateFile(path);
   let db: Database.Database | undefined;

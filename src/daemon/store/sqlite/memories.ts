@@ -35,7 +35,7 @@ export class SqliteMemories implements MemoryStore {
   readonly #deleteOwner;
   readonly #taint;
 
-  /** @param max the maximum number of memories of one owner */
+  /** @param max the maximum number of memories of one owner. */
   constructor(db: Database.Database, commit: GroupCommit, clock: Clock, max: number) {
     this.description = `sqlite ${db.name}`;
     this.#commit = commit;
@@ -53,7 +53,7 @@ export class SqliteMemories implements MemoryStore {
     this.#all = db.prepare<[number], MemoryRow>(
       `SELECT ${COLUMNS} FROM memories WHERE owner_no = +? ORDER BY created_at DESC, memory_no DESC`,
     );
-    // Without the texts, because only a few of them are needed.
+    // Reads no texts, because only the texts of the best matches are needed.
     this.#ranked = db.prepare<[number], Pick<MemoryRow, 'memory_no' | 'tainted' | 'created_at'>>(
       `SELECT memory_no, tainted, created_at FROM memories WHERE owner_no = +?
        ORDER BY created_at DESC, memory_no DESC`,
@@ -161,13 +161,13 @@ export class SqliteMemories implements MemoryStore {
     });
   }
 
-  /** The embedded store has its own check. */
+  /** Always resolves: the store has its own check. */
   async check(): Promise<void> {}
 
-  /** The memories are closed together with their store. */
+  /** Does nothing: the memories are closed together with their store. */
   async close(): Promise<void> {}
 
-  /** Writes only if the owner's alias has changed. */
+  /** Reads the owner's memories. Writes only if the owner's alias has changed. */
   async #read(owner: MemoryOwner, work: (owner_no: number) => Memory[]): Promise<Memory[]> {
     const found = await read(() => this.#owner.get(owner.key));
     if (!found) return [];
@@ -177,7 +177,8 @@ export class SqliteMemories implements MemoryStore {
   }
 
   /**
-   * Within a commit: the owner's number; memories of another alias are deleted. Null: nothing is stored under the key.
+   * Within a commit: the owner's number; null if nothing is stored under the key. Deletes the memories if they were
+   * stored with another alias.
    */
   #claim({ key, alias }: MemoryOwner): number | null {
     const found = this.#owner.get(key);
@@ -189,12 +190,15 @@ export class SqliteMemories implements MemoryStore {
   }
 }
 
-/** No tag is a prefix of another, so that a prefix search finds only words of its owner. */
+/**
+ * Puts a tag of the owner before the term. No tag is a prefix of another tag, so a prefix search finds only words of
+ * this owner.
+ */
 function tagged(owner_no: number, term: string): string {
   return `${owner_no}z${term}`;
 }
 
-/** Quotes the term, although it contains only letters and digits. */
+/** An FTS5 query for the term, which is quoted although it contains only letters and digits. */
 function matchOf(owner_no: number, { term, prefix }: WantedTerm): string {
   return `"${tagged(owner_no, term).replaceAll('"', '""')}"${prefix ? ' *' : ''}`;
 }

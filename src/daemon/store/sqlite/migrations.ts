@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import { StoreTooNew } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
 
-/** The steps that build the schema, oldest first. Version n is the n-th. */
+/** The steps that build the schema, oldest first. Schema version n is the n-th step. */
 export type Migrations = readonly string[];
 
 /** Reads `001-….sql`, `002-….sql`, … beside this file. Add new files; never change the statements of existing ones. */
@@ -19,7 +19,7 @@ export function readMigrations(): Migrations {
 }
 
 /**
- * The version of the schema of a database; 0 if it has none yet.
+ * The schema version of a database; 0 if it has no schema yet.
  * @throws StoreTooNew if it is newer than the program; StoreUnavailable if it cannot be read.
  */
 export function versionOf(db: Database.Database, migrations: Migrations): number {
@@ -31,9 +31,9 @@ export function versionOf(db: Database.Database, migrations: Migrations): number
 }
 
 /**
- * Brings a database to the latest version, in one transaction: it has the old schema or the new one, never something in
- * between.
- * @throws StoreTooNew if the database is newer than the program, without changing it.
+ * Brings a database to the latest schema version in one transaction, so that it always has either the old schema or the
+ * new one.
+ * @throws StoreTooNew if the database is newer than the program; the database is not changed.
  */
 export function migrate(db: Database.Database, migrations: Migrations): void {
   try {
@@ -47,7 +47,7 @@ export function migrate(db: Database.Database, migrations: Migrations): void {
   }
 }
 
-/** The version of the schema; 0 if there is none yet. */
+/** The schema version; 0 if there is no schema yet. */
 function schemaVersion(db: Database.Database, migrations: Migrations): number {
   const found = db.pragma('user_version', { simple: true }) as number;
   if (found > migrations.length) throw new StoreTooNew(db.name, found, migrations.length);

@@ -1,12 +1,15 @@
 import { type AddedHit, type Hits, hitsOf, listHits } from '../../guard/hits.ts';
 import type { GuardUserState, MessageHit } from '../../guard/judge.ts';
 
-/** An added hit as JSON: when it happened, how much later it was counted, and how many hits were dropped with it. */
+/**
+ * An added hit as JSON: when it happened, how much later it was counted (ms), and how many old hits were dropped when
+ * it was added.
+ */
 export type PackedHit = [at: number, late?: number, dropped?: number];
 
 /**
- * Hits as JSON: the time of the first one and the intervals to the next ones, and how late each was counted, if any was
- * late.
+ * Hits as JSON. `steps`: the time of the first hit, then the interval from each hit to the next. `late`: how much later
+ * each hit was counted (ms); absent if none was counted later.
  */
 export type PackedHits = [steps: number[], late?: number[]];
 
@@ -40,7 +43,7 @@ export function unpackHits([steps, late]: PackedHits): Hits {
   return hitsOf(list);
 }
 
-/** An added message as JSON. */
+/** An added message as JSON: its text and its hit. */
 export type PackedMessage = [text: string, ...hit: PackedHit];
 
 export function packMessage(added: AddedHit<MessageHit>): PackedMessage {
@@ -57,7 +60,7 @@ export interface PackedUser {
   user: GuardUserState['user'];
   circuit?: GuardUserState['circuit'];
   hits: PackedHits;
-  /** The texts of the hits. */
+  /** The texts of the messages, in the order of `hits`. */
   texts: string[];
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
 import type { NewPendingAction, WithdrawnActions } from '../actions.ts';
 
-/** Changes of pending actions by other parts of the store, within their commits. */
+/** Changes that other parts of the store make to pending actions, within their commits. */
 export class PendingActions {
   readonly #clock: Clock;
   readonly #insert;
@@ -70,12 +70,12 @@ export class PendingActions {
     else this.#withdrawOf.run({ keep: null, ...of, now });
   }
 
-  /** The reply of this message of the inbox was sent, including the question at its end, if there is one. */
+  /** Records that the reply of this inbox message was sent, and with it the question at its end, if it has one. */
   noteAsked(message_id: string): void {
     this.#noteAsked.run({ asked_by: message_id, now: this.#clock.now() });
   }
 
-  /** The reply of this message will not be sent, so nobody can answer its question. */
+  /** Withdraws the action whose question this message asks: its reply will not be sent. */
   dropUnasked(message_id: string): void {
     this.#dropUnasked.run({ asked_by: message_id, now: this.#clock.now() });
   }

@@ -28,7 +28,7 @@ export class PersonLogs {
     return this.#keys('limits', (key) => match.limit(key));
   }
 
-  /** Within a commit. */
+  /** Within a commit: deletes keys with their states from a log. */
   delete(log: 'guard' | 'limits', keys: ReadonlySet<string>): void {
     if (keys.size === 0) return;
     const { rows, update } = this.#logs[log];
@@ -39,7 +39,7 @@ export class PersonLogs {
     }
   }
 
-  /** Keys that occur in the log, even if only in a row that says that their state was deleted. */
+  /** The selected keys that occur in the log, even if only in a row that says that their state was deleted. */
   #keys(log: 'guard' | 'limits', isTheirs: (key: string, packed: unknown) => boolean): Set<string> {
     const entries = this.#logs[log].rows.all().flatMap((row) => JSON.parse(row.entries) as PackedEntry[]);
     const whole = ([, , packed, mark]: PackedEntry) =>

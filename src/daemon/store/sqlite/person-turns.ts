@@ -49,8 +49,8 @@ export class PersonTurns {
   }
 
   /**
-   * Links the remaining turns into a chain again. Summaries may contain deleted text, so they are deleted, too, and
-   * made again.
+   * Deletes turns of a session and links the remaining turns into a chain again. Summaries may contain deleted text, so
+   * they are deleted, too, and made again later.
    */
   deleteFrom(session: number, turns: readonly StoredTurn[], untied: Session): void {
     const deleted = new Set(turns.map(({ turn_id }) => turn_id));

@@ -18,7 +18,7 @@ import { type GroupCommit, read } from './writer.ts';
 
 type StreamRow = Pick<StreamRecord, 'owner' | 'reader'> & { id: number; start: string };
 
-/** Tables whose rows are deleted by a key of one column. */
+/** Tables from which rows are deleted by the value of one column. */
 const KEYS = {
   links: 'key',
   actions: 'action_id',
@@ -34,7 +34,7 @@ type Table = keyof typeof KEYS;
 
 interface Found {
   match: PersonMatch;
-  /** The sessions with the ids of their rows. */
+  /** The sessions, each with the id of its row. */
   sessions: (PersonSession & { id: number })[];
   rows: Record<Table, (string | number)[]>;
   seen: { platform: string; message_id: string }[];
@@ -44,8 +44,8 @@ interface Found {
 }
 
 /**
- * Finds and deletes what is stored about a person. It reads every table once. Administrators rarely need this, so no
- * table has an index for it.
+ * Finds and deletes what is stored about a person. It reads every table once. Administrators rarely use it, so no table
+ * has an index for it.
  */
 export class SqlitePersons implements PersonStore {
   readonly #db: Database.Database;
@@ -173,7 +173,8 @@ export class SqlitePersons implements PersonStore {
   }
 
   #deleteAll({ match, sessions, rows, seen, guard_keys, limit_keys, records }: Found): void {
-    // Sessions first: after this commit, a run that is under way cannot add anything to them.
+    // The ids of the sessions are noted in the same commit. After it, a run that is under way cannot add anything to
+    // them.
     for (const { id, shared, session, turns } of sessions) {
       if (shared) this.#turns.deleteFrom(id, turns, match.untied(session));
       else {
@@ -194,7 +195,7 @@ export class SqlitePersons implements PersonStore {
   }
 }
 
-/** Reads one row at a time, because a table may be large. */
+/** Returns the ids of the selected rows. Reads one row at a time, because a table may be large. */
 function idsOf<Row extends { id: number }>(
   rows: Database.Statement<[], Row>,
   isTheirs: (row: Row) => boolean,

@@ -11,8 +11,8 @@ import { readMigrations } from './migrations.ts';
 
 /**
  * Replaces the database at `path` with a copy of `file`. The copy is fully verified before anything is changed, and
- * replaces the database in one step: after a crash, there is either the old or the new one. The replaced database is
- * kept next to it.
+ * replaces the database in one step: after a crash, there is either the old database or the new one. The replaced
+ * database is kept next to the new one.
  * @returns the path of the replaced database; null if there was none.
  * @throws StoreLocked, RestoreRefused
  */
@@ -32,8 +32,8 @@ export function restoreSqliteStore(path: string, file: string): string | null {
 }
 
 /**
- * Copies the file first, so that the verified data is also the restored data, even if somebody writes to the file in
- * the meantime.
+ * Copies the file before it is verified, so that the verified data is the restored data even if somebody writes to the
+ * file during the verification.
  */
 function copyPrivately(file: string, copy: string): void {
   try {
@@ -75,8 +75,8 @@ function verify(copy: string, file: string): void {
 }
 
 /**
- * Withdraws pending actions: since the backup, the person may have answered, and the action may have been carried out.
- * Another answer must not carry it out again.
+ * Withdraws pending actions. The person may have answered after the backup was made, and the action may have been
+ * carried out. A second answer must not carry it out again.
  */
 function withdrawQuestions(copy: string, file: string): void {
   let db: Database.Database | undefined;
@@ -107,8 +107,8 @@ function replace(path: string, copy: string): string | null {
   for (const old of [kept, `${kept}-wal`]) rmSync(old, { force: true });
   moveLogIntoDatabase(path);
   linkSync(path, kept);
-  // A log that could not be moved belongs to the old database. If it stayed next to the new one, it would be read as
-  // part of that.
+  // If the log could not be moved into the old database, it belongs to the replaced file. Next to the new database, it
+  // would be read as a part of the new database.
   if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`);
   rmSync(`${path}-shm`, { force: true });
   renameSync(copy, path);
@@ -116,7 +116,7 @@ function replace(path: string, copy: string): string | null {
   return kept;
 }
 
-/** This fails if the database is damaged: then its log is kept next to it unchanged. */
+/** Moves the log of the old database into it. If the database is damaged, this fails, and the log is kept unchanged. */
 function moveLogIntoDatabase(path: string): void {
   let db: Database.Database | undefined;
   try {

@@ -5,15 +5,15 @@ import type Database from 'better-sqlite3';
 import { sync } from './backup.ts';
 import { asStoreFailure, isBusy } from './unavailable.ts';
 
-/** How long to wait for a daemon that uses the same file, ms. */
+/** How long to wait until another process stops using the database, ms. */
 const WAIT_MS = 60_000;
 const RETRY_MS = 100;
-/** SQLite rebuilds a database of up to this size in memory, and a larger one in an unnamed file. */
+/** The largest database that SQLite rebuilds in memory, bytes. It rebuilds a larger one in an unnamed file. */
 const IN_MEMORY_BYTES = 512 * 1024 * 1024;
 
 /**
- * Removes deleted content from the files of a database: from its pages (copies of moved cells), from its log, and by
- * deleting the copies that were made before a migration or a restore.
+ * Removes deleted content from the files of a database: from its pages, which may contain copies of moved cells, and
+ * from its log. Deletes the copies of the database that were made before a migration or a restore.
  */
 export async function scrub(db: Database.Database): Promise<void> {
   deleteCopies(db.name);
@@ -35,8 +35,7 @@ export async function scrub(db: Database.Database): Promise<void> {
 }
 
 /**
- * Deletes `agentd.db.schema-9.backup`, `agentd.db.before-restore` with its log, and unfinished copies that a crash
- * left.
+ * Deletes `agentd.db.schema-9.backup`, `agentd.db.before-restore` with its log, and incomplete copies after a crash.
  */
 function deleteCopies(path: string): void {
   const directory = dirname(path);
@@ -46,7 +45,9 @@ function deleteCopies(path: string): void {
   sync(directory);
 }
 
-/** @throws StoreUnavailable if another process uses the database for too long. */
+/**
+ * Repeats the attempt until it succeeds. @throws StoreUnavailable if another process uses the database for too long.
+ */
 async function whenFree(attempt: () => boolean): Promise<void> {
   const gives_up_at = performance.now() + WAIT_MS;
   for (;;) {

@@ -43,8 +43,7 @@ export function rowOf({
 }
 
 /**
- * Copies member by member, because it is called for each message and each tool call, and a spread costs several times
- * as much.
+ * Copies member by member: it is called for each message and each tool call, and a spread costs several times as much.
  */
 export function sessionOf(row: SessionRow): Session {
   const { bound_user_id, bound_person, client } = row;

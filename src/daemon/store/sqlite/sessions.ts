@@ -13,7 +13,7 @@ import type { InsertedTrace } from './traces.ts';
 import { TurnChain } from './turn-chain.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/** The start of the chain of a session's turns: the last turn, which leads to those before it. */
+/** The part of a session's row that leads to its turns. */
 interface Chained {
   id: number;
   /** The tag of the session. */
@@ -36,12 +36,12 @@ export interface SessionParts {
 export class SqliteSessions implements SessionStore {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
-  /** Claims with the time at which each was taken, ms since the epoch. */
+  /** The claims of sessions, each with the time at which it was taken, ms since the epoch. */
   readonly #claims: Claims<number>;
   readonly #counts: GuardTurns;
   readonly #pending: PendingActions;
   readonly #erased: ErasedIds;
-  /** Null: this process enforces no limit. */
+  /** Null if this process enforces no limit. */
   readonly #anonymous: AnonymousBytes | null;
   readonly #chain: TurnChain;
   readonly #find;
@@ -181,20 +181,20 @@ export class SqliteSessions implements SessionStore {
   }
 
   /**
-   * Whether the claim still belongs to its owner. It also ends when its session is erased, which an administrator's
-   * process cannot report to this one.
+   * Whether the claim still belongs to its owner. The claim also ends when its session is erased. An administrator's
+   * process erases sessions and cannot report this to the daemon, so the store is checked.
    */
   holds({ session_tag, owner }: SessionClaim): boolean {
     if (!this.#claims.holds(session_tag, owner)) return false;
     return !this.#erased.hasSince(session_tag, this.#claims.detailOf(session_tag) ?? 0);
   }
 
-  /** Within a commit: ends a claim that is held. */
+  /** Within a commit: ends the claim, which the caller has checked. */
   endClaim({ session_tag }: SessionClaim): void {
     this.#claims.end(session_tag);
   }
 
-  /** Within a commit: stores a new session. An expired session with that id is deleted first. */
+  /** Within a commit: stores a new session. An expired session with the same id is deleted first. */
   add(claim: SessionClaim, session: Session): void {
     expectTagOf(session, claim);
     const expired = this.#expired.all({ name: tagOf(session), now: this.#clock.now() });
@@ -208,8 +208,8 @@ export class SqliteSessions implements SessionStore {
   }
 
   /**
-   * Within a commit: adds a turn to a session and extends the lifetime of the session to `ttl_ms` from now. False if
-   * the session has ended.
+   * Within a commit: adds a turn to a session, and sets the end of the session to `ttl_ms` from now. False if the
+   * session has ended.
    * @param trace the trace of the turn.
    */
   addTurn(session_tag: string, turn: StoredTurn, trace: InsertedTrace, ttl_ms: number): boolean {
@@ -223,7 +223,7 @@ export class SqliteSessions implements SessionStore {
     this.#slide.run({ id, last_turn: inserted.id, now, expires_at, bytes });
     if (client !== null) this.#anonymous?.add(client, bytes);
     if (expires_at < session.expires_at) {
-      // The sweeper and the count of turns still use the previous expiry.
+      // The session now ends earlier than before, so the sweeper and the count of turns must use the new end.
       this.#lookEarlier.run({ name: session_tag });
       this.#counts.endEarlier(tag, expires_at);
     }
@@ -247,18 +247,20 @@ export class SqliteSessions implements SessionStore {
     return this.#commit.write(() => this.#deleteLive(session_id));
   }
 
-  /** The row of a session, by one of its ids; null if there is none or it has expired. */
+  /** The id of a session's row, by one of the session's ids; null if there is none or the session has expired. */
   liveId(name: string): number | null {
     return this.#live.get({ name, now: this.#clock.now() })?.id ?? null;
   }
 
-  /** Within a commit: adds this many bytes to the size of a session, for other data that belongs to it. */
+  /** Within a commit: counts other data that belongs to a session, by adding this many bytes to the session's size. */
   grow(id: number, bytes: number): void {
     const client = this.#grow.get(bytes, id) ?? null;
     if (client !== null) this.#anonymous?.add(client, bytes);
   }
 
-  /** Within a commit: deletes at most `bite` rows of expired sessions, turns first. @returns how many. */
+  /**
+   * Within a commit: deletes at most `bite` rows of expired sessions, turns first. @returns the number of deleted rows.
+   */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
     let left = bite - this.#postpone.run({ now, bite }).changes;
@@ -274,7 +276,7 @@ export class SqliteSessions implements SessionStore {
     return bite - left;
   }
 
-  /** False if the session has ended. */
+  /** Changes a stored session. False if the session has ended. */
   #change(session: Session): boolean {
     const name = tagOf(session);
     if (session.owner !== null && session.client !== undefined) this.#leaveAnonymity(name);
@@ -301,7 +303,7 @@ export class SqliteSessions implements SessionStore {
     if (client !== null) this.#anonymous?.add(client, -bytes);
   }
 
-  /** Deletes a session with the traces of its turns. @returns how many rows. */
+  /** Deletes a session with the traces of its turns. @returns the number of deleted rows. */
   #evict(id: number): number {
     const session = this.#chained.get(id);
     if (!session) return 0;
@@ -311,7 +313,7 @@ export class SqliteSessions implements SessionStore {
     return rows;
   }
 
-  /** The session gets an owner, so it no longer counts as anonymous. */
+  /** Stops counting a session as anonymous, because it gets an owner. */
   #leaveAnonymity(name: string): void {
     const { client = null, bytes = 0 } = this.#sizeOf.get({ name }) ?? {};
     if (client !== null) this.#anonymous?.add(client, -bytes);

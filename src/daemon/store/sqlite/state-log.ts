@@ -3,12 +3,12 @@ import type { Clock } from '../../clock.ts';
 import type { Resident } from './writer.ts';
 
 /**
- * How much the log may hold in addition to the current states before its oldest rows are rewritten, in the unit of
+ * How much the log may hold beyond twice the current states before its oldest rows are rewritten, in the unit of
  * `Packing.size`.
  */
 export const LOG_SURPLUS = 1000;
 
-/** How states and their changes are written in a row. States are immutable values. */
+/** How states and their changes are packed for a row. States are immutable values. */
 export interface Packing<State, Change> {
   pack(state: State): unknown;
   unpack(packed: never): State;
@@ -23,13 +23,13 @@ export interface Packing<State, Change> {
 interface Entry<State> {
   state: State;
   expires_at: number;
-  /** The row that holds the complete state; changes are in later rows. Null if it is not written yet. */
+  /** The row that holds the complete state; later rows may hold changes to it. Null if the state is not written yet. */
   row: number | null;
-  /** The size of the state and its key. */
+  /** The size of the entry: of the state, and 1 for its key. */
   size: number;
 }
 
-/** What a commit writes for the state of a key: the complete state, or each change. */
+/** What a commit writes for a key: the complete state, or the changes to it. */
 type Unsaved<Change> = 'all' | Change[];
 
 interface Row {
@@ -43,21 +43,21 @@ export type PackedEntry =
   | [key: string, expires_at: number, changes: unknown[], mark: 1];
 
 /**
- * State that changes with every message and lasts for minutes. All of it is in memory, and on disk it is a log: each
- * commit writes one row with all its changes, however many keys they concern, and for a large state only the change. A
- * row is deleted when it is the oldest and nothing in it counts anymore. If the log has grown too long, the states in
- * the oldest rows that still count are written again completely. Rows are always removed from the oldest on, so that no
- * old state of a key comes back.
+ * State that changes with every message and lasts for minutes. All of it is in memory. On disk it is a log: each commit
+ * writes one row with all its changes, for any number of keys. For a large state, the row contains only the change.
+ *
+ * Only the oldest row can be deleted, and only when nothing in it counts anymore. So an old state of a key never comes
+ * back. If the log becomes too long, the states in the oldest rows that still count are written again completely.
  */
 export class StateLog<State, Change> implements Resident {
   readonly #clock: Clock;
   readonly #packing: Packing<State, Change>;
   readonly #surplus: number;
   readonly #entries = new Map<string, Entry<State>>();
-  /** Oldest first. */
+  /** The rows by their ids, oldest first. */
   readonly #rows = new Map<number, Row>();
   readonly #unsaved = new Map<string, Unsaved<Change>>();
-  /** The size of all entries, and of all rows. */
+  /** The size of all entries; `#written` is the size of all rows. */
   #size = 0;
   #written = 0;
   readonly #all;
@@ -97,7 +97,7 @@ export class StateLog<State, Change> implements Resident {
   }
 
   /**
-   * Within a commit: stores a state. It never expires earlier than the previous state.
+   * Within a commit: stores a state. The new state never expires earlier than the previous one.
    * @param change the change that turned the state from `get` into this one. Null: the complete state is written.
    */
   put(key: string, state: State, change: Change | null, expires_at: number): void {
@@ -114,19 +114,21 @@ export class StateLog<State, Change> implements Resident {
     else if (unsaved !== 'all') unsaved.push(change);
   }
 
-  /** Within a commit. */
+  /** Within a commit: deletes the state of a key. */
   delete(key: string): void {
     if (this.#forget(key)) this.#unsaved.set(key, 'all');
   }
 
   /**
-   * Within a commit: forgets expired states row by row, until `bite` states are forgotten.
-   * @returns how many, at most `bite`: the last row may hold more, and callers count down from it.
+   * Within a commit: forgets expired states row by row, until at least `bite` states are forgotten.
+   * @returns the number of forgotten states, but at most `bite`: the last row may hold more, and callers subtract the
+   * result from their limit.
    */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
     const before = this.#entries.size;
-    // A key that is used again and again keeps its row, and with it all later rows.
+    // A key that is used again and again keeps its row and all later rows in the log. So if most states have expired,
+    // the states that still count are written again.
     const writesAnew = 2 * this.#countLive(now) < before;
     for (const [id, row] of this.#rows) {
       if (before - this.#entries.size >= bite) break;
@@ -199,7 +201,10 @@ export class StateLog<State, Change> implements Resident {
     return changes.length;
   }
 
-  /** Marks the oldest rows to be rewritten: somewhat more than is written now, so that the log becomes shorter. */
+  /**
+   * Marks the oldest rows to be rewritten. It rewrites somewhat more than the commit adds, so that the log becomes
+   * shorter.
+   */
   #shorten(): void {
     const now = this.#clock.now();
     let room = 2 * this.#unsaved.size + 1;
@@ -217,7 +222,7 @@ export class StateLog<State, Change> implements Resident {
     return live;
   }
 
-  /** Marks the states that count in this row to be written completely with the commit. */
+  /** Marks the states in this row that still count, so that the commit writes them completely. */
   #writeAnew(id: number, { keys }: Row, now: number): void {
     for (const key of keys) {
       const entry = this.#entries.get(key);
@@ -233,7 +238,7 @@ export class StateLog<State, Change> implements Resident {
     return entry?.row === row && entry.expires_at > now;
   }
 
-  /** @returns the current size. */
+  /** Stores the entry in memory. @returns its size. */
   #keep(key: string, entry: Entry<State>): number {
     const size = 1 + this.#packing.size(entry.state);
     this.#size += size - (this.#entries.get(key)?.size ?? 0);

@@ -47,7 +47,7 @@ import { SqliteTurns } from './turns.ts';
 import { isDamage, isOutOfSpace } from './unavailable.ts';
 import { GroupCommit, read } from './writer.ts';
 
-/** Maximum number of damages that are reported; usually the first is enough. */
+/** Maximum number of damages that are reported. Usually the first one is enough. */
 const DAMAGES_MAX = 10;
 
 export interface SqliteOptions extends OpenOptions {
@@ -59,7 +59,7 @@ export interface SqliteOptions extends OpenOptions {
   refusedMax?: number;
   /** ACTIONS_RETENTION_DAYS, in ms; `ACTIONS_RETENTION_MS` if absent. */
   actionsRetentionMs?: number;
-  /** ANONYMOUS_STORE_BYTES. If absent, anonymous clients have no limit. */
+  /** ANONYMOUS_STORE_BYTES. If absent, there is no limit for anonymous clients. */
   anonymousMax?: number;
   /** Maximum number of messages in the inbox that have not ended; `INBOX_MAX` if absent. */
   inboxMax?: number;
@@ -67,7 +67,7 @@ export interface SqliteOptions extends OpenOptions {
   failedMax?: number;
   /** Maximum number of memories of one owner; `MEMORIES_MAX` if absent. */
   memoriesMax?: number;
-  /** Size of the reserve file that the daemon keeps; none if absent. */
+  /** Size of the reserve file that the daemon keeps, bytes. If absent, there is no reserve. */
   reserveBytes?: number;
 }
 
@@ -105,7 +105,7 @@ function openAsDaemon(path: string, options: SqliteOptions, migrations: Migratio
   }
 }
 
-/** Starting on a full disk needs some space, too, which the reserve provides. */
+/** Opens the database. On a full disk, this needs some space, too, which the reserve provides. */
 function openWithReserve(open: () => Database.Database, reserve: Reserve | null): Database.Database {
   for (;;) {
     try {
@@ -124,7 +124,7 @@ function openAsAdministrator(path: string, options: SqliteOptions, migrations: M
   expectFile(path);
   const db = openWith(path, (opened) => {
     if (versionOf(opened, migrations) === migrations.length) return;
-    // Migrate only a database that no daemon is using.
+    // The lock makes sure that no daemon uses the database during the migration.
     const unlock = takeLock(path);
     try {
       upgrade(opened, migrations);
@@ -142,7 +142,7 @@ function upgrade(db: Database.Database, migrations: Migrations): void {
   migrate(db, migrations);
 }
 
-/** A connection that is closed again if it cannot be prepared. */
+/** Opens a connection and prepares it. If this fails, the connection is closed again. */
 function openWith(path: string, prepare: (db: Database.Database) => void): Database.Database {
   const db = openDatabase(path);
   try {
@@ -284,7 +284,7 @@ function damagesOf(db: Database.Database): string[] {
     const rows = db.pragma(`quick_check(${DAMAGES_MAX})`) as { quick_check: string }[];
     return rows.map(({ quick_check }) => quick_check).filter((words) => words !== 'ok');
   } catch (error) {
-    // The database is so badly damaged that the check itself fails.
+    // The database is damaged so badly that the check itself fails.
     if (isDamage(error)) return [error.message];
     throw error;
   }

@@ -5,39 +5,39 @@ import { MARK_LENGTH, SEALED } from '../../identity/seal.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/** Number of rows that are read at once. It limits how long a read blocks the event loop. */
+/** Maximum number of rows that one read returns. It limits how long a read blocks the event loop. */
 const BITE = 500;
-/** The same for rows that SQLite reads without returning them. */
+/** Maximum number of rows that one read covers if SQLite filters them. */
 const SPAN = 1000;
 
-/** A row that may hold a token, with its place in its table. */
+/** A row that may hold a token, with its position in its table (`place`). */
 type Row = (StoredToken | { token: null }) & { place: number | string };
 
-/** The position of a reader in a table. */
+/** How far a table has been read, and what to leave out. */
 interface Position {
-  /** The place up to which the table has been read. */
+  /** The `place` up to which the table has been read. */
   after: Row['place'];
-  /** The prefix of tokens to leave out. */
+  /** Tokens that begin with this prefix are left out. */
   unlike: string;
   now: number;
 }
 
 interface Tokens {
   tokens: StoredToken[];
-  /** The place up to which they were read; undefined after the last one. */
+  /** The `place` up to which the table has been read; undefined at the end of the table. */
   after: Row['place'] | undefined;
 }
 
 /** A table that holds tokens, read step by step. */
 interface Table {
-  /** A place before the first row. */
+  /** A `place` before the first row. */
   start: Row['place'];
   next(position: Position): Tokens;
 }
 
 const TOKEN_OF_SESSION = `metadata ->> '$.jwt_context.token'`;
 
-/** The tokens that are sealed separately. */
+/** The tokens of links, streams and sessions. Each of them is sealed separately. */
 const TOKENS = `
   SELECT token FROM links WHERE expires_at > @now
   UNION ALL
@@ -45,7 +45,7 @@ const TOKENS = `
   UNION ALL
   SELECT ${TOKEN_OF_SESSION} FROM sessions WHERE expires_at > @now AND metadata <> '{}'`;
 
-/** SQL that tests whether a token is unsealed: the same expression as in the index. */
+/** SQL that tests whether a token is unsealed. It must be the same expression as in the index. */
 const isUnsealed = (text: string) => `substr(${text}, 1, 10) <> '${SEALED}'`;
 
 /** The tokens of links, sessions and streams, as they are stored, and the texts of actions. */
@@ -54,7 +54,7 @@ export class StoredTokens {
   readonly #clock: Clock;
   readonly #count;
   readonly #countSeals;
-  /** All tables that hold tokens, and the same tables limited to unsealed tokens. */
+  /** All tables that hold tokens. `#unsealed`: the same tables, limited to unsealed tokens. */
   readonly #all: readonly Table[];
   readonly #unsealed: readonly Table[];
   readonly #replace;
@@ -88,7 +88,7 @@ export class StoredTokens {
         },
       };
     };
-    // Most rows of these tables hold no token, or one to leave out, so SQLite filters them.
+    // Most rows of these tables hold no token, or a token to leave out, so SQLite filters them.
     const spans = (table: 'sessions' | 'streams', columns: string, condition: string): Table => {
       const first = db
         .prepare<[Row['place']], number | null>(`SELECT min(id) FROM ${table} WHERE id > ?`)
@@ -130,7 +130,7 @@ export class StoredTokens {
       `'stream' AS kind, stream_id, token`,
       `token IS NOT NULL AND (expires_at IS NULL OR expires_at > @now) AND ${isWanted('token')}`,
     );
-    // The index of unsealed actions depends on the arguments, so they are replaced last.
+    // The index of unsealed actions covers `args`, so `args` is replaced after the other texts.
     const actions = (which: string) =>
       (['answer', 'summary', 'args'] as const).map((field) =>
         bites(
@@ -189,7 +189,7 @@ export class StoredTokens {
   }
 }
 
-/** @returns nothing if the row holds no token. */
+/** @returns the token of a row; nothing if the row holds none. */
 function tokenOf({ place: _, ...row }: Row): StoredToken[] {
   return row.token === null ? [] : [row];
 }

@@ -22,7 +22,7 @@ interface StreamRow extends Omit<StreamRecord, 'start' | 'stop_requested'> {
 
 /** The part of a running stream that is needed to add events. */
 interface Running {
-  /** The id of its row. */
+  /** The id of the stream's row. */
   id: number;
   last_event: number;
 }
@@ -35,20 +35,20 @@ interface Run {
 const LAST_EVENT = `(SELECT coalesce(max(id), 0) FROM stream_events WHERE stream = streams.id) AS last_event`;
 const COLUMNS = `id, stream_id, state, idempotency_key, fingerprint, owner, reader, token, start, ttl_ms, ${LAST_EVENT}`;
 
-/** The events that end a stream. After a failure, its message may be sent again under the same key. */
+/** The events that end a stream. After an `error`, the message may be sent again with the same key. */
 const END = { stream_complete: 'completed', error: 'failed' } as const satisfies Partial<
   Record<StreamEvent['event'], string>
 >;
 
 /**
- * Streams and their events. Claims and subscriptions are in memory, because only one daemon uses the file: a run
- * without a claim in this process has died with another process.
+ * Streams and their events. Claims and subscriptions are in memory, because only one daemon uses the file. So if a
+ * running stream has no claim in this process, its run has died with another process.
  */
 export class SqliteStreams implements StreamStore, Resident {
   readonly hintsMayBeLost = false;
   readonly gather_ms = 0;
   readonly #claims: Claims<Run>;
-  /** Streams that run in this process, as of the last commit. */
+  /** Streams that are running in this process, as of the last commit. */
   readonly #running = new Map<string, Running>();
   readonly #subscribers = new EventEmitter().setMaxListeners(0);
   readonly #commit: GroupCommit;
@@ -225,8 +225,8 @@ export class SqliteStreams implements StreamStore, Resident {
   }
 
   /**
-   * Within a commit: adds events to a running stream. The last one may end the stream and its claim.
-   * @throws if they do not follow the last event of the stream.
+   * Within a commit: adds events to a running stream. The last event may end the stream and its claim.
+   * @throws if the events do not follow the last event of the stream.
    */
   add(stream_id: string, events: readonly StreamEvent[]): void {
     const last = events.at(-1);
@@ -249,7 +249,9 @@ export class SqliteStreams implements StreamStore, Resident {
     this.#subscribers.emit(stream_id, 'events', events);
   }
 
-  /** Within a commit: deletes at most `bite` rows of expired streams, events first. @returns how many. */
+  /**
+   * Within a commit: deletes at most `bite` rows of expired streams, events first. @returns the number of deleted rows.
+   */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
     const events = this.#deleteExpiredEvents.run(now, bite).changes;
@@ -260,7 +262,7 @@ export class SqliteStreams implements StreamStore, Resident {
     this.#running.clear();
   }
 
-  /** Within a commit: a running stream. */
+  /** Within a commit: finds a running stream. */
   #runningOf(stream_id: string): Running | undefined {
     return this.#running.get(stream_id) ?? this.#findRunning.get(stream_id);
   }

@@ -4,7 +4,7 @@ import type { Summary, SummaryStore } from '../summaries.ts';
 import type { SqliteSessions } from './sessions.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/** Approximate size of a row without its text. */
+/** Approximate size of a row without its text, bytes. */
 const ROW_BYTES = 100;
 
 /** Summaries, one row for each principal of a session. They are deleted with the row of the session. */

@@ -14,7 +14,7 @@ const BITE = 500;
 
 /** A part of the store whose rows expire. */
 export interface Expiring {
-  /** Within a commit: deletes at most `bite` rows whose time has passed. @returns how many. */
+  /** Within a commit: deletes at most `bite` rows whose time has passed. @returns the number of deleted rows. */
   deleteExpired(bite: number): number;
 }
 
@@ -23,7 +23,7 @@ export interface SweepParts {
   commit: GroupCommit;
   volume: Volume;
   space: DiskSpace;
-  /** Null if this process keeps none. */
+  /** Null if this process has no reserve. */
   reserve: Reserve | null;
   clock: Clock;
 }
@@ -40,7 +40,10 @@ export class Sweep {
     this.#parts = parts;
   }
 
-  /** Sweeps run one after the other. @returns how much was done; 0 if nothing is left to do. */
+  /**
+   * Deletes one batch. Sweeps run one after the other.
+   * @returns the number of deleted rows or returned pages; 0 if nothing remains to be done.
+   */
   run(): Promise<number> {
     const next = this.#running.then(
       () => this.#sweep(),
@@ -61,7 +64,7 @@ export class Sweep {
     const { db, commit, volume, space, clock } = this.#parts;
     const deleted = await this.#deleteExpired();
     const short = this.#isShortOfSpace();
-    // Each batch adds to the log, so on a full disk the log is emptied after each one.
+    // Each batch makes the log longer, so on a full disk the log is emptied after each batch.
     if (short) await read(() => space.emptyLog());
     if (deleted > 0) return deleted;
     const returned = await commit.write(() => returnFreePages(db, short ? 0 : undefined));
@@ -74,9 +77,9 @@ export class Sweep {
   }
 
   /**
-   * A deletion needs space in the log before it frees any. If there is none, the commit releases the first part of the
-   * reserve. If that is not enough, the log is emptied, then the rest of the reserve is released, and then fewer rows
-   * are deleted at once.
+   * Deletes one batch of expired rows. A deletion needs space in the log before it frees any. If there is none, the
+   * commit releases the first part of the reserve. If that is not enough, the log is emptied, then the rest of the
+   * reserve is released, and then fewer rows are deleted at once.
    */
   async #deleteExpired(): Promise<number> {
     const { db, commit, reserve } = this.#parts;
@@ -108,7 +111,7 @@ export class Sweep {
   }
 }
 
-/** Ignores a lack of space: the database itself may have to grow to take the content of the log. */
+/** Ignores a lack of space: the database file may have to grow before it can take the content of the log. */
 function passOverLackOfSpace(error: unknown): void {
   if (!isOutOfSpace(error)) throw error;
 }

@@ -7,7 +7,7 @@ import { type GroupCommit, read } from './writer.ts';
 interface Row {
   name: string;
   source: string;
-  /** JSON of a definition, as is `changed`. */
+  /** A definition as JSON, like `changed`. */
   trusted: string;
   trusted_at: number;
   changed: string | null;

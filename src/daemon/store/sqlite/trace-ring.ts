@@ -8,8 +8,8 @@ export interface KeptTrace {
 }
 
 /**
- * A table of traces, limited by age and number. Ids rise with time, so the oldest rows are found without an index, and
- * the difference of two ids is never less than the number of rows between them.
+ * A table of traces, limited by age and number. Ids rise with time, so the oldest rows are found without an index. The
+ * difference of two ids is at least the number of rows between them.
  */
 export class TraceRing {
   readonly #max: number;
@@ -20,18 +20,19 @@ export class TraceRing {
 
   /**
    * @param max the maximum number of traces.
-   * @param foundMax the maximum number of traces that a lookup returns: the newest.
+   * @param foundMax the maximum number of traces that a lookup returns. Beyond that, it returns the newest.
    */
   constructor(db: Database.Database, table: string, max: number, foundMax: number) {
     this.#max = max;
     this.#insert = db.prepare<[number, string, string, string | null, string | null, string]>(
       `INSERT INTO ${table} (kept_at, turn_id, request_id, session_id, message_id, trace) VALUES (?, ?, ?, ?, ?, ?)`,
     );
-    // The index groups traces by blocks of 256, so that rows that are written together are next to each other in it. A
-    // lookup tries one block after another; there are few, because the number of traces is limited.
+    // The first column of each index is the number of a block of 256 traces, so that rows that are written together are
+    // next to each other in the index. A lookup searches all blocks; there are few, because the number of traces is
+    // limited.
     const having = (condition: string) =>
       `SELECT id FROM bucket CROSS JOIN ${table} ON ${table}.id / 256 = bucket.n AND ${condition}`;
-    // A platform's message id may come with the channel's name before it: `name:id`.
+    // A platform's message id may have the channel's name before it: `name:id`.
     this.#select = db.prepare<{ id: string; channel: string; rest: string }, KeptTrace>(
       `WITH RECURSIVE bucket (n) AS (
          SELECT min(id) / 256 FROM ${table} UNION ALL
@@ -50,22 +51,25 @@ export class TraceRing {
     );
   }
 
-  /** Newest first. */
+  /** The traces with this id, newest first. */
   find(id: string, channel: string, rest: string): KeptTrace[] {
     return this.#select.all({ id, channel, rest });
   }
 
-  /** Within a commit. @param json the trace. @returns the id of its row. */
+  /** Within a commit: stores a trace. @param json the trace as JSON. @returns the id of its row. */
   insert({ turn_id, request_id, session_id, message_id }: TraceRecord, json: string, now: number): number {
     return Number(this.#insert.run(now, turn_id, request_id, session_id, message_id, json).lastInsertRowid);
   }
 
-  /** Within a commit. */
+  /** Within a commit: deletes a trace by the id of its row. */
   delete(id: number): void {
     this.#delete.run(id);
   }
 
-  /** Within a commit: deletes at most `bite` traces that are too old or exceed the limit. @returns how many. */
+  /**
+   * Within a commit: deletes at most `bite` traces that are too old or exceed the limit. @returns the number of deleted
+   * traces.
+   */
   deleteOldest(expired: number, bite: number): number {
     return this.#deleteOldest.run({ expired, max: this.#max, bite }).changes;
   }

@@ -20,11 +20,11 @@ export interface TraceBounds {
 /** A trace that was inserted. */
 export interface InsertedTrace {
   id: number;
-  /** The size of its JSON. */
+  /** The size of its JSON, bytes. */
   bytes: number;
 }
 
-/** Traces as JSON, found by any of their ids, in two rings. */
+/** Traces as JSON, found by any of their ids. Traces of refused requests are in a table of their own. */
 export class SqliteTraces implements TraceStore {
   readonly #bounds: TraceBounds;
   readonly #commit: GroupCommit;
@@ -72,17 +72,20 @@ export class SqliteTraces implements TraceStore {
     return { id, bytes: Buffer.byteLength(json) };
   }
 
-  /** Whether the trace is of a run that was under way when its session or its message was erased. */
+  /** Whether the trace belongs to a run that was under way when its session or its message was erased. */
   #isErased({ turn_id, session_id }: TraceRecord): boolean {
     return this.#erased.has(turn_id) || (session_id !== null && this.#erased.has(session_id));
   }
 
-  /** Within a commit: deletes a trace that was inserted, if it is still there. */
+  /** Within a commit: deletes a trace that was inserted, if it still exists. */
   delete(id: number): void {
     this.#kept.delete(id);
   }
 
-  /** Within a commit: deletes at most `bite` traces that are too old or exceed the limit. @returns how many. */
+  /**
+   * Within a commit: deletes at most `bite` traces that are too old or exceed the limit. @returns the number of deleted
+   * traces.
+   */
   deleteExpired(bite: number): number {
     const { clock, retentionMs } = this.#bounds;
     const expired = clock.now() - retentionMs;

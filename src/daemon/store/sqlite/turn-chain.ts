@@ -4,7 +4,7 @@ import type { StoredTurn } from '../../session/session.ts';
 import type { HistoryReader } from '../sessions.ts';
 import type { InsertedTrace } from './traces.ts';
 
-/** The turns of a session: its row leads to the last one, and each turn to the one before it. */
+/** The turns of a session as a chain: the session's row names the last turn, and each turn names the one before it. */
 export class TurnChain {
   readonly #insert;
   readonly #history;
@@ -17,7 +17,7 @@ export class TurnChain {
     this.#insert = db.prepare<[number, number | null, PersonKey | null, 0 | 1, string, number]>(
       'INSERT INTO turns (session, previous, person, answered, turn, trace) VALUES (?, ?, ?, ?, ?, ?)',
     );
-    // `+?`, here and in other sorted queries of the message path: if a column of a sorted query is compared with a bare
+    // `+?` here and in other sorted queries of the message path: if a column of a sorted query is compared with a bare
     // parameter, SQLite plans the query again each time the parameter is bound, at 3 to 20 times the cost of the query.
     const chain = `WITH RECURSIVE chain (previous, person, answered, turn) AS (
         SELECT previous, person, answered, turn FROM turns WHERE id =
@@ -43,7 +43,7 @@ export class TurnChain {
 
   /**
    * Within a commit: inserts a turn after the last one.
-   * @returns its row, and the bytes of its JSON
+   * @returns the id of its row, and the size of its JSON in bytes.
    */
   insert(
     session: number,
@@ -78,8 +78,8 @@ export class TurnChain {
   }
 
   /**
-   * Within a commit: deletes the newest turns, at most `most`. @returns how many, and the id of the turn that is the
-   * last one now.
+   * Within a commit: deletes the newest turns, at most `most`.
+   * @returns the number of deleted turns, and the id of the turn that is now the last one.
    */
   deleteNewest(last_turn: number | null, most: number): { deleted: number; last_turn: number | null } {
     let [deleted, last] = [0, last_turn];
@@ -92,7 +92,7 @@ export class TurnChain {
     return { deleted, last_turn: last };
   }
 
-  /** Within a commit: deletes the traces of all turns. @returns how many turns there are. */
+  /** Within a commit: deletes the traces of all turns of a session. @returns the number of its turns. */
   deleteTraces(last_turn: number | null): number {
     let turns = 0;
     for (let turn = last_turn; turn !== null; turn = this.#previous.get(turn) ?? null) {

@@ -3,8 +3,8 @@ import { StoreUnavailable } from '../../errors.ts';
 import { StoreDamaged } from '../failures.ts';
 
 /**
- * Failures that the environment causes: disk full, unreadable, read-only, busy, damaged. All other codes are
- * defects of the program and are passed on unchanged.
+ * Failures that the environment causes: full disk, unreadable, read-only, busy, damaged. All other codes mean a defect
+ * of the program, and such errors are passed on unchanged.
  */
 const ENVIRONMENT =
   /^SQLITE_(?:FULL|IOERR|READONLY|BUSY|LOCKED|PROTOCOL|CANTOPEN|CORRUPT|NOTADB|PERM|NOMEM)(?:_|$)/;
@@ -14,7 +14,7 @@ const BUSY = /^SQLITE_(?:BUSY|PROTOCOL)(?:_|$)/;
 /** SQLite reports a full disk as FULL, but an exceeded quota or file size limit as a failed write. */
 const NO_SPACE = /^SQLITE_(?:FULL|IOERR_WRITE|IOERR_SHMSIZE|IOERR_SHMMAP|IOERR_TRUNCATE|IOERR_FSYNC)$/;
 
-/** After any other failure, including that of a sync, the data may already be on the disk. */
+/** Nothing was written. After any other failure, including that of a sync, the data may already be on the disk. */
 const UNWRITTEN = /^SQLITE_(?:FULL|IOERR_WRITE)$/;
 
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)(?:_|$)/;
@@ -29,13 +29,13 @@ export function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && BUSY.test(error.code);
 }
 
-/** Whether a write may have failed for lack of space. Accepts the failure of a store method as well. */
+/** Whether a write may have failed for lack of space. Also accepts the error of a store method. */
 export function isOutOfSpace(error: unknown): boolean {
   const failure = error instanceof StoreUnavailable ? error.cause : error;
   return failure instanceof Database.SqliteError && NO_SPACE.test(failure.code);
 }
 
-/** Whether a commit failed before all of it was written, so that SQLite has undone it. */
+/** Whether a commit failed before all of its data was written, so that SQLite has undone the commit. */
 export function isUnwritten(error: unknown): boolean {
   return error instanceof Database.SqliteError && UNWRITTEN.test(error.code);
 }
@@ -45,9 +45,7 @@ export function isDamage(error: unknown): error is Error {
   return error instanceof Database.SqliteError && DAMAGE.test(error.code);
 }
 
-/**
- * The failure as callers of the store get it: `StoreUnavailable` for failures of the environment; others are unchanged.
- */
+/** Converts a failure of the environment to `StoreUnavailable`; returns any other error unchanged. */
 export function asStoreFailure(error: unknown): unknown {
   if (isDamage(error)) return new StoreDamaged(error);
   return isEnvironmentFailure(error) ? new StoreUnavailable(error) : error;

@@ -7,33 +7,37 @@ import { asStoreFailure, isBusy, isEnvironmentFailure, isOutOfSpace, isUnwritten
 /** Maximum number of writes in a transaction. It limits how long a commit blocks the event loop. */
 const MAX_MEMBERS = 1000;
 
-/** How long a commit waits for more writes at most, ms: a commit that took long says little about the next one. */
+/**
+ * How long a commit waits for more writes at most, ms. The limit is needed because one slow commit does not mean that
+ * the next one will be slow.
+ */
 const JOIN_WAIT_MS = 50;
 
 /** How long a read or write waits while another process holds the lock of the database, ms. */
 const LOCK_WAIT_MS = 2000;
-/** How often it tries again, ms. The event loop is free in between. */
+/** How often a blocked read or write tries again, ms. The event loop is free between attempts. */
 const LOCK_RETRY_MS = 25;
 
 /**
- * The part of the store's data that is held in memory. Writes change it, and if a write is undone, so are its changes.
+ * A part of the store's data that is held in memory. Writes change it. If a write is undone, its changes to the
+ * resident are undone, too.
  */
 export interface Resident {
   /**
-   * Reads its data from the disk, and forgets unsaved changes. Called before the next use if another process has
-   * written or a transaction was undone, so that the data is as current as a query.
+   * Reads the data from the disk and forgets unsaved changes. Called before the next use if another process has written
+   * or a transaction was undone, so that the data is as current as the result of a query.
    */
   load?(): void;
-  /** Within a transaction: writes the changes of its members. */
+  /** Within a transaction: writes the changes that the members of the transaction made. */
   save?(): void;
-  /** The transaction is durable. */
+  /** Called when the transaction is durable. */
   committed?(): void;
-  /** The transaction was undone. */
+  /** Called when the transaction was undone. */
   undone?(): void;
 }
 
 interface Member {
-  /** By `performance.now()`, because that clock cannot be set. */
+  /** The time of `performance.now()`, because that clock cannot be set. */
   since: number;
   work: () => unknown;
   resolve: (value: unknown) => void;
@@ -44,14 +48,14 @@ interface Member {
 type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
 
 /**
- * The only writer of the database. Everything that is written within one tick of the event loop, or joins a moment
- * later, is committed together, so that many callers share one sync of the disk; each caller's promise settles after
- * the commit.
+ * The only writer of the database. It commits all writes of one tick of the event loop together, including those that
+ * arrive a moment later, so that many callers share one sync of the disk. Each caller's promise settles after the
+ * commit.
  *
- * A write that throws fails alone: its changes are undone, those of its neighbors are kept. A failure of the
- * environment (disk full, read-only) rejects all of them with `StoreUnavailable`: none is kept, and later writes start
- * afresh. On a full disk, the writes are first tried once more if room can be made for them. While another process
- * holds the lock, writes wait for it, at most 2 s.
+ * A write that throws fails alone: its changes are undone, and those of the other writes are kept. A failure of the
+ * environment (disk full, read-only) rejects all writes of the commit with `StoreUnavailable`, and none of them is
+ * kept. It does not affect later writes. On a full disk, the writes are first tried once more if room can be made for
+ * them. While another process holds the lock, writes wait for it, at most 2 s.
  */
 export class GroupCommit {
   readonly #db: Database.Database;
@@ -64,13 +68,13 @@ export class GroupCommit {
   readonly #version: Database.Statement<[], number>;
   readonly #changes: Database.Statement<[], number>;
   readonly #residents: Resident[] = [];
-  /** The version at which the residents were loaded. Null if they differ from the data on disk. */
+  /** The version at which the residents were loaded. Null if they are different from the data on disk. */
   #loaded: number | null = null;
-  /** A member of this commit changed tables without updating the residents. */
+  /** Whether a member of this commit changed tables without updating the residents. */
   #stale = false;
   #waiting: Member[] = [];
   #undecided: Member[] = [];
-  /** Decisions since the last commit, in their order. */
+  /** The decisions since the last commit, in their order. */
   #decisions: (() => unknown)[] = [];
   #scheduled = false;
   #scheduled_at = 0;
@@ -81,7 +85,7 @@ export class GroupCommit {
   #closed = false;
   #failure: unknown = null;
 
-  /** @param space null if nothing can be done about a full disk. */
+  /** @param space makes room on a full disk; null if that is not possible. */
   constructor(db: Database.Database, space: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null = null) {
     this.#db = db;
     this.#space = space;
@@ -98,7 +102,10 @@ export class GroupCommit {
     return this.#failure;
   }
 
-  /** Keeps a resident current. Must be called before its first use. */
+  /**
+   * From now on, loads, saves and undoes this resident with the commits. Must be called before the resident's first
+   * use.
+   */
   keep(resident: Resident): void {
     this.#residents.push(resident);
     this.#loaded = null;
@@ -106,9 +113,9 @@ export class GroupCommit {
 
   /**
    * Runs `work` in the next commit.
-   * @param work synchronous; sees the changes of earlier members of the same commit. It may be run again after its
-   * changes were undone, so it must change nothing but the database and its residents.
-   * @returns its result, once its changes are durable.
+   * @param work synchronous; sees the changes of earlier members of the same commit. It may be undone and run again, so
+   * it must change only the database and its residents.
+   * @returns the result of `work`, once its changes are durable.
    */
   write<T>(work: () => T): Promise<T> {
     if (this.#closed) return Promise.reject(closed());
@@ -119,11 +126,11 @@ export class GroupCommit {
   }
 
   /**
-   * Runs `work` in this tick, on the residents, together with other decisions. Its changes are stored with the next
-   * commit, but the result does not wait for that. If another process writes before the commit, or another write fails,
-   * `work` is run again on the stored data, and its first result remains valid. While commits fail, the result waits
-   * for the commit.
-   * @param work as for `write`, but it must change nothing but residents.
+   * Runs `work` in this tick, on the residents, together with other decisions. The next commit stores its changes, but
+   * the result does not wait for that commit. If another process writes before the commit, or another write fails,
+   * `work` is run again on the stored data; its first result remains valid. While commits fail, the result waits for
+   * the commit.
+   * @param work as for `write`, but it must change only residents.
    */
   decide<T>(work: () => T): Promise<T> {
     if (this.#closed) return Promise.reject(closed());
@@ -139,7 +146,7 @@ export class GroupCommit {
     return this.#decisions.length === 0 ? Promise.resolve() : this.write(() => undefined);
   }
 
-  /** Runs a read of residents now, on committed or decided data. */
+  /** Runs a read of residents now. It sees committed and decided data. */
   read<T>(work: () => T): Promise<T> {
     return read(() => {
       this.expectOpen();
@@ -169,8 +176,8 @@ export class GroupCommit {
   }
 
   /**
-   * Runs the decisions in one read transaction, because separate ones would each take file locks. While another process
-   * holds the lock, the rest is decided with the next commit, which waits for the lock.
+   * Runs the waiting decisions in one read transaction, because separate transactions would each take file locks. While
+   * another process holds the lock, the remaining decisions are made with the next commit, which waits for the lock.
    */
   #decideAll(): void {
     const asked = this.#undecided;
@@ -192,14 +199,14 @@ export class GroupCommit {
     }
   }
 
-  /** @throws a failure of the environment */
+  /** @throws a failure of the environment. */
   #decideOne({ work, resolve, reject }: Member): void {
     try {
       const value = work();
       this.#noteDecision(work);
       resolve(value);
     } catch (error) {
-      // Its changes up to this point are forgotten.
+      // The changes that the decision has made so far are forgotten.
       this.#loaded = null;
       if (isEnvironmentFailure(error)) throw error;
       reject(error);
@@ -208,7 +215,7 @@ export class GroupCommit {
   }
 
   #noteDecision(work: () => unknown): void {
-    // If this commit fails, the writes that follow will show it.
+    // If this commit fails, the next writes will fail, too, and report it.
     if (this.#decisions.length === 0) this.write(() => undefined).catch(() => undefined);
     this.#decisions.push(work);
   }
@@ -240,9 +247,9 @@ export class GroupCommit {
   }
 
   /**
-   * Whether more writes have arrived since the last check. If a commit waits for more writes, they share it. It waits
-   * at most as long as the last commit took, so that a write waits about as long as it would for another commit, and
-   * never longer than `JOIN_WAIT_MS`.
+   * Whether more writes have arrived since the last check. If so, the commit waits for them, because they then share
+   * it. It waits at most as long as the last commit took, so that a write waits about as long as it would for another
+   * commit, and never longer than `JOIN_WAIT_MS`.
    */
   #isGrowing(): boolean {
     const grows = this.#waiting.length > this.#seen && this.#waiting.length < MAX_MEMBERS;
@@ -250,7 +257,9 @@ export class GroupCommit {
     return grows && performance.now() - this.#scheduled_at < Math.min(this.#took_ms, JOIN_WAIT_MS);
   }
 
-  /** @returns `locked` if nothing was written, and writes that have not waited too long still wait. */
+  /**
+   * @returns `locked` if nothing was written because of a lock: writes that have not waited too long are still waiting.
+   */
   #commitWaiting(): 'settled' | 'locked' {
     let members = this.#waiting.splice(0, MAX_MEMBERS);
     try {
@@ -292,7 +301,10 @@ export class GroupCommit {
     for (const { reject } of members) reject(failure);
   }
 
-  /** Tries again if the disk was full and room could be made. @throws an error that makes all of them fail. */
+  /**
+   * Runs and commits the writes. Tries again if the disk was full and room could be made.
+   * @throws an error that makes all of the writes fail.
+   */
   #tryWithRoom(members: readonly Member[]): Outcome {
     try {
       return this.#tryTogether(members);
@@ -302,7 +314,7 @@ export class GroupCommit {
     }
   }
 
-  /** Keeps nothing if one of them fails. @throws an error that makes all of them fail. */
+  /** Runs and commits the writes. If one of them fails, none is kept. @throws an error that makes all of them fail. */
   #tryTogether(members: readonly Member[]): Outcome {
     this.#beginTransaction();
     const before = this.#failure === null ? 0 : this.#changes.get();
@@ -333,9 +345,9 @@ export class GroupCommit {
   }
 
   /**
-   * If the commit fails, it is not known what is on the disk, and nothing may be counted twice, so the decisions are
-   * forgotten. If the commit failed because of a lock or lack of space, nothing was written, and the decisions are
-   * stored with the next commit.
+   * Commits the transaction. If the commit fails, the content of the disk is not known. Nothing may be counted twice,
+   * so the decisions are forgotten. If the commit failed because of a lock or lack of space, nothing was written, so
+   * the decisions are stored with the next commit.
    */
   #commitDecided(): void {
     const decisions = this.#decisions;
@@ -352,8 +364,8 @@ export class GroupCommit {
     try {
       this.#begin.run();
     } catch (error) {
-      // The transaction may have begun nevertheless. If it stayed open, it would hold the lock and block every later
-      // transaction.
+      // The transaction may have begun in spite of the error. An open transaction would hold the lock and block all
+      // later ones.
       if (this.#db.inTransaction) this.#rollback.run();
       throw error;
     }
@@ -373,7 +385,7 @@ export class GroupCommit {
     try {
       for (const decide of this.#decisions) decide();
     } catch (error) {
-      // A defect of the program would make every commit fail.
+      // A defect of the program would make every later commit fail, so the decisions are forgotten.
       if (!isEnvironmentFailure(error)) this.#decisions = [];
       throw error;
     }

@@ -3,13 +3,13 @@ import { onAbort } from '../../on-abort.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { McpFailure } from './mcp-failure.ts';
 
-/** Maximum number of connections of one source, and of one credential. */
+/** Maximum number of connections of one source; `MAX_OF_ONE` is the maximum for one credential. */
 export const MAX_CONNECTIONS = 64;
 const MAX_OF_ONE = 4;
 /** How long a connection that nobody uses is kept, ms. */
 export const IDLE_MS = 60_000;
 
-/** The credential that a connection carries, and how its requests are sent. */
+/** The credential that a connection carries, and the `fetch` that sends it. */
 export interface Carrier {
   readonly identity: string;
   readonly fetch: typeof globalThis.fetch;
@@ -35,14 +35,14 @@ export interface ConnectionPoolOptions {
 }
 
 /**
- * The connections that carry a credential. Each belongs to one credential for its whole life, and to one call at a
- * time, so that no answer can reach another call. If a call fails on a connection, the connection is closed.
+ * The connections that carry a credential. A connection has one credential for its whole life, and serves one call at a
+ * time, so that no answer can reach another call. If a call fails, its connection is closed.
  */
 export class ConnectionPool {
   readonly #open: ConnectionPoolOptions['open'];
   readonly #clock: AlarmClock;
   readonly #pooled = new Set<Pooled>();
-  /** Calls that wait for a connection to be returned, in order. */
+  /** Calls that wait until a connection is returned, in order. */
   readonly #waiting = new Set<() => void>();
   readonly #closing = new Set<Promise<void>>();
   #stopped = false;
@@ -52,7 +52,7 @@ export class ConnectionPool {
     this.#clock = clock;
   }
 
-  /** Does the work of one call on a connection of its credential. */
+  /** Does the work of one call on a connection with the call's credential. */
   async use<T>(
     carrier: Carrier,
     signal: AbortSignal,
@@ -76,7 +76,7 @@ export class ConnectionPool {
     }
   }
 
-  /** The number of connections. */
+  /** The number of connections in the pool. */
   get size(): number {
     return this.#pooled.size;
   }
@@ -96,8 +96,8 @@ export class ConnectionPool {
       const idle = own.find(isIdle);
       if (idle) return take(idle);
       if (own.length < MAX_OF_ONE) {
-        // A credential that already has a connection can wait for it: no other connection is closed to make room for a
-        // second one.
+        // Makes room for the first connection of a credential by closing an idle one of another credential. A
+        // credential that has a connection already can wait for it.
         if (this.#pooled.size >= MAX_CONNECTIONS && own.length === 0) this.#discardIdle();
         if (this.#pooled.size < MAX_CONNECTIONS) {
           const opened: Pooled = { identity, connection: null, busy: true, cancelIdle: () => {} };
@@ -136,7 +136,7 @@ export class ConnectionPool {
     }
     pooled.busy = false;
     pooled.cancelIdle = this.#clock.after(IDLE_MS, () => this.#discard(pooled));
-    // Moved to the end, so that the first idle connection is the one that has been idle longest.
+    // Moved to the end, so that the first idle connection in the set is the one that has been idle longest.
     this.#pooled.delete(pooled);
     this.#pooled.add(pooled);
     this.#wakeAll();

@@ -9,16 +9,16 @@ import { nestsDeeper } from './parse-message.ts';
 /** Maximum length of a description that is shown to the model and to administrators, in characters. */
 const MAX_DESCRIPTION = 4_000;
 const MAX_TITLE = 200;
-/** The largest schema of arguments, in characters of JSON, and how deep it may be nested. */
+/** Maximum size of a schema of arguments, in characters of JSON; `MAX_SCHEMA_DEPTH` is its maximum nesting depth. */
 const MAX_SCHEMA = 32_768;
 const MAX_SCHEMA_DEPTH = 24;
-/** Invisible characters, which nobody could compare: controls, bidirectional marks, tags. */
+/** Invisible characters, which nobody could compare: control characters, bidirectional marks, tags. */
 const UNSEEN = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u{200b}\u{2060}\u{feff}\u{e0000}-\u{e007f}]/gu;
 
 /**
- * What a server says about a tool, as it is stored and shown. It is treated as data, never as an instruction. The
- * digest covers all of it, before anything is cut or masked.
- * @returns the definition, or why the tool cannot be offered, as the end of a sentence
+ * A server's definition of a tool, as it is stored and shown. It is treated as data, never as an instruction. The
+ * digest covers the whole definition, before anything is cut or masked.
+ * @returns the definition. If the tool cannot be offered, the reason, which completes a sentence.
  */
 export function defineTool(listed: ListedTool): ToolDefinition | { unusable: string } {
   const { name, description = '', inputSchema, annotations } = listed;

@@ -6,28 +6,28 @@ import { isAnswer, isNotification, type McpTransport, requestId } from './mcp-tr
 import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
 import { readEvents } from './read-events.ts';
 
-/** Maximum size of one answer, including the notifications before it, in bytes. */
+/** Maximum size of one answer, including the notifications before it, bytes. */
 const MAX_ANSWER_BYTES = 4_194_304;
-/** Maximum number of bytes that are read from an answer with an error status. */
+/** Maximum number of bytes that are read from the body of an answer with an error status. */
 const MAX_ERROR_BYTES = 16_384;
-/** How long the end of a session may take, ms. */
+/** How long the request that ends a session may take, ms. */
 const END_MS = 2_000;
-/** Waits before the stream of notifications is opened again, ms. */
+/** How long to wait before the stream of notifications is opened again, ms. */
 const REOPEN_MS = { first: 1_000, longest: 60_000 } as const;
 const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
 
 export interface HttpTransportOptions {
   url: string;
-  /** Used for every request; sets the credential. */
+  /** Used for every request of the connection; sets the credential. */
   fetch: typeof globalThis.fetch;
   clock: AlarmClock;
-  /** Listens for notifications between requests. */
+  /** Whether the transport listens for notifications between requests. */
   listens: boolean;
 }
 
 /**
- * MCP over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports). The library's
- * transport has no limits, and switches to any session that a server names in an answer.
+ * MCP over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports). The transport
+ * of the library is not used: it has no limits, and switches to any session that a server names in an answer.
  */
 export class HttpTransport implements McpTransport {
   onclose?: () => void;
@@ -120,7 +120,7 @@ export class HttpTransport implements McpTransport {
     return this.fetch(this.#url, init);
   }
 
-  /** The session is named in the answer to `initialize`. A different session id in a later answer is not accepted. */
+  /** Stores the session id from the answer to `initialize`. A different id in a later answer ends the connection. */
   #checkSession(message: JSONRPCMessage, response: Response): void {
     const named = response.headers.get('mcp-session-id');
     if (named === null || named === this.#session_id) return;
@@ -152,7 +152,7 @@ export class HttpTransport implements McpTransport {
     return new McpStatus(response.status, await beginningOf(response));
   }
 
-  /** @returns whether the server sent the answer to the request */
+  /** @returns whether the response contained the answer to the request. */
   async #deliver(response: Response, id: string | number): Promise<boolean> {
     const type = (response.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase();
     const body = bounded(response, type === 'text/event-stream' ? MAX_ANSWER_BYTES : MAX_MESSAGE_BYTES);
@@ -165,7 +165,7 @@ export class HttpTransport implements McpTransport {
     throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   }
 
-  /** @returns whether it is the answer to the request. Answers to other requests are not delivered. */
+  /** @returns whether the message is the answer to the request. Answers to other requests are not delivered. */
   #receive(text: string, id: string | number | null): boolean {
     const message = parseMessage(text);
     if (isAnswer(message)) {
@@ -189,7 +189,7 @@ export class HttpTransport implements McpTransport {
     }
   }
 
-  /** Reads the stream of notifications, and opens it again when it ends. Not every server has one. */
+  /** Reads the stream of notifications, and opens it again when it ends. Some servers have no such stream. */
   async #listen(): Promise<void> {
     const { signal } = this.#end;
     for (let wait_ms: number = REOPEN_MS.first; ; wait_ms = Math.min(2 * wait_ms, REOPEN_MS.longest)) {
@@ -206,7 +206,7 @@ export class HttpTransport implements McpTransport {
       } catch {
         return;
       }
-      // The server may have changed its tools while nobody listened.
+      // The server may have changed its tools while the stream was closed.
       this.onnotification?.('notifications/tools/list_changed');
     }
   }
@@ -225,12 +225,12 @@ export class HttpTransport implements McpTransport {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof McpFailure) throw error;
-      // A proxy may end a stream in any way if it is silent for long.
+      // If a stream is silent for long, a proxy may end it in any way, even with an error.
     }
     return true;
   }
 
-  /** Asks the server to forget the session. It may refuse; sessions end by themselves, too. */
+  /** Asks the server to end the session. The server may refuse, because sessions also expire. */
   async #endSession(session_id: string): Promise<void> {
     const headers = { 'mcp-session-id': session_id };
     try {
@@ -278,7 +278,7 @@ async function beginningOf(response: Response): Promise<string> {
   return Buffer.concat(pieces).toString('utf8');
 }
 
-/** No connection could be made, so that nothing was sent. */
+/** Whether no connection could be made, so that nothing was sent. */
 function isUnsent(error: unknown): boolean {
   const code = error instanceof Error && (error.cause as { code?: unknown } | undefined)?.code;
   return (

@@ -4,12 +4,12 @@ import { McpFailure } from './mcp-failure.ts';
 const WINDOW_MS = 60_000;
 /**
  * Maximum number of messages per minute that answer no request: notifications, requests of the server, and answers that
- * nobody waits for.
+ * no call waits for.
  */
 export const MAX_UNASKED = 600;
 const MAX_UNASKED_BYTES = 8_388_608;
 
-/** Limits what a server may send without a request in a minute. */
+/** Limits what a server may send in a minute without being asked. */
 export class InboundMeter {
   readonly #clock: Clock;
   #since: number;
@@ -23,7 +23,7 @@ export class InboundMeter {
 
   /**
    * Counts a message that answers no request.
-   * @throws McpFailure if there were too many
+   * @throws McpFailure if there were too many such messages.
    */
   message(): void {
     this.#begin();
@@ -33,7 +33,7 @@ export class InboundMeter {
 
   /**
    * Counts bytes that belong to no answer.
-   * @throws McpFailure if there were too many
+   * @throws McpFailure if there were too many such bytes.
    */
   bytes(count: number): void {
     this.#begin();

@@ -12,20 +12,20 @@ import { version } from '../../version.ts';
 import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
 import type { McpTransport } from './mcp-transport.ts';
 
-/** How long a server may take for the handshake, and to list one page of its tools, ms. */
+/** How long a server may take for the handshake, and for each page of its list of tools, ms. */
 const ANSWER_MS = 10_000;
 const MAX_PAGES = 20;
 const MAX_TOOLS = 1_000;
-/** Maximum length of the text with which a server refuses a request, in characters. */
+/** Maximum length of a server's text in the refusal of a request, in characters. */
 const MAX_WORDS = 300;
 const TOOLS_CHANGED = 'notifications/tools/list_changed';
 
 /** A tool as a server lists it. */
 export type ListedTool = ListToolsResult['tools'][number];
 
-/** An open connection to an MCP server: one session of it. */
+/** An open connection to an MCP server, which is one session of the server. */
 export interface McpConnection {
-  /** Lists the tools of all pages. Rejects if the server lists more than can be used. */
+  /** Lists the tools of all pages. Rejects if the server lists too many tools. */
   listTools(signal: AbortSignal): Promise<ListedTool[]>;
   /**
    * Rejects with `MCPClientError` if the server refuses the call, and with the error of the transport if there is no
@@ -36,7 +36,7 @@ export interface McpConnection {
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<CallToolResult>;
-  /** Aborts when the connection has ended, with the failure that ended it. */
+  /** Aborts when the connection has ended. Its reason is the failure that ended the connection. */
   readonly ended: AbortSignal;
   close(): Promise<void>;
 }
@@ -45,11 +45,11 @@ export interface ConnectionOptions {
   clock: AlarmClock;
   /** Aborts the handshake. */
   signal: AbortSignal;
-  /** Called when the server says that its tools have changed. */
+  /** Called when the server reports that its tools have changed. */
   toolsChanged?: () => void;
 }
 
-/** Connects to a server and performs the handshake. The transport is closed if that fails. */
+/** Connects to a server and performs the handshake. If the handshake fails, the transport is closed. */
 export async function openConnection(
   transport: McpTransport,
   { clock, signal, toolsChanged }: ConnectionOptions,
@@ -81,8 +81,8 @@ export async function openConnection(
         transport,
         clientName: 'agentd',
         version: version(),
-        // The client's probe for the next protocol version would be a request before `initialize`, which today's
-        // servers refuse.
+        // The client would otherwise send a request before `initialize`, to find out whether the server supports the
+        // next protocol version. Today's servers refuse such a request.
         protocolVersionDiscovery: false,
         initializationOptions: { signal: inner },
       }),
@@ -122,12 +122,15 @@ export async function openConnection(
   };
 }
 
-/** The client of the library does not say why the connection has ended, nor what was wrong with an answer. */
+/**
+ * The cause of a failed request. The library's client says neither why the connection ended nor what was wrong with an
+ * answer.
+ */
 function causeOf({ ended }: McpTransport, error: unknown): unknown {
   if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
     return error;
   if (ended.aborted) return ended.reason;
-  // The error's cause quotes the answer, at any length.
+  // The cause of this error quotes the whole answer, however long it is.
   if (MCPClientError.isInstance(error) && error.code === undefined)
     return new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   return error;

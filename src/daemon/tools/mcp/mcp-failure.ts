@@ -1,4 +1,4 @@
-/** Why an MCP server gave no usable answer: a stable word for the trace. */
+/** Why an MCP server gave no usable answer, as a stable word for the trace. */
 export type McpFailureReason =
   | 'mcp_unreachable'
   | 'mcp_timeout'
@@ -10,10 +10,10 @@ export type McpFailureReason =
   | 'mcp_refused'
   | 'mcp_ended';
 
-/** There is no usable answer. `message` is a text for the agent; `cause` is for the log. */
+/** There is no usable answer. `message` is a text for the agent, and `cause` is for the log. */
 export class McpFailure extends Error {
   readonly reason: McpFailureReason;
-  /** The request may have been carried out. */
+  /** Whether the request may have been carried out. */
   readonly reached: boolean;
 
   constructor(
@@ -28,10 +28,10 @@ export class McpFailure extends Error {
   }
 }
 
-/** The server answered a request with an HTTP status that is not a success. */
+/** The server answered a request with an HTTP status that does not mean success. */
 export class McpStatus extends Error {
   readonly status: number;
-  /** The body of the answer, bounded. */
+  /** The body of the answer, cut to a limited length. */
   readonly body: string;
 
   constructor(status: number, body: string) {
@@ -42,7 +42,7 @@ export class McpStatus extends Error {
   }
 }
 
-/** The server no longer knows the MCP session, so it did nothing. */
+/** The server no longer knows the MCP session, so it did not carry out the request. */
 export class McpSessionGone extends Error {
   constructor() {
     super('The server has ended the session.');

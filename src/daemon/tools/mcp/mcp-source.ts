@@ -24,7 +24,7 @@ import { StdioTransport } from './stdio-transport.ts';
 import { toolNames } from './tool-names.ts';
 import { toolParameters } from './tool-parameters.ts';
 
-/** How soon the daemon notices that an administrator trusts a changed tool, ms. */
+/** How often the daemon checks whether an administrator trusts a changed tool, ms. */
 const LOOK_FOR_TRUST_MS = 2_000;
 
 export interface McpSourceParts {
@@ -33,19 +33,19 @@ export interface McpSourceParts {
   digests: ToolDigestStore;
 }
 
-/** A tool of the entry. */
+/** A tool that the entry lists. */
 interface Configured {
   readonly name: string;
-  /** The server's name for the tool. */
+  /** The name that the server uses for the tool. */
   readonly own: string;
   readonly entry: ToolEntry;
-  /** The server's current definition; null while it is unknown. */
+  /** The server's current definition; null if there is no usable one. */
   definition: ToolDefinition | null;
-  /** Null while the tool is not offered. */
+  /** The tool as it is offered; null while it is not offered. */
   tool: Tool | null;
-  /** Why the tool is not offered. */
+  /** Why the tool is not offered; empty if it is offered. */
   because: string;
-  /** The digest of the changed definition that was logged last. */
+  /** The digest of the changed definition that was logged last; null if none was logged. */
   withheld: string | null;
 }
 
@@ -92,7 +92,7 @@ export class McpSource implements ToolSource {
     await this.#link.start();
   }
 
-  /** The same array until the tools change. */
+  /** Returns the same array until the tools change. */
   list(): readonly Tool[] {
     return this.#list;
   }
@@ -120,7 +120,7 @@ export class McpSource implements ToolSource {
   }
 
   /**
-   * Opens a connection that carries a credential. The tools are listed again as well, since the server may have been
+   * Opens a connection that carries a credential. The tools are listed again, too, because the server may have been
    * replaced.
    */
   async #openFor(fetch: typeof globalThis.fetch, signal: AbortSignal) {
@@ -140,7 +140,7 @@ export class McpSource implements ToolSource {
     for (const configured of this.#tools) await this.#update(configured, tools);
   }
 
-  /** Updates a tool to what the server says about it. */
+  /** Updates a tool according to the list that the server sent. */
   async #update(configured: Configured, tools: readonly ListedTool[]): Promise<void> {
     const { own } = configured;
     const [listed, ...others] = tools.filter((tool) => tool.name === own);
@@ -167,7 +167,7 @@ export class McpSource implements ToolSource {
       this.#set(configured, { because: 'the store is out of reach' });
       return;
     }
-    // The server may have changed it again in the meantime.
+    // The server may have changed the tool again during the check.
     if (configured.definition !== definition) return;
     if (trusted === definition.digest) {
       this.#set(configured, this.#toolOf(configured, definition));
@@ -185,7 +185,7 @@ export class McpSource implements ToolSource {
     configured.withheld = definition.digest;
   }
 
-  /** What the store knows about a tool. A new definition is stored. */
+  /** What the store knows about a tool. Stores the definition if it is new. */
   async #record(name: string, { digest, ...rest }: ToolDefinition): Promise<ToolDigest> {
     const { digests } = this.#parts;
     const known = await digests.find(name);
@@ -240,7 +240,8 @@ export class McpSource implements ToolSource {
     const progress = { begun: false };
     const { credentials } = call.client;
     const work = async (connection: McpConnection): Promise<Sent> => {
-      // This is checked once there is a connection: while the call waited for it, the tools may have been listed again.
+      // Checked only after the call has its connection, because the tools may have been listed again while it waited
+      // for it.
       if (!(await this.#link.isCurrent([call.signal, connection.ended])))
         return failed('tool_changing', 'The server has changed its tools, and has not described them yet.');
       if (configured.tool === null || configured.definition?.digest !== digest)
@@ -253,7 +254,7 @@ export class McpSource implements ToolSource {
       } catch (error) {
         call.signal.throwIfAborted();
         const sent = sentFailure(error, { begun: true, credentials });
-        // The connection itself is sound.
+        // The server refused the call, but the connection works.
         if (sent?.outcome === 'answered') return sent;
         throw error;
       }
@@ -275,7 +276,10 @@ export class McpSource implements ToolSource {
     }
   }
 
-  /** Uses the connection for listing if the call carries no credential, else a connection of that credential. */
+  /**
+   * Does the work on the connection for listing if the call carries no credential, otherwise on one with that
+   * credential.
+   */
   async #onConnection<T>(
     { client, signal }: ToolCall,
     work: (connection: McpConnection) => Promise<T>,
@@ -289,7 +293,10 @@ function failed(reason: string, message: string): Sent {
   return { outcome: 'failed', reached: false, reason, message };
 }
 
-/** The policy of a tool: its own, else that of the source. If the source has `user-or-default`, writes use `user`. */
+/**
+ * The policy of a tool: the tool's own or, if it has none, that of the source. If the source has `user-or-default`,
+ * writes use `user`.
+ */
 function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): CredentialPolicy {
   if (tool.credentials !== undefined) return tool.credentials;
   if (source.credentials === 'user-or-default' && effect === 'write') return 'user';

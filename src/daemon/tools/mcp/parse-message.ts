@@ -2,14 +2,14 @@ import { type JSONRPCMessage, validateJSONRPCMessage } from '@ai-sdk/mcp';
 import { mayBeInexact, parseExactly } from '../../exact-json.ts';
 import { McpFailure } from './mcp-failure.ts';
 
-/** The largest message that a server may send, in bytes: an answer, or one page of its tools. */
+/** Maximum size of a message of a server, bytes: of an answer, or of one page of its tools. */
 export const MAX_MESSAGE_BYTES = 1_048_576;
-/** Maximum nesting depth of a message: code that walks deeper values would run out of stack. */
+/** Maximum nesting depth of a message. Recursive functions would run out of stack at greater depths. */
 const MAX_DEPTH = 100;
 
 /**
- * Parses what a server has sent.
- * @throws McpFailure if the text is not a message, or is nested too deeply
+ * Parses a message of a server.
+ * @throws McpFailure if the text is not a message, or is nested too deeply.
  */
 export function parseMessage(text: string): JSONRPCMessage {
   if (nestsDeeper(text, MAX_DEPTH))
@@ -17,12 +17,15 @@ export function parseMessage(text: string): JSONRPCMessage {
   try {
     return validateJSONRPCMessage(withExactResult(JSON.parse(text), text));
   } catch {
-    // The original error quotes the message, at any length.
+    // The original error quotes the whole message, however long it is.
     throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   }
 }
 
-/** The result of a tool may contain ids that are too large for a number. Schemas are not changed. */
+/**
+ * The message, in which numbers of a tool's result that are too large for a JavaScript number are exact. Schemas are
+ * not changed.
+ */
 function withExactResult(message: unknown, text: string): unknown {
   const result = resultOf(message);
   if (result === null || !('structuredContent' in result) || !mayBeInexact(text)) return message;
@@ -34,7 +37,7 @@ function resultOf(message: unknown): object | null {
   return typeof result === 'object' ? result : null;
 }
 
-/** Whether the brackets of a JSON text are nested deeper than this. Reads it once, without parsing it. */
+/** Whether the brackets of a JSON text are nested deeper than `max`. Reads the text once, without parsing it. */
 export function nestsDeeper(text: string, max: number): boolean {
   let depth = 0;
   let inString = false;

@@ -3,9 +3,9 @@ import { MAX_MESSAGE_BYTES } from './parse-message.ts';
 import { LineSplitter } from './split-lines.ts';
 
 /**
- * The data of the messages of an event stream (text/event-stream), as they arrive. Other events are skipped. Ends with
- * the stream; leaving the loop cancels the stream.
- * @throws McpFailure if an event is too large
+ * The data of the `message` events of an event stream (text/event-stream), as they arrive. Other events are skipped.
+ * Ends when the stream ends. If the caller leaves the loop, the stream is canceled.
+ * @throws McpFailure if an event is too large.
  */
 export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const lines = new LineSplitter();

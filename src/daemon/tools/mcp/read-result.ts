@@ -1,6 +1,6 @@
 import type { CallToolResult } from '@ai-sdk/mcp';
 
-/** The content of a result, as text or as data. Parts that are not text are replaced by their names. */
+/** The content of a result, as text or as data. Each part that is not text is replaced by the name of its type. */
 export function readResult({ content, structuredContent }: CallToolResult): unknown {
   const texts: string[] = [];
   const left_out: string[] = [];
@@ -20,7 +20,7 @@ export function readResult({ content, structuredContent }: CallToolResult): unkn
 
 type Part = Extract<CallToolResult, { content: unknown[] }>['content'][number];
 
-/** Null for images, sound and other data. */
+/** The text of a part; null for images, sound and other data. */
 function textOf(part: Part): string | null {
   switch (part.type) {
     case 'text':

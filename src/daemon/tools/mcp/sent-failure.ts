@@ -3,8 +3,8 @@ import type { CredentialsUsed, Sent } from '../tool.ts';
 import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
 
 /**
- * The outcome of a failed call; null for a defect.
- * @param begun whether the request of the call itself was made; before that, nothing can have been carried out
+ * The outcome of a failed call; null if the error is a defect of the program.
+ * @param begun whether the request of the call itself was sent. Before that, nothing can have been carried out.
  */
 export function sentFailure(
   error: unknown,
@@ -25,6 +25,6 @@ export function sentFailure(
     return { outcome: 'failed', reached: begun && reached, reason, message };
   }
   if (!MCPClientError.isInstance(error)) return null;
-  // The server refuses the call itself.
+  // The server refused the call itself.
   return { outcome: 'answered', status: null, result: error.message, is_error: true };
 }

@@ -12,18 +12,18 @@ const FIRST_ATTEMPT_MS = 5_000;
 const RECONNECT_MS = 5_000;
 /** How long a call waits until changed tools are listed, ms. */
 const LISTING_MS = 5_000;
-/** The longest wait before the server is tried again, ms. */
+/** The longest wait between two attempts to reach the server, ms. */
 const LONGEST_WAIT_MS = 60_000;
-/** A connection must last this long for the waits to start again from the shortest, ms. */
+/** How long a connection must last, so that the waits between attempts start again with the shortest, ms. */
 const LASTING_MS = 60_000;
-/** How often the tools are listed again without a notification, ms: not every server can report changes. */
+/** How often the tools are listed again without a notification, ms. Some servers cannot report changes. */
 const LOOK_AGAIN_MS = 300_000;
 /** The shortest time between two listings, ms. */
 const LOOK_PAUSE_MS = 1_000;
 
 export interface ServerLinkOptions {
   open(hooks: { signal: AbortSignal; toolsChanged: () => void }): Promise<McpConnection>;
-  /** Called with the current tools. Afterwards the connection is used for calls. */
+  /** Called with the current tools. When it has resolved, the connection is used for calls. */
   listed(tools: readonly ListedTool[]): Promise<void>;
   clock: AlarmClock;
   log: Pick<Log, 'info' | 'warn' | 'debug'>;
@@ -31,7 +31,8 @@ export interface ServerLinkOptions {
 
 /**
  * The connection on which the tools of a server are listed, without a person's credential. When it ends, it is opened
- * again with back-off. The tools are listed after each connection, when the server reports a change, and at intervals.
+ * again with back-off. The tools are listed after the connection is opened, when the server reports a change, and at
+ * intervals.
  */
 export class ServerLink {
   readonly #options: ServerLinkOptions;
@@ -39,12 +40,12 @@ export class ServerLink {
   #connection: McpConnection | null = null;
   #failure: unknown = new McpFailure('mcp_unreachable', 'The server has not been reached yet.');
   #work: Promise<void> = Promise.resolve();
-  /** When the last connection ended. */
+  /** When the last connection ended, ms since the epoch. */
   #lost_at = Number.NEGATIVE_INFINITY;
-  /** Resolves when there is a connection. */
+  /** Resolves when there is a usable connection. */
   #usable = Promise.withResolvers<void>();
   #isDue = false;
-  /** How often the server has said that its tools have changed. */
+  /** How many times the tools may have changed since the start. */
   #changes = 0;
   /** How many of these changes the last listing includes. */
   #changesListed = 0;
@@ -56,7 +57,7 @@ export class ServerLink {
     this.#options = options;
   }
 
-  /** Resolves after the first attempt, successful or not, or after a short time if the server does not answer. */
+  /** Resolves after the first attempt to connect, successful or not, or after `FIRST_ATTEMPT_MS`. */
   async start(): Promise<void> {
     const attempted = Promise.withResolvers<void>();
     this.#work = this.#keepOpen(attempted.resolve);
@@ -66,8 +67,8 @@ export class ServerLink {
   }
 
   /**
-   * The connection for calls. If it was lost a moment ago, waits for the next one. Rejects with the reason if there is
-   * none.
+   * The connection for calls. If it was lost a moment ago, waits for the next one. If there is none, rejects with the
+   * reason.
    */
   async connection(signal: AbortSignal): Promise<McpConnection> {
     const { clock } = this.#options;
@@ -87,10 +88,10 @@ export class ServerLink {
   }
 
   /**
-   * Waits until every change that the server has announced is listed, so that no call reaches a tool whose definition
-   * was not checked. If the connection ends first, the next one begins with a listing.
-   * @param signals end the wait.
-   * @returns false if this takes too long. Rejects with the reason of a signal.
+   * Waits until a listing includes every change that is known now, so that no call reaches a tool whose definition was
+   * not checked. If the connection ends first, the next one begins with a listing.
+   * @param signals abort the wait, which then rejects with the reason of the aborted signal.
+   * @returns false if the listing takes too long.
    */
   async isCurrent(signals: readonly AbortSignal[]): Promise<boolean> {
     const changes = this.#changes;
@@ -112,7 +113,7 @@ export class ServerLink {
     return this.#failure;
   }
 
-  /** The tools may have changed: they are listed again soon, and calls wait for it. */
+  /** Records that the tools may have changed: they are listed again soon, and calls wait for the listing. */
   noteChange(): void {
     this.#changes++;
     this.lookAgain();
@@ -159,7 +160,7 @@ export class ServerLink {
     }
   }
 
-  /** Opens a connection, and lists the tools again and again until it ends. Always rejects. */
+  /** Opens a connection, and lists the tools repeatedly until it ends. Always rejects, with the reason of the end. */
   async #useConnection(usable: () => void): Promise<never> {
     const { open, listed, clock } = this.#options;
     const connection = await open({

@@ -2,16 +2,16 @@ import { McpFailure } from './mcp-failure.ts';
 import { MAX_MESSAGE_BYTES } from './parse-message.ts';
 
 /**
- * Splits bytes that arrive in pieces into lines of UTF-8. A line that is longer than the largest message is refused as
- * soon as it exceeds that size, so that no more is kept.
+ * Splits bytes that arrive in pieces into lines of UTF-8. A line is refused as soon as it is longer than the largest
+ * allowed message, so that no more of it is kept.
  */
 export class LineSplitter {
   #pieces: Uint8Array[] = [];
   #size = 0;
 
   /**
-   * @returns the lines that are complete now, without their ends (LF or CRLF)
-   * @throws McpFailure if a line is too long
+   * @returns the lines that are now complete, without their line ends (LF or CRLF).
+   * @throws McpFailure if a line is too long.
    */
   *push(piece: Uint8Array): Generator<string> {
     let begin = 0;

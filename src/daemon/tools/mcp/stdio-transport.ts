@@ -10,14 +10,14 @@ import { isAnswer, isNotification, type McpTransport, requestId } from './mcp-tr
 import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
 import { LineSplitter } from './split-lines.ts';
 
-/** How long a program may take to end after its input was closed, and after SIGTERM, ms. */
+/** How long a program may take to end, ms: first after its input was closed, then after SIGTERM. */
 const END_MS = { input: 1_000, SIGTERM: 2_000 } as const;
 /**
- * How long to wait for the last output of a program that has ended, ms; a program that it started may keep the pipe
- * open.
+ * How long to wait for the last output of a program that has ended, ms. Another program that it started may keep the
+ * pipe open.
  */
 const LAST_WORDS_MS = 500;
-/** Maximum size of the data that waits for the server to read it, in bytes. */
+/** Maximum size of the data that was written to the program and that it has not read yet, bytes. */
 const MAX_UNREAD_BYTES = 4 * MAX_MESSAGE_BYTES;
 
 export interface StdioTransportOptions {
@@ -29,8 +29,10 @@ export interface StdioTransportOptions {
 
 /**
  * MCP over the standard input and output of a program (agentd-agent(7), "MCP"). The program gets `PATH` and the `env`
- * of its entry, but nothing else from the daemon's environment; the library's transport would pass on more, and has no
- * limits. The program leads its own process group: programs that it starts end with it, and a signal to the daemon's
+ * of its entry, and nothing else from the daemon's environment. The library's transport is not used: it would pass on
+ * more, and has no limits.
+ *
+ * The program leads its own process group. So the programs that it starts end with it, and a signal to the daemon's
  * terminal does not end it before the daemon has finished the messages in progress.
  */
 export class StdioTransport implements McpTransport {
@@ -41,7 +43,7 @@ export class StdioTransport implements McpTransport {
   readonly #options: StdioTransportOptions;
   readonly #meter: InboundMeter;
   readonly #lines = new LineSplitter();
-  /** Unanswered requests, each with the function that stops listening for its end. */
+  /** The requests without an answer. Each value is a function that stops listening for the end of the request. */
   readonly #asked = new Map<string | number, () => void>();
   readonly #end = new AbortController();
   #child: ChildProcess | null = null;
@@ -115,11 +117,11 @@ export class StdioTransport implements McpTransport {
     this.#end.abort(failure);
     this.onerror?.(failure);
     this.onclose?.();
-    // The process is ended only once: afterwards its id may belong to another process.
+    // The program is ended only once, because its process id may belong to another process after that.
     this.#ending = this.#endProgram();
   }
 
-  /** Resolves when the program has ended, or cannot be ended. */
+  /** Resolves when the program has ended, or when it turned out that it cannot be ended. */
   async close(): Promise<void> {
     this.fail(new McpFailure('mcp_ended', 'The connection was closed.'));
     await this.#ending;
@@ -155,7 +157,7 @@ export class StdioTransport implements McpTransport {
     return this.#asked.delete(id);
   }
 
-  /** Tells the server that nobody waits for the answer anymore. A late answer is not delivered. */
+  /** Tells the server that no call waits for the answer anymore. If the answer comes late, it is not delivered. */
   #cancel(id: string | number): void {
     if (!this.#asked.delete(id) || this.#end.signal.aborted) return;
     const params = { requestId: id, reason: 'the call was ended' };
@@ -163,7 +165,7 @@ export class StdioTransport implements McpTransport {
     this.#child?.stdin?.write(`${JSON.stringify(notification)}\n`);
   }
 
-  /** Closes the program's input, then sends it SIGTERM, and then sends SIGKILL to its group. */
+  /** Closes the program's input, sends SIGTERM if the program continues, and finally sends SIGKILL to its group. */
   async #endProgram(): Promise<void> {
     const child = this.#child;
     if (!child?.pid) return;
@@ -172,7 +174,7 @@ export class StdioTransport implements McpTransport {
       signalGroup(child.pid, 'SIGTERM');
       await this.#exitsWithin(END_MS.SIGTERM);
     }
-    // The group includes programs that this program has started and that may outlive it.
+    // The group includes programs that this program started, which may outlive it.
     signalGroup(child.pid, 'SIGKILL');
     await this.#exited;
   }
@@ -189,7 +191,7 @@ export class StdioTransport implements McpTransport {
   }
 }
 
-/** Null for other lines, which some programs print as well. */
+/** Parses a line of output; null if it is not a message, because some programs print other lines, too. */
 function parseLine(line: string): JSONRPCMessage | null {
   try {
     return parseMessage(line);
@@ -202,7 +204,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    // There is nothing left to signal.
+    // No process of the group exists anymore.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

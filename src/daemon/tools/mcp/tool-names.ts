@@ -3,8 +3,8 @@ import type { McpEntry } from '../source-entry.ts';
 import { TOOL_NAME_MAX, toolName } from '../tool-name.ts';
 
 /**
- * The names under which the tools of an entry are offered, by the server's own names.
- * @throws ConfigurationError if a name is too long, or two tools have the same
+ * The names under which the tools of an entry are offered. The keys are the names that the server uses.
+ * @throws ConfigurationError if a name is too long, or if two tools have the same name.
  */
 export function toolNames({ name: prefix, tools, place }: McpEntry): ReadonlyMap<string, string> {
   const names = new Map<string, string>();

@@ -2,7 +2,7 @@ import { validatorOf } from '../check-arguments.ts';
 import { closeSchema } from '../close-schema.ts';
 import type { JsonSchema } from '../tool.ts';
 
-/** Keywords other than `properties` that can add properties to an object, or require a bound property. */
+/** Keywords other than `properties` that can add properties to an object, or can require a bound property. */
 const FURTHER = [
   'allOf',
   'anyOf',
@@ -17,15 +17,15 @@ const FURTHER = [
 ];
 
 /**
- * The schema that the model fills in: closed at the top level, without the arguments that are bound.
- * @param schema JSON, as the server sends it
- * @returns the schema, or why the tool cannot be offered, as the end of a sentence
+ * The schema that the model fills in: closed at the top level, without the bound arguments.
+ * @param schema JSON, as the server sends it.
+ * @returns the schema. If the tool cannot be offered, the reason, which completes a sentence.
  */
 export function toolParameters(
   schema: string,
   bind: Readonly<Record<string, string>>,
 ): { parameters: JsonSchema } | { unusable: string } {
-  // What the server says about additional arguments is ignored: the schema is closed.
+  // The server's keywords for additional arguments are ignored, because the schema is closed.
   const {
     properties = {},
     required = [],

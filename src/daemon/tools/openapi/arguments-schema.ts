@@ -18,9 +18,9 @@ export class UnknownBinding extends Error {
 }
 
 /**
- * The JSON Schema of the arguments that a model fills in: the parameters at the top level, the body as `body`, without
- * the bound ones, and closed (agentd-agent(7), "Schemas").
- * @param bound names under `bind`: of parameters, or `body.field`.
+ * The JSON Schema of the arguments that a model fills in: the parameters at the top level, and the body as `body`. It
+ * is closed and does not contain the bound arguments (agentd-agent(7), "Schemas").
+ * @param bound the names under `bind`: of parameters, or `body.field`.
  * @throws UnknownBinding, or DocumentProblem.
  */
 export function argumentsSchema(
@@ -50,7 +50,7 @@ export function argumentsSchema(
     properties[parameter.property] = described(schema, parameter.description);
     if (parameter.required) required.push(parameter.property);
   }
-  // A body of which every field is bound leaves nothing to fill in.
+  // If all fields of the body are bound, the model has nothing to fill in.
   const isFilled = hidden.size > 0 && fields.every((field) => hidden.has(field));
   if (body !== null && !isFilled) {
     const schema = bodySchema === null ? {} : converter.convert(bodySchema, hidden);
@@ -77,7 +77,7 @@ function checkBindings(bound: readonly string[], known: readonly string[]): void
   }
 }
 
-/** The fields that a body can have, in all the forms that its schema gives it. */
+/** The fields that a body can have in any of the forms that its schema allows. */
 function fieldsOf(node: DocumentNode, seen: Set<string>): string[] {
   const schema = node.resolved();
   if (seen.has(schema.pointer)) return [];

@@ -3,16 +3,16 @@ import type { ToolRequest } from '../tool-client.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
 import { BODY, type Operation, type Parameter } from './read-operation.ts';
 
-/** A request for the arguments, or a text for the model that says why there is none. */
+/** A request with the arguments, or a text that says to the model why there is none. */
 export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
 
 /** A mistake that the model can correct. */
 class UnusableArgument extends Error {}
 
 /**
- * Writes arguments into a request (agentd-agent(7), "OpenAPI"). The arguments were checked against the schema of the
- * tool. This checks what a schema cannot express: no argument may lead to another path, add another parameter, or break
- * a header.
+ * Builds the request for the arguments of a call (agentd-agent(7), "OpenAPI"). The arguments were checked against the
+ * schema of the tool. This function checks what a schema cannot express: no argument may lead to another path, add
+ * another parameter, or break a header.
  */
 export function buildRequest(operation: Operation, args: ToolArguments): BuiltRequest {
   try {
@@ -43,7 +43,7 @@ function requestOf({ found, parameters, body }: Operation, args: ToolArguments):
   };
 }
 
-/** The path with its parameters filled in. A segment made from parameters must not be empty, `.` or `..`. */
+/** The path with its parameters filled in. A segment with parameters must not become empty, `.` or `..`. */
 function pathOf(template: string, parameters: readonly Parameter[], args: ToolArguments): string {
   return template
     .split('/')
@@ -67,7 +67,7 @@ function pathOf(template: string, parameters: readonly Parameter[], args: ToolAr
     .join('/');
 }
 
-/** Text that the document has percent-encoded is not encoded again. */
+/** Encodes fixed text of the path. Text that the document has percent-encoded is not encoded again. */
 function encodeLiteral(text: string): string {
   return text.replace(/%[0-9A-Fa-f]{2}|[^%]+|%/g, (part) =>
     /^%[0-9A-Fa-f]{2}$/.test(part)
@@ -80,7 +80,7 @@ function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]
   const { style, explode, property } = parameter;
   const isSpread = explode && style !== 'deepObject' && style !== 'json';
   if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    // The members of the object become parameters themselves: none may replace another parameter.
+    // Each member of the object becomes a parameter of its own. None of them may replace another parameter.
     const others = all
       .filter((one) => one.in === 'query' && one !== parameter)
       .map((one) => rootOf(one.name));
@@ -91,14 +91,14 @@ function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]
   return queryPairs(parameter, value);
 }
 
-/** The name that servers read, some of them ignoring case: `filter` of `Filter[a]`. */
+/** The name under which servers read a parameter: `filter` for `Filter[a]`. Some servers ignore case. */
 function rootOf(name: string): string {
   return (name.split('[', 1)[0] ?? '').trim().toLowerCase();
 }
 
 function headerOf(parameter: Parameter, value: unknown): string {
   const text = headerText(parameter, value);
-  // RFC 9110, "Field Values", without the bytes whose meaning is unknown.
+  // The characters of RFC 9110, "Field Values", except bytes whose meaning is unknown (obs-text).
   if (!/^[\t\x20-\x7e]*$/.test(text))
     throw new UnusableArgument(
       `The argument \`${parameter.property}\` can hold only printable ASCII characters.`,

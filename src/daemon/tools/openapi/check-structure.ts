@@ -3,21 +3,22 @@ import type { ErrorObject } from 'ajv';
 import type { FoundOperation } from './find-operation.ts';
 import { type DocumentNode, DocumentProblem, type OpenApiDocument, segmentsOf } from './openapi-document.ts';
 
-/** Members of an operation that say something about its request. */
+/** Members of an operation that describe its request. */
 const OF_REQUEST = ['operationId', 'summary', 'description', 'parameters', 'requestBody', 'deprecated'];
 /** Members whose values are data: a `$ref` in them is not a reference. */
 const DATA = ['example', 'examples', 'default', 'enum', 'const'];
-/** Members whose own members have names chosen by the API. */
+/** Members whose value is a map: the API chooses the names of its members. */
 const NAMED = ['properties', 'patternProperties', 'dependentSchemas', 'content'];
-/** The versions whose rules are applied; a later patch version changes none of them. */
+/** The full version whose rules are applied. A later patch version does not change the rules. */
 const VERSIONS = { '3.0': '3.0.4', '3.1': '3.1.1' } as const;
 const MAX_PROBLEMS = 5;
 
 type Fields = Record<string, unknown>;
 
 /**
- * Checks the parts of a document that these operations use: every reference leads to a place in the document, and the
- * form is that of OpenAPI. Parts that no tool needs are not checked: answers, other operations, servers.
+ * Checks the parts of a document that these operations use: every reference leads to a location in the document, and
+ * the parts have the form that OpenAPI requires. Parts that no tool needs are not checked: answers, other operations,
+ * servers.
  */
 export async function checkStructure(
   document: OpenApiDocument,
@@ -35,8 +36,8 @@ export async function checkStructure(
 }
 
 /**
- * Finds the targets of all references below a node, and reports those that cannot be followed.
- * @param is_map whether its members have names chosen by the API, which may be any words, even `$ref`
+ * Finds the targets of all references below a node, and reports the references that cannot be followed.
+ * @param is_map whether the API chooses the names of the node's members, so that even `$ref` can be such a name.
  */
 function collect(
   node: DocumentNode,
@@ -58,7 +59,7 @@ function collect(
 
 function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
   try {
-    // The whole chain must end.
+    // Throws if the chain of references does not end.
     node.resolved();
     return node.referred();
   } catch (error) {
@@ -68,7 +69,7 @@ function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode
   }
 }
 
-/** A document of the same form with only the parts that the operations use. */
+/** A document of the same form that contains only the parts that the operations use. */
 function partOf(
   { version, root }: OpenApiDocument,
   operations: readonly FoundOperation[],
@@ -97,7 +98,7 @@ function partOf(
   return { openapi: VERSIONS[version], info: { title: '', version: '' }, paths, components };
 }
 
-/** Created once, since it compiles the schema of each version. It does not follow references to other documents. */
+/** Created once, because it compiles the schema of each version. It does not follow references to other documents. */
 let validator: Validator | null = null;
 
 async function violations(part: Fields): Promise<DocumentProblem[]> {
@@ -106,12 +107,13 @@ async function violations(part: Fields): Promise<DocumentProblem[]> {
     validator ??= new Made({ allErrors: true, validateFormats: false });
   }
   const { errors } = await validator.validate(part);
-  // A text is about a reference. References were already checked in the whole document.
+  // If `errors` is a text, it is about a reference. References were already checked in the whole document.
   return Array.isArray(errors) ? inWords(errors) : [];
 }
 
 /**
- * Each form that a value could have adds its own errors. The errors at the deepest locations describe the mistake best.
+ * The errors as problems of the document. Each form that a value could have adds errors of its own; the errors at the
+ * deepest locations describe the mistake best.
  */
 function inWords(errors: readonly ErrorObject[]): DocumentProblem[] {
   const named = errors.filter(({ keyword }) => !['oneOf', 'anyOf', 'if', '$ref'].includes(keyword));

@@ -8,18 +8,18 @@ export type Method = ToolRequest['method'];
 const METHODS: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const NEAREST_NAMES = 3;
 
-/** An operation of a document, and where it is. */
+/** An operation of a document, with its location. */
 export interface FoundOperation {
   readonly method: Method;
-  /** `/orders/{id}` */
+  /** The path of the operation, for example `/orders/{id}`. */
   readonly path: string;
   readonly operation_id: string | null;
-  /** The path item, which may have parameters for all its operations. */
+  /** The path item, which may have parameters that apply to all its operations. */
   readonly item: DocumentNode;
   readonly node: DocumentNode;
 }
 
-/** All operations of a document, in order, and the paths that cannot be read. */
+/** All operations of a document, in the order of the document, and the paths that cannot be read. */
 export function operationsOf({ root }: OpenApiDocument): {
   operations: FoundOperation[];
   problems: DocumentProblem[];
@@ -48,7 +48,7 @@ function followed(item: DocumentNode, problems: DocumentProblem[]): DocumentNode
   }
 }
 
-/** The operation that a key of `operations` names, or the problem to report for a key that names none. */
+/** The operation that a key under `operations` names. If there is none, the problem to report. */
 export function findOperation(
   operations: readonly FoundOperation[],
   key: string,
@@ -69,7 +69,7 @@ export function findOperation(
   return { problem: 'is not an operation of the document', right: suggestion(operations, key) };
 }
 
-/** `GET /orders/{id}` */
+/** The key of an operation, for example `GET /orders/{id}`. */
 export function keyOf({ method, path }: FoundOperation): string {
   return `${method} ${path}`;
 }

@@ -1,9 +1,9 @@
 import type { DocumentPath, LineFinder } from '../../yaml-lines.ts';
 
-/** A problem that makes a document unusable. */
+/** A problem because of which a document cannot be used. */
 export class DocumentProblem extends Error {
   readonly at: DocumentPath;
-  /** The end of a sentence about the place, such as `has no parameter \`id\``. */
+  /** Completes a sentence about the location, for example `has no parameter \`id\``. */
   readonly problem: string;
   readonly right: string;
 
@@ -16,7 +16,7 @@ export class DocumentProblem extends Error {
   }
 }
 
-/** An OpenAPI document that was read. Only its top level and its version are checked. */
+/** An OpenAPI document after it was read. Only its top level and its version are checked. */
 export interface OpenApiDocument {
   /** Path of the file. */
   readonly path: string;
@@ -25,7 +25,7 @@ export interface OpenApiDocument {
   readonly lineOf: LineFinder;
 }
 
-/** A place in a document, with the value that is there. */
+/** A location in a document, with the value at this location. */
 export class DocumentNode {
   readonly value: unknown;
   readonly at: DocumentPath;
@@ -41,12 +41,12 @@ export class DocumentNode {
     return new DocumentNode(value, [], value);
   }
 
-  /** `#/paths/~1orders/get` */
+  /** The location as a JSON pointer, for example `#/paths/~1orders/get`. */
   get pointer(): string {
     return pointerOf(this.at);
   }
 
-  /** Undefined if there is no such member. */
+  /** The member with this name or index. Its value is undefined if there is no such member. */
   child(key: string | number): DocumentNode {
     return new DocumentNode(memberOf(this.value, key), [...this.at, key], this.#root);
   }
@@ -66,7 +66,7 @@ export class DocumentNode {
     return typeof value === 'string' && value.trim() !== '' ? value : null;
   }
 
-  /** The place that `$ref` refers to, without following further references; null if the value is not a reference. */
+  /** The location that `$ref` names, without following further references; null if the value is not a reference. */
   referred(): DocumentNode | null {
     const reference = memberOf(this.value, '$ref');
     if (reference === undefined) return null;
@@ -90,7 +90,7 @@ export class DocumentNode {
     return target;
   }
 
-  /** The place itself, or the place at the end of its references. */
+  /** This location or, if it is a reference, the location at the end of the chain of references. */
   resolved(): DocumentNode {
     const seen = new Set<string>();
     let node: DocumentNode = this;
@@ -108,12 +108,12 @@ export class DocumentNode {
   }
 }
 
-/** A JSON pointer as a fragment (RFC 6901, section 6). */
+/** The path as a JSON pointer in a URI fragment (RFC 6901, section 6). */
 export function pointerOf(at: DocumentPath): string {
   return `#${at.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`;
 }
 
-/** Null if the reference is not a JSON pointer. */
+/** The segments of a JSON pointer; null if the reference is not a JSON pointer. */
 export function segmentsOf(reference: string): string[] | null {
   const pointer = reference.slice(1);
   if (pointer !== '' && !pointer.startsWith('/')) return null;
@@ -131,7 +131,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Never a member of the prototype. */
+/** An own member of a value. Members of the prototype are ignored. */
 function memberOf(value: unknown, key: string | number): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
     ? (value as Readonly<Record<string | number, unknown>>)[key]

@@ -3,7 +3,10 @@ import type { OpenApiEntry } from '../source-entry.ts';
 import type { SourceState, Tool, ToolSource, ToolSourceInfo } from '../tool.ts';
 import { readOpenApiTools } from './read-tools.ts';
 
-/** The listed operations of one OpenAPI document as tools (agentd-agent(7), "OpenAPI"). The document is read once. */
+/**
+ * The tools of an OpenAPI document: those of its operations that the entry lists (agentd-agent(7), "OpenAPI"). The
+ * document is read once.
+ */
 export class OpenApiSource implements ToolSource {
   readonly info: ToolSourceInfo;
   readonly #entry: OpenApiEntry;

@@ -14,10 +14,10 @@ import { buildRequest } from './build-request.ts';
 import { type FoundOperation, keyOf } from './find-operation.ts';
 import type { Operation } from './read-operation.ts';
 
-/** The longest description of a tool that all model servers accept, in characters. */
+/** Maximum length of a tool's description that all model servers accept, in characters. */
 const MAX_DESCRIPTION = 1_024;
 
-/** The tool of one operation of an entry. */
+/** The tool of one operation that an entry lists. */
 export function openApiTool(
   entry: OpenApiEntry,
   told: ToolEntry,
@@ -54,7 +54,8 @@ export function nameOf(entry: OpenApiEntry, told: ToolEntry, found: FoundOperati
 }
 
 /**
- * The policy of the entry. If it has none: the default for the effect if the origin is that of the API, or else `none`.
+ * The policy of the entry. If it has none: the default for the effect if the origin is that of the API, otherwise
+ * `none`.
  */
 function credentialsOf(
   { credentials }: OpenApiEntry,

@@ -1,4 +1,4 @@
-/** The style of a parameter (OpenAPI 3.0.4 and 3.1.1, "Style Values"), or `content` if it is JSON. */
+/** The style of a parameter (OpenAPI 3.0.4 and 3.1.1, "Style Values"), or `json` for a parameter with `content`. */
 export type ParameterStyle =
   | 'simple'
   | 'label'
@@ -13,17 +13,20 @@ export interface ParameterForm {
   readonly name: string;
   readonly style: ParameterStyle;
   readonly explode: boolean;
-  /** Reserved characters of a query value stay as they are, except those that would end the value. */
+  /** Whether reserved characters of a query value are not encoded, except those that would end the value. */
   readonly allowReserved: boolean;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: '%20', pipeDelimited: '%7C' };
-/** Does not include `&`, `=`, `+`, `;`, `#` and brackets, which would be read as syntax of the query. */
+/**
+ * The encoded reserved characters that are decoded again. Not included are `&`, `=`, `+`, `;`, `#` and brackets, which
+ * would be read as syntax of the query.
+ */
 const RESERVED_KEPT = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C)/g;
 
-/** The text of a path parameter, percent-encoded. */
+/** The percent-encoded text of a path parameter. */
 export function pathText({ name, style, explode }: ParameterForm, value: unknown): string {
   if (style === 'json') return encode(JSON.stringify(value));
   const label = encode(name);
@@ -51,7 +54,7 @@ function matrix(label: string, text: string): string {
   return text === '' ? `;${label}` : `;${label}=${text}`;
 }
 
-/** The `name=value` pairs of a query parameter, percent-encoded. */
+/** The percent-encoded `name=value` pairs of a query parameter. */
 export function queryPairs(form: ParameterForm, value: unknown): string[] {
   const { name, style, explode, allowReserved } = form;
   const write = (part: unknown) => {
@@ -93,8 +96,8 @@ export function headerText({ style, explode }: ParameterForm, value: unknown): s
 }
 
 /**
- * OpenAPI defines `deepObject` for one level. Deeper objects are written the same way, and lists as most servers read
- * them: `filter[tags][]=a`, with indexes if the items are objects.
+ * The pairs of a `deepObject` parameter. OpenAPI defines only one level. Deeper objects are written in the same way.
+ * Lists are written as most servers read them: `filter[tags][]=a`, with indexes if the items are objects.
  */
 function deepPairs(key: string, value: unknown): [string, unknown][] {
   if (Array.isArray(value)) {
@@ -113,7 +116,9 @@ function encodedPairs(value: Fields): [string, string][] {
   return Object.entries(value).map(([key, part]) => [encode(key), encodeValue(part)]);
 }
 
-/** A list within a list or an object is written with commas; OpenAPI leaves that open. */
+/**
+ * Encodes a value. A list within a list or an object is written with commas, because OpenAPI does not define its form.
+ */
 function encodeValue(value: unknown): string {
   return Array.isArray(value) ? value.map((item) => encode(textOf(item))).join(',') : encode(textOf(value));
 }

@@ -3,13 +3,13 @@ import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml';
 import { linesOf } from '../../yaml-lines.ts';
 import { DocumentNode, DocumentProblem, isObject, type OpenApiDocument } from './openapi-document.ts';
 
-/** The largest documents of public APIs are about 12 MB. */
+/** Maximum size of a document. The largest documents of public APIs have about 12 MB. */
 const MAX_BYTES = 64 * 1_048_576;
 const MAX_DEPTH = 500;
 const RIGHT = 'an OpenAPI document of version 3.0 or 3.1, JSON or YAML';
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 
-/** The document cannot be read. `line` is the line of the mistake; null if it has none. */
+/** The document cannot be read. `line` is the line of the mistake; null if it is not known. */
 export class UnreadableDocument extends Error {
   readonly problem: string;
   readonly line: number | null;
@@ -25,8 +25,8 @@ export class UnreadableDocument extends Error {
 }
 
 /**
- * Reads an OpenAPI document from a file: this file and no other.
- * @throws UnreadableDocument, or DocumentProblem for the version.
+ * Reads an OpenAPI document from this file. It reads no other file.
+ * @throws UnreadableDocument; DocumentProblem if the version is not supported.
  */
 export async function readDocument(path: string): Promise<OpenApiDocument> {
   const text = await readText(path);
@@ -60,7 +60,7 @@ function parse(text: string): unknown {
     try {
       return JSON.parse(text);
     } catch {
-      // The YAML parser says in which line the mistake is. It also accepts flow mappings that are not JSON.
+      // The YAML parser reports the line of the mistake. It also accepts flow mappings that are not valid JSON.
     }
   }
   try {

@@ -3,17 +3,17 @@ import type { FoundOperation } from './find-operation.ts';
 import { type DocumentNode, isObject } from './openapi-document.ts';
 import type { ParameterForm, ParameterStyle } from './parameter-styles.ts';
 
-/** What a tool must know about an operation to describe and to send it. */
+/** The parts of an operation that are needed to describe it as a tool and to send its requests. */
 export interface Operation {
   readonly found: FoundOperation;
-  /** In the order of the document, without parameters that are never sent. */
+  /** The parameters in the order of the document, without those that are never sent. */
   readonly parameters: readonly Parameter[];
   readonly body: RequestBody | null;
 }
 
 export interface Parameter extends ParameterForm {
   readonly in: 'path' | 'query' | 'header';
-  /** The name of the parameter among the arguments of the tool. */
+  /** The name of the argument of the tool for this parameter. */
   readonly property: string;
   readonly required: boolean;
   readonly description: string | null;
@@ -36,20 +36,20 @@ const STYLES: Readonly<Record<Parameter['in'], readonly ParameterStyle[]>> = {
   query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'],
   header: ['simple'],
 };
-/** OpenAPI says that parameters of these names are ignored. */
+/** OpenAPI says that header parameters with these names are ignored. */
 const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
 
 /**
- * Reads an operation: its parameters, including those of its path, and its body.
- * @param set_elsewhere headers that the entry sends itself, in lower case.
- * @throws DocumentProblem for an operation that cannot be a tool.
+ * Reads an operation: its parameters, including those of its path item, and its body.
+ * @param set_elsewhere the headers that the entry itself sends, in lower case.
+ * @throws DocumentProblem if the operation cannot be a tool.
  */
 export function readOperation(found: FoundOperation, set_elsewhere: readonly string[]): Operation {
   const declared = new Map<string, DocumentNode>();
   for (const list of [found.item.child('parameters'), found.node.child('parameters')]) {
     for (const item of list.items()) {
       const parameter = item.resolved();
-      // The operation's own parameter replaces the parameter of the path.
+      // A parameter of the operation replaces the parameter of the path item with the same name.
       declared.set(`${parameter.text('in')} ${parameter.text('name')}`, parameter);
     }
   }
@@ -115,7 +115,7 @@ function readForm(
   };
 }
 
-/** Checks that each `{name}` of the path has a parameter, and that the path cannot lead elsewhere. */
+/** Checks that each `{name}` in the path has a parameter, and that no value can lead to another path. */
 function checkPath({ path, node }: FoundOperation, parameters: readonly Unnamed[]): void {
   const names = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
   const missing = names.find(
@@ -162,7 +162,7 @@ function readBody({ method, node }: FoundOperation): RequestBody | null {
     return null;
   }
   if (media === undefined) {
-    // A DELETE hardly ever needs its body.
+    // A DELETE request hardly ever needs a body.
     if (method === 'DELETE' && !required) return null;
     return resolved.refuse(
       `takes a body of ${types.map(([type]) => type).join(', ') || 'no media type'}, but agentd sends only JSON`,
@@ -179,7 +179,7 @@ function readBody({ method, node }: FoundOperation): RequestBody | null {
   };
 }
 
-/** The media type of the body: JSON itself, else a type that is written as JSON, else any type. */
+/** The media type of the body. JSON itself is preferred, then a type that is written as JSON, then a wildcard. */
 function bodyOfJson(types: readonly [string, DocumentNode][]): [string, DocumentNode] | undefined {
   return (
     types.find(([type]) => essenceOf(type) === 'application/json') ??
@@ -198,8 +198,8 @@ function essenceOf(type: string): string {
 }
 
 /**
- * Gives each parameter a name among the arguments. If several have the same name, the first in the order path, query,
- * header keeps it, and the others get their place as a suffix: `id`, `id_query`.
+ * Gives each parameter a name among the arguments. If several parameters have the same name, the first in the order
+ * path, query, header keeps it. The others get their location as a suffix: `id`, `id_query`.
  */
 function withProperties(parameters: readonly Unnamed[], has_body: boolean): Parameter[] {
   const taken = new Set(has_body ? [BODY] : []);

@@ -14,11 +14,11 @@ import { readOperation } from './read-operation.ts';
 
 export interface ReadTools {
   tools: readonly Tool[];
-  /** Each problem names the entry or its operation and, if possible, the line of the document. */
+  /** The problems. Each one names the entry or the operation and, if possible, the line of the document. */
   problems: readonly SettingProblem[];
 }
 
-/** Reads the document of an entry and makes a tool of each operation that the entry lists. Opens no other file. */
+/** Reads the document of an entry, and makes a tool of each operation that the entry lists. Opens no other file. */
 export async function readOpenApiTools(entry: OpenApiEntry, info: ToolSourceInfo): Promise<ReadTools> {
   const problems: SettingProblem[] = [];
   const { places } = entry;
@@ -30,7 +30,7 @@ export async function readOpenApiTools(entry: OpenApiEntry, info: ToolSourceInfo
       listed.map(({ found }) => found),
     );
     problems.push(...mistakes.map((problem) => describe(problem, places.document, document)));
-    // An operation of another form would be misread.
+    // If an operation does not have the form of OpenAPI, it would be misread.
     if (mistakes.length > 0) return { tools: [], problems };
     const made = listed.flatMap(({ found, ...rest }) => {
       const tool = readTool(entry, { found, ...rest }, document, info, problems);
@@ -67,7 +67,7 @@ interface ListedOperation {
   place: EntryPlace;
 }
 
-/** The operations that the entry lists. An unknown one is a problem. */
+/** The operations that the entry lists. A name that is not in the document is a problem. */
 function findListed(
   entry: OpenApiEntry,
   document: OpenApiDocument,
@@ -88,7 +88,7 @@ function findListed(
     });
     return [];
   });
-  // A missing operation may be one of these.
+  // The missing operation may be in one of the unreadable paths.
   if (isMissing)
     problems.push(...unread.map((problem) => describe(problem, entry.places.document, document)));
   return listed;
@@ -138,14 +138,17 @@ function readTool(
   }
 }
 
-/** A name in braces for which there is no argument. A part of an argument is named with dots: `{body.note}`. */
+/**
+ * The first name in braces in the summary that is not the name of an argument. Parts of an argument are written with
+ * dots: `{body.note}`.
+ */
 function unknownInSummary({ summary, parameters, bind }: Tool): string | undefined {
   const known = [...Object.keys(parameters.properties as object), ...Object.keys(bind)];
   const names = [...(summary ?? '').matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
   return names.find((name) => !known.some((one) => name === one || name.startsWith(`${one}.`)));
 }
 
-/** With a mistake in the schema, no call could be checked. */
+/** Refuses an operation whose schema is invalid, because its calls could not be checked. */
 function refuseInvalidSchema({ parameters }: Tool, { node }: FoundOperation): void {
   try {
     checkSchema(parameters);
@@ -178,7 +181,7 @@ function describe(
   return { ...place, value: null, problem: `${where}: ${pointerOf(at)} ${problem}`, right };
 }
 
-/** Relative to the working directory if the path is below it. */
+/** The path, relative to the working directory if it is below that directory. */
 function shownPath(path: string): string {
   const seen = relative(process.cwd(), path);
   return seen.startsWith('..') ? path : seen;

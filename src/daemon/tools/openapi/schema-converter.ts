@@ -36,21 +36,21 @@ const SCHEMA = [
   'unevaluatedItems',
   'unevaluatedProperties',
 ];
-/** Schemas of the same value: a name that is hidden in one is hidden in the others. */
+/** Keywords whose schemas describe the same value: a name that is hidden in one of them is hidden in all. */
 const SAME_VALUE = ['if', 'then', 'else'];
 const SAME_VALUE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const SCHEMA_MAPS = ['patternProperties', 'dependentSchemas'];
 
 /**
- * Turns schemas of a document into JSON Schema 2020-12, for the model and for Ajv alike. Schemas that are referred to
- * more than once, and recursive ones, become `$defs`; the others are written in place. Properties that a request does
- * not have (`readOnly`) are left out, and so are keywords that do not constrain a value.
+ * Converts the schemas of a document to JSON Schema 2020-12, for the model and for Ajv. Schemas that are referred to
+ * more than once, and recursive ones, become `$defs`; all others are written in place. Properties that only answers
+ * have (`readOnly`) are left out, and so are keywords that do not constrain a value.
  */
 export class SchemaConverter {
   readonly #version: OpenApiDocument['version'];
-  /** Number of references, by pointer. */
+  /** The number of references to a schema, by its pointer. */
   readonly #references = new Map<string, number>();
-  /** Names of definitions, by pointer. */
+  /** The names of the definitions, by the pointers of their schemas. */
   readonly #names = new Map<string, string>();
   readonly #definitions = new Map<string, unknown>();
   /** Pointers of the schemas that are being written in place. */
@@ -62,12 +62,12 @@ export class SchemaConverter {
     for (const schema of schemas) this.#count(schema);
   }
 
-  /** The schemas that `$ref` of the converted schemas refer to, for `$defs`. */
+  /** The definitions for `$defs`: the schemas that the converted schemas refer to. */
   get definitions(): Readonly<Record<string, unknown>> {
     return Object.fromEntries(this.#definitions);
   }
 
-  /** @param hidden names of properties that the value does not have. */
+  /** @param hidden the names of properties that the value cannot have. */
   convert(node: DocumentNode, hidden: ReadonlySet<string> = NONE): JsonSchema | boolean {
     const { value } = node;
     if (typeof value === 'boolean') return value;
@@ -91,7 +91,7 @@ export class SchemaConverter {
         ? { $ref: `#/$defs/${this.#define(target)}` }
         : this.#convertInPlace(target, hidden);
     const { $ref: _reference, ...siblings } = value;
-    // OpenAPI 3.0 ignores the siblings of a reference; a description can still help the model.
+    // OpenAPI 3.0 ignores the siblings of a reference, but a description can still help the model.
     const beside =
       this.#version === '3.1'
         ? this.#convertPlain(node, siblings, hidden)
@@ -120,7 +120,7 @@ export class SchemaConverter {
     let name = own;
     for (let number = 2; taken.has(name); number++) name = `${own}_${number}`;
     this.#names.set(pointer, name);
-    // A definition is separate: the schemas that are being written in place around it do not matter.
+    // A definition is separate from the schemas around it that are being written in place, so these are ignored here.
     const outer = new Set(this.#open);
     this.#open.clear();
     this.#definitions.set(name, this.convert(target));
@@ -194,7 +194,7 @@ export class SchemaConverter {
   }
 }
 
-/** The properties of an object that only answers have, including those that its `allOf` adds. */
+/** The properties of an object that occur only in answers, including those that its `allOf` adds. */
 function readOnlyNames(node: DocumentNode, seen: Set<string>): Set<string> {
   const names = new Set<string>();
   if (seen.has(node.pointer)) return names;
@@ -220,7 +220,7 @@ function modernized(schema: Record<string, unknown>, value: Readonly<Record<stri
       delete schema[bound];
     } else delete schema[exclusive];
   }
-  // Without a type it has no meaning (OpenAPI 3.0.3, "Schema Object").
+  // `nullable` without a type has no meaning (OpenAPI 3.0.3, "Schema Object").
   if (value.nullable === true && typeof schema.type === 'string') schema.type = [schema.type, 'null'];
   return schema;
 }
@@ -229,8 +229,8 @@ function modernized(schema: Record<string, unknown>, value: Readonly<Record<stri
 const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
 
 /**
- * A pattern as Ajv compiles it, with the flag `u`, under which a meaningless escape is a mistake. Null for a pattern of
- * another dialect, which cannot be checked here; the model is given that pattern in words.
+ * A pattern in the form in which Ajv compiles it: with the flag `u`, where an unnecessary escape is a mistake. Null if
+ * the pattern is of another dialect and cannot be checked here; the model then gets the pattern in words.
  */
 function patternOf(pattern: string): string | null {
   const strict = pattern.replace(/\\(.)/gs, (whole, character: string) => {
