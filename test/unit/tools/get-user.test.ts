@@ -65,10 +65,7 @@ describe('get_user with the token of a user', () => {
     ['the user as an object', ALICE],
     ['a list of users', [ALICE]],
     ['a list in `member`', { member: [ALICE] }],
-    [
-      'a list in `hydra:member`',
-      { '@type': 'Collection', 'a list in `hydra:member`': [ALICE], 'hydra:totalItems': 1 },
-    ],
+    ['a list in `hydra:member`', { '@type': 'Collection', 'hydra:member': [ALICE], 'hydra:totalItems': 1 }],
     ['a list in `data`', { data: [ALICE] }],
     ['a list in `items`', { items: [ALICE] }],
     ['a list in `users`', { users: [BOB, ALICE] }],
