@@ -82,7 +82,7 @@ describe('resealing', () => {
     return { session_id: session.session_id, action_id };
   }
 
-  it('seals everything that an earlier key has sealed with the first key, as soon as the keys have changed', async () => {
+  it('uses the first key to seal everything again that an earlier key has sealed, as soon as the keys have changed', async () => {
     const { session_id, action_id } = await storeEverything(old);
     start();
     await settled();

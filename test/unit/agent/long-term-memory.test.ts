@@ -90,14 +90,14 @@ describe('the long-term memory of a run', () => {
     expect(await stored()).toEqual(['my token is [token], \ufffd and\ta tab']);
   });
 
-  it('marks a text as tainted that the run stores after a result from another origin', async () => {
+  it('marks a text as tainted if the run stores it after a result from another origin', async () => {
     const run = runOf();
     await run.noteForeignResult();
     await run.remember('pay to account 7');
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 
-  it('marks the texts as tainted that the run stored before a result from another origin', async () => {
+  it('marks texts as tainted if the run stored them before a result from another origin', async () => {
     const run = runOf();
     await add('of an earlier turn');
     await run.remember('pay to account 7');
@@ -105,7 +105,7 @@ describe('the long-term memory of a run', () => {
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }, { tainted: false }]);
   });
 
-  it('marks a text as tainted that is being stored when a result from another origin arrives', async () => {
+  it('marks a text as tainted if it is being stored when a result from another origin arrives', async () => {
     const run = runOf();
     await Promise.all([run.remember('pay to account 7'), run.noteForeignResult()]);
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);

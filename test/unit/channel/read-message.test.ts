@@ -123,7 +123,7 @@ describe('the fields of a message', () => {
     ]);
   });
 
-  it('are read with the text trimmed and a null session as a missing one, and unknown fields are ignored', () => {
+  it('are read with the text trimmed; a null session counts as missing, and unknown fields are ignored', () => {
     const message = parseMessage(request({ ...fine, message: ' hi ', session_id: null, what: 1 }));
     expect(message).toEqual({
       platform: 'webchat',

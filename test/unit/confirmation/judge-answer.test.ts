@@ -25,7 +25,7 @@ const NOBODY = { confirmer: null, person: null, has_token: false };
 const STORED = { has_token: false };
 const PRESSED = { names_action: true };
 
-describe('an answer to a question for a person', () => {
+describe('who can confirm an action for a person:', () => {
   it.each([
     ['that person, with a token, confirms', {}, 'confirmed'],
     ['that person, by a button, confirms', PRESSED, 'confirmed'],
@@ -55,7 +55,7 @@ describe('an answer to a question for a person', () => {
       { ...NOBODY, has_changed_hands: true, ...PRESSED },
       'foreign',
     ],
-  ] as const)('of %s', (_, facts, verdict) => {
+  ] as const)('%s', (_, facts, verdict) => {
     expect(judgeAnswer(OF_ANNA, { ...YES, ...facts })).toBe(verdict);
   });
 
@@ -63,7 +63,7 @@ describe('an answer to a question for a person', () => {
     ['another person has been linked since', { confirmer: BERT, person: BERT }],
     ['its sender signs out', { ...NOBODY, signs_out: true }],
     ['its sender signs out, by a button', { ...NOBODY, signs_out: true, ...PRESSED }],
-  ] as const)('withdraws the action, whatever it says, if %s', (_, facts) => {
+  ] as const)('an answer withdraws the action, whatever it says, if %s', (_, facts) => {
     for (const says of ['confirm', 'decline', 'other'] as const)
       expect(judgeAnswer(OF_ANNA, { ...YES, ...facts, says })).toBe('withdrawn');
   });

@@ -110,7 +110,7 @@ describe('judge', () => {
     expect(state.turns).toMatchObject({ turns: 201, blocked: 1 });
   });
 
-  it('ends the count of turns when a session that is used now would expire, at the latest', () => {
+  it('ends the count of turns no later than a session that is used now would expire', () => {
     const at = (now: number) => judge(aState({ turns: 3 }), aMessage(), limits, now).state.turns?.ends_at;
     expect(at(1_000_000 - HOUR)).toBe(1_000_000);
     expect(at(999_999 - HOUR)).toBe(999_999);

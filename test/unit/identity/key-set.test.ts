@@ -155,14 +155,14 @@ describe('a key set', () => {
     ['for another algorithm', { alg: 'RS512' }],
     ['for encryption', { use: 'enc' }],
     ['not for verifying', { key_ops: ['encrypt'], use: undefined }],
-  ])('is used without a key %s', async (_what, more) => {
+  ])('does not use a key %s', async (_what, more) => {
     publish(jwk(one.publicKey, { kid: '1', ...more }));
     expect(await ask(createKeySet(url), one.privateKey, { kid: '1' })).toMatchObject({
       said: 'Invalid Signature',
     });
   });
 
-  it('is used without RSA keys that are too short', async () => {
+  it('does not use an RSA key that is too short', async () => {
     const short = rsaPair(1024);
     publish(jwk(short.publicKey, { kid: '1' }));
     expect(await ask(createKeySet(url), short.privateKey, { kid: '1' })).toMatchObject({

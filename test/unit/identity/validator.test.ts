@@ -230,7 +230,7 @@ describe('the times of a token', () => {
   });
 });
 
-describe('issuer and audience', () => {
+describe('the issuer and the audience of a token', () => {
   it.each([
     ['no issuer and no audience', {}],
     ['an issuer and audiences', { iss: 'https://other.example', aud: ['a', 'b'] }],

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 
-it('an answer that arrives before the daemon knows that the platform accepted the question is later than the question', async () => {
+it('an answer that arrives before the daemon knows that the platform accepted the question counts as later than the question', async () => {
   const world = await ConfirmationWorld.open();
   let posted: Promise<void> | undefined;
   // The platform shows the question, and its person answers before the daemon knows that it was accepted.
@@ -15,7 +15,7 @@ it('an answer that arrives before the daemon knows that the platform accepted th
   expect(world.calls).toHaveLength(1);
 });
 
-it('an answer does not wait for a slow platform, and is then earlier than the question', async () => {
+it('an answer does not wait for a slow platform, and then counts as earlier than the question', async () => {
   const world = await ConfirmationWorld.open();
   const { promise: taken, resolve } = Promise.withResolvers<void>();
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();

@@ -46,7 +46,7 @@ describe('hints to one reader', () => {
     expect(give('ada', 'x')).toBe(true);
   });
 
-  it('are forgotten for the reader who was seen first once there are more than 10,000 readers', () => {
+  it('are forgotten for the oldest reader when there are more than 10,000 readers', () => {
     const { limit } = limited();
     for (let n = 0; n <= 10_000; n++) limit.note(`reader ${n}`, 'x');
     expect([limit.allows('reader 0', 'x'), limit.allows('reader 10000', 'x')]).toEqual([true, false]);

@@ -142,7 +142,7 @@ describe('messages for which the history has no room', () => {
     expect(shown().history).toHaveLength(25);
   });
 
-  it('are replaced by their summary, by time, even if the last summarized turn can no longer be found', async () => {
+  it('are recognized as summarized by their time if the last summarized turn can no longer be found', async () => {
     await sayAll(['1', '2', '3', '4'], ADA);
     const kept = await world.store.summaries.find('s', person('ada'));
     expect(kept).toMatchObject({ through_turn: 'turn-3' });

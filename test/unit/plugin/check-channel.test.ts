@@ -76,7 +76,7 @@ describe('the channel object that a plugin creates', () => {
       { routes: [{ method: 'GET', path: '/x' }] },
       'channel telex: `routes[0].handle` is missing → a function',
     ],
-  ])('is refused if it has %s', (_what, channel, problem) => {
+  ])('is refused: %s', (_what, channel, problem) => {
     expect(refusals(channelProblems(plugin('telex'), channel))).toEqual([problem]);
   });
 

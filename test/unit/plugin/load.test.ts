@@ -123,7 +123,7 @@ describe('a plugin is found', () => {
     expect((await loadPlugins(search)).byItem.get('./telex.mjs')?.plugin.name).toBe('telex');
   });
 
-  it('by no unknown name, which is reported together with the active channels', async () => {
+  it('not by an unknown name, which is reported together with the active channels', async () => {
     const { byItem, refused, problems } = await loadPlugins(searchIn({}, { platforms: ['telex'] }));
     expect([byItem.size, refused.size, problems.length]).toEqual([0, 0, 0]);
   });
@@ -259,7 +259,7 @@ describe('a plugin is refused', () => {
       }),
       'plugins[0] has the setting AGENT_MODEL, which is taken → another name for it',
     ],
-  ])('if it is invalid: %s', async (_what, source, problem) => {
+  ])('%s', async (_what, source, problem) => {
     expect(await refusalOf(source)).toEqual([problem]);
   });
 
@@ -296,20 +296,20 @@ describe('a plugin is refused', () => {
   });
 
   it.each([
-    ['an object', `'phone'`, '`linking` is "phone" → an object, or absent'],
+    ['is not an object', `'phone'`, '`linking` is "phone" → an object, or absent'],
     [
-      'its members',
+      'has invalid members',
       `{ word: 'Phone!', argument: '', idsOf: [] }`,
       '`linking.word` is "Phone!" → a name other than list and remove',
       '`linking.argument` is "" → a word',
       '`linking.idsOf` is a list → a function',
     ],
     [
-      'an invalid word for `agentd link`',
+      'has a reserved word for `agentd link`',
       `{ word: 'list', argument: 'ID', idsOf: (id) => [id] }`,
       '`linking.word` is "list" → a name other than list and remove',
     ],
-  ])('if its `linking` is invalid: %s', async (_what, linking, ...told) => {
+  ])('if its `linking` %s', async (_what, linking, ...told) => {
     expect(await refusalOf(pluginSource({ linking }))).toEqual(told.map((one) => `plugins[0] ${one}`));
   });
 

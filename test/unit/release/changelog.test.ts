@@ -26,7 +26,7 @@ it('unreleased returns an empty text for a section without entries, and null if 
   expect(unreleased(CHANGELOG.replace('Unreleased', '0.3.0'))).toBeNull();
 });
 
-it('moves the unreleased entries to the new version, and leaves an empty unreleased section', () => {
+it('withRelease moves the unreleased entries to the new version, and leaves an empty unreleased section', () => {
   const released = withRelease(CHANGELOG, '0.3.0', '2026-12-01');
   expect(released).toContain('## [Unreleased]\n\n## [0.3.0] - 2026-12-01\n\n### Fixed\n\n- A price of $1');
   expect(unreleased(released)).toBe('');

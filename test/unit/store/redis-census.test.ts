@@ -32,7 +32,7 @@ describe.skipIf(!hasRedis)('the keys of a real Redis server', () => {
       .map(({ outcome, detail }) => [outcome, detail]);
   };
 
-  it('are counted by kind, and all that agentd stores either expire or are an index', async () => {
+  it('are counted by kind, and all keys of agentd either expire or are an index', async () => {
     const census = await store.census();
     expect(census?.isWhole).toBe(true);
     const endless = [...(census?.kinds ?? [])].filter(([, kind]) => kind.endless > 0);

@@ -50,7 +50,7 @@ const USER = 10001;
 
 describe('a backup', () => {
   it.skipIf(process.getuid?.() !== 0)(
-    'that root restores is owned by the user who owns the directory',
+    'that root restores belongs to the owner of the directory',
     async () => {
       const store = open();
       await store.maintenance.backup(backup);

@@ -67,7 +67,7 @@ describe('the arguments of a call', () => {
     [{ kind: 'c' }, 'The argument `kind` must be one of ["a","b"].'],
     [{ user_id: 'someone' }, 'There is no argument `user_id`.'],
     [{ constructor: 1 }, 'There is no argument `constructor`.'],
-  ])('%j are refused, and the tool is not called', async (args, message) => {
+  ])('such as %j are refused, and the tool is not called', async (args, message) => {
     const { bound, statuses, lines } = bind(() => expect.fail('it was called'));
     expect(await bound.call(args)).toEqual({ ok: false, message });
     expect(statuses).toEqual(['started', 'failed']);
@@ -85,13 +85,13 @@ describe('the arguments of a call', () => {
     });
   });
 
-  test.each([undefined, null, {}, { email: null }])('%j may lack the optional ones', async (args) => {
+  test.each([undefined, null, {}, { email: null }])('such as %j may omit the optional ones', async (args) => {
     const { bound } = bind(async (given) => answered(given));
     expect(await bound.call(args)).toEqual({ ok: true, result: {} });
   });
 });
 
-test('nothing shaped like a token reaches the agent', async () => {
+test('nothing that looks like a token reaches the agent', async () => {
   const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
   const answers: Sent[] = [
     answered({ a: [`Bearer ${jwt}`], [jwt]: 1 }),

@@ -134,7 +134,7 @@ test.each([
   expect(messageOf({ n: 'x' }, schema)).toBe('The argument `n` must be of type integer.');
 });
 
-describe('the top level of a schema is closed, even if the schema', () => {
+describe('the top level of a schema is closed if the schema', () => {
   test.each<[string, JsonSchema]>([
     ['has only properties', { type: 'object', properties: { a: {} } }],
     ['says that it is open', { type: 'object', properties: { a: {} }, additionalProperties: true }],

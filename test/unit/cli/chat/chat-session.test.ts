@@ -59,7 +59,7 @@ describe('a chat session', () => {
   });
 
   it.each([true, '-'])(
-    'asks for the token on the terminal that also gives the messages (%s)',
+    'asks for the token on the terminal if the messages also come from there (%s)',
     async (option) => {
       const stdin = terminal();
       const session = sessionWith(stdin, null).open(option);

@@ -312,7 +312,7 @@ describe('a sender', () => {
     ['has a negative id', { from: { id: -5 } }],
     ['has an id that a number cannot hold exactly', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
     ['may write in the name of a chat', { sender_chat: null }],
-  ])('does not count if the sender %s', (_title, members) => {
+  ])('is ignored if it %s', (_title, members) => {
     expect(privately('hello', members).kind).toBe('nothing');
   });
 });
