@@ -19,7 +19,7 @@ describe('the wait before the next attempt', () => {
     expect(backOff(attempts, LONGEST_MS.run)).toBeLessThan(shortest + 10);
   });
 
-  it('is at least as long as the platform asks, up to an hour', () => {
+  it('is at least as long as the platform asks for, but at most an hour', () => {
     expect(backOff(1, LONGEST_MS.run, 30)).toBe(30_000);
     expect(backOff(1, LONGEST_MS.run, 0.2)).toBeGreaterThanOrEqual(500);
     expect(backOff(1, LONGEST_MS.run, 86_400)).toBe(3_600_000);
@@ -32,7 +32,7 @@ describe('the wait before the next attempt', () => {
     expect(backOff(2000, LONGEST_MS.send)).toBe(600_000);
   });
 
-  it('is cut to the rest of the time limit: the last attempt is made when the limit ends', () => {
+  it('ends at the time limit at the latest, so that a last attempt is made then', () => {
     expect(withinBudget(60_000, 1_000_000, 900_000)).toBe(60_000);
     expect(withinBudget(60_000, 1_000_000, 990_000)).toBe(10_000);
     expect(withinBudget(60_000, 1_000_000, 1_000_000)).toBeNull();

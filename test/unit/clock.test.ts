@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { timeOrderedId } from '../../src/daemon/clock.ts';
 
-it('makes version 7 UUIDs that sort by time and never repeat', () => {
+it('timeOrderedId makes UUIDs of version 7, which sort by time and never repeat', () => {
   const now = Date.UTC(2026, 0, 1);
   const ids = Array.from({ length: 500 }, (_, ms) => timeOrderedId(now + ms));
   expect([...ids].sort()).toEqual(ids);

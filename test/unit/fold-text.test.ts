@@ -10,11 +10,11 @@ it.each([
   ['οδοσ', 'οδος'],
   ['', ''],
   [' ', ''],
-])('folds %j', (text, folded) => {
+])('foldText folds %j', (text, folded) => {
   expect(foldText(text)).toBe(folded);
 });
 
-it('gives the same for a text in ASCII as for the same text beside another letter', () => {
+it('foldText folds ASCII text in the same way whether or not other characters are next to it', () => {
   const random = randomFrom(1);
   const signs = ['a', 'Z', '9', '!', '~', ' ', '  ', '\t', '\n', 'I', 'K'];
   for (let times = 0; times < 2_000; times++) {

@@ -73,7 +73,7 @@ test.each<[what: string, files: Record<string, string>, failure: string | RegExp
     "ENOENT: no such file or directory, open '/no/such/file' (at /p.mjs:2)",
   ],
   ['a value that it throws', { 'p.mjs': "throw 'no luck';\n" }, 'it threw "no luck" (at /p.mjs)'],
-])('%s is reported with file and line', async (_what, files, failure) => {
+])('the report of %s has the file and the line', async (_what, files, failure) => {
   expect(await failureOf(files)).toEqual(
     typeof failure === 'string' ? failure : expect.stringMatching(failure),
   );

@@ -18,19 +18,19 @@ function makePipe(): string {
   return path;
 }
 
-test('a log file has each line when the call returns', () => {
+test('a log file contains each line as soon as the call returns', () => {
   const path = join(folder(), 'agentd.log');
   const file = new LogFile(path, () => expect.unreachable());
   for (const line of ['one\n', 'two\n']) file.write(line);
   expect(readFileSync(path, 'utf8')).toBe('one\ntwo\n');
 });
 
-test('a named pipe without a reader is a configuration error, not a daemon that never starts', () => {
+test('a named pipe without a reader causes a configuration error, and does not block the start', () => {
   const path = makePipe();
   expect(() => new LogFile(path, () => undefined)).toThrow(ConfigurationError);
 });
 
-test('a named pipe that nobody reads never blocks: lines are lost, and the loss is reported', () => {
+test('a named pipe that nobody reads never blocks the daemon: lines are lost, and the loss is reported', () => {
   const path = makePipe();
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   onTestFinished(() => closeSync(reader));

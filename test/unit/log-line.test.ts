@@ -20,12 +20,12 @@ describe('formatLogLine', () => {
     expect(shown).toContain(`Error: ${CLEAN}\n`);
   });
 
-  test('keeps a text with line ends on its own line, so that it cannot look like another entry', () => {
+  test('keeps a text with line ends on one line, so that it cannot look like another entry', () => {
     const line = JSON.stringify({ level: 'info', msg: 'one\n00:00:00.000 FATAL two', user: 'a\r\nb' });
     expect(formatLogLine(line, { colour: false }).trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('cleans lines that are not JSON as well', () => {
+  test('also cleans lines that are not JSON', () => {
     expect(formatLogLine(EVIL, { colour: false })).toBe(`${CLEAN}\n`);
   });
 });

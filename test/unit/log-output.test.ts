@@ -39,12 +39,12 @@ const LINE = `${'x'.repeat(1023)}\n`;
 const FITTING = QUEUE_MAX / LINE.length;
 
 describe('the output of the log', () => {
-  test('has written a line when the call returns', () => {
+  test('has written a line as soon as the call returns', () => {
     output.write('one\n');
     expect(reader.text).toBe('one\n');
   });
 
-  test('keeps the bytes that a full pipe does not accept, in order and completely, until the reader is back', () => {
+  test('keeps the bytes that a full pipe does not accept, until the reader is back, complete and in order', () => {
     reader.room = 5;
     for (const line of ['first\n', 'sécond\n', 'third\n']) output.write(line);
     expect(reader.text).toBe('first');
@@ -56,7 +56,7 @@ describe('the output of the log', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('keeps at most 1 MiB, drops the newest lines, and reports how many when the reader has caught up', () => {
+  test('keeps at most 1 MiB, drops the newest lines, and reports their number when the reader has caught up', () => {
     reader.room = 0;
     for (let i = 0; i < FITTING + 7; i++) output.write(LINE);
     expect(output.queued).toBe(QUEUE_MAX);
@@ -72,7 +72,7 @@ describe('the output of the log', () => {
     expect(reader.lines.slice(0, FITTING)).toEqual(Array(FITTING).fill(LINE.trimEnd()));
   });
 
-  test('reports how many were dropped even without a further line', () => {
+  test('reports the number of dropped lines even if no further line is written', () => {
     reader.room = 0;
     for (let i = 0; i < FITTING + 1; i++) output.write(LINE);
     reader.room = Number.POSITIVE_INFINITY;
@@ -80,7 +80,7 @@ describe('the output of the log', () => {
     expect(reader.lines.at(-1)).toBe('dropped 1');
   });
 
-  test('tries a stalled reader less and less often, but at least four times a second', () => {
+  test('tries to write to a stalled reader at growing intervals of at most a quarter of a second', () => {
     const asked = vi.fn(() => {
       throw Object.assign(new Error('full'), { code: 'EAGAIN' });
     });
@@ -91,7 +91,7 @@ describe('the output of the log', () => {
     expect(asked.mock.calls.length).toBeLessThan(50);
   });
 
-  test('drops and counts lines that cannot be written at all, and continues when they can', () => {
+  test('drops and counts lines that cannot be written, and continues when writing is possible again', () => {
     reader.failure = 'ENOSPC';
     for (const line of ['lost\n', 'lost too\n']) output.write(line);
     expect(output.queued).toBe(0);
@@ -112,7 +112,7 @@ describe('the output of the log', () => {
   });
 });
 
-describe('the last lines of a process', () => {
+describe('the last lines of a process that ends', () => {
   beforeEach(() => void vi.useRealTimers());
 
   /** A reader that accepts nothing before it is `back`, then some bytes at a time. */
@@ -126,7 +126,7 @@ describe('the last lines of a process', () => {
     );
   }
 
-  test('wait for a slow reader, after the earlier lines', () => {
+  test('wait for a slow reader, after all earlier lines', () => {
     let asked = 0;
     readBy(() => asked++ % 3 === 2, 4);
     output.write('before\n');
@@ -135,7 +135,7 @@ describe('the last lines of a process', () => {
     expect(reader.text).toBe('before\nfatal\n');
   });
 
-  test('take precedence over waiting lines: a reader that is back late still gets them', () => {
+  test('replace waiting lines if necessary, so that a reader that is back late still gets them', () => {
     const began = performance.now();
     readBy(() => performance.now() - began > 1.2 * LAST_LINES_MS, 100);
     for (const line of ['one\n', 'two\n']) output.write(line);
@@ -144,7 +144,7 @@ describe('the last lines of a process', () => {
     expect(reader.lines).toEqual(['dropped 2', 'fatal']);
   });
 
-  test('do not wait forever', () => {
+  test('wait only for a limited time', () => {
     readBy(() => false, 0);
     output.write('one\n');
     output.beginLastLines();

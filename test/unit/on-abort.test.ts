@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { onAbort } from '../../src/daemon/on-abort.ts';
 
-it('onAbort calls all waiting functions once, with one listener on the signal', () => {
+it('onAbort calls each waiting function once, with only one listener on the signal', () => {
   const stopping = new AbortController();
   const called: string[] = [];
   const listener = () => called.push('twice given');
@@ -15,7 +15,7 @@ it('onAbort calls all waiting functions once, with one listener on the signal', 
   expect(called).toEqual(['twice given', 'twice given', 'another']);
 });
 
-it('onAbort does not call a function that no longer waits, even if another one removes the listener meanwhile', () => {
+it('onAbort does not call a function that was removed, even if another function removed it during the abort', () => {
   const stopping = new AbortController();
   const called: string[] = [];
   const noMore = onAbort(stopping.signal, () => called.push('gone'));
@@ -26,7 +26,7 @@ it('onAbort does not call a function that no longer waits, even if another one r
   expect(called).toEqual([]);
 });
 
-it('onAbort has no listener while nothing waits', () => {
+it('onAbort has no listener on the signal if no function waits', () => {
   const { signal } = new AbortController();
   const [one, another] = [onAbort(signal, () => {}), onAbort(signal, () => {})];
   one();
@@ -38,7 +38,7 @@ it('onAbort has no listener while nothing waits', () => {
   expect(getEventListeners(signal, 'abort')).toHaveLength(1);
 });
 
-it('onAbort calls nothing if the signal was already aborted', () => {
+it('onAbort does not call a function if the signal was already aborted', () => {
   const called: string[] = [];
   onAbort(AbortSignal.abort(), () => called.push('late'));
   expect(called).toEqual([]);

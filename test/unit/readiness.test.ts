@@ -3,7 +3,7 @@ import { Readiness } from '../../src/daemon/readiness.ts';
 import type { ReplicaStore } from '../../src/daemon/store/replicas.ts';
 import type { StoreCondition } from '../../src/daemon/store/store.ts';
 
-test('a daemon is ready from the time when it serves until it stops, while its store can be written', () => {
+test('a daemon is ready while it serves, until it stops, and only while its store can be written', () => {
   const readiness = new Readiness();
   let condition: StoreCondition = { writable: true, detail: null };
   readiness.starting('opening the store');
@@ -47,7 +47,7 @@ test('a daemon is ready from the time when it serves until it stops, while its s
   expect(readiness.report()).toMatchObject({ status: 'failed', reason: 'The daemon is stopping.' });
 });
 
-test('a daemon whose shared store is unreachable is degraded, and stays ready', () => {
+test('a daemon whose shared store is unreachable is degraded, but still ready', () => {
   const readiness = new Readiness();
   const detail = 'Redis is out of reach.';
   const away = { condition: () => ({ writable: false, detail }), check: async () => undefined };

@@ -82,7 +82,7 @@ describe('resealing', () => {
     return { session_id: session.session_id, action_id };
   }
 
-  it('seals with the first key everything that an earlier one has sealed, as soon as the keys have changed', async () => {
+  it('uses the first key to seal everything again that an earlier key has sealed, as soon as the keys have changed', async () => {
     const { session_id, action_id } = await storeEverything(old);
     start();
     await settled();
@@ -100,7 +100,7 @@ describe('resealing', () => {
     expect(action && openActionText(next, action, 'summary')).toBe('Cancel order 7');
   });
 
-  it('checks again after a while, because a turn in progress may have stored tokens that the earlier key has sealed', async () => {
+  it('runs again later, because a turn in progress may have stored a token that the earlier key sealed', async () => {
     keys.set(NEW, OLD);
     await storeEverything(old);
     start();
@@ -114,7 +114,7 @@ describe('resealing', () => {
     expect((await store.links.get('late'))?.token.startsWith(ofNew)).toBe(true);
   });
 
-  it('continues after a crash in the middle, and nothing is lost', async () => {
+  it('continues after a crash in the middle, without loss', async () => {
     keys.set(NEW, OLD);
     await storeEverything(old);
     let left = 2;
@@ -136,7 +136,7 @@ describe('resealing', () => {
     expect(await byKey()).toEqual({ [ofNew]: 4 });
   });
 
-  it('changes nothing while another daemon has its keys in a different order', async () => {
+  it('changes nothing while another daemon has the keys in a different order', async () => {
     keys.set(NEW, OLD);
     await storeEverything(old);
     let agree = false;
@@ -148,7 +148,7 @@ describe('resealing', () => {
     expect(await byKey()).toEqual({ [ofNew]: 4 });
   });
 
-  it('does not replace a token that was stored meanwhile, and ignores tokens that no key opens', async () => {
+  it('does not replace a token that was stored in the meantime, and ignores tokens that no key opens', async () => {
     keys.set(NEW, OLD);
     const lost = createSeal(new Secret(Buffer.alloc(32, 3).toString('base64'))).close('lost', 'lost');
     await store.links.put({ key: 'lost', token: lost, person: ada, ttl_ms: HOUR }, null);

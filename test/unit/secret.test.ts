@@ -20,7 +20,7 @@ describe('a secret', () => {
   });
 });
 
-describe('the mask', () => {
+describe('the mask for tokens', () => {
   it('hides complete and truncated tokens, and nothing else', () => {
     expect(maskTokens(`Bearer ${TOKEN}, and`)).toBe('Bearer [token], and');
     expect(maskTokens(TOKEN.slice(0, 30))).toBe('[token]');
@@ -34,7 +34,7 @@ describe('the mask', () => {
     ['after an underscore', 'token_TOKEN', 'token_[token]'],
     ['twice', 'TOKEN TOKEN', '[token] [token]'],
     ['twice without a break', 'TOKEN.TOKEN', '[token].[token]'],
-  ])('hides a whole token: %s', (_, text, masked) => {
+  ])('hides a token completely: %s', (_, text, masked) => {
     expect(maskTokens(text.replaceAll('TOKEN', TOKEN))).toBe(masked);
   });
 
@@ -43,18 +43,18 @@ describe('the mask', () => {
     '{\n  "alg": "HS256"\n}',
     '{\r\n  "alg": "HS256"\r\n}',
     '{\t"alg": "HS256"}',
-  ])('hides a token whose JSON begins with white space: %j', (header) => {
+  ])('hides a token whose JSON contains white space: %j', (header) => {
     for (const payload of [PAYLOAD, PAYLOAD.replace('{', '{ ')]) {
       expect(maskTokens(`it is ${part(header)}.${part(payload)}.c2lnbmF0dXJl!`)).toBe('it is [token]!');
     }
   });
 
-  it('does not change words', () => {
+  it('does not change ordinary words', () => {
     const text = 'eyJ is how a token begins. See ewok.example.com/a.b and eyA.txt, they.are.fine.';
     expect(maskTokens(text)).toBe(text);
   });
 
-  it('hides a token that arrives in pieces, wherever it is split', () => {
+  it('hides a token that arrives in pieces, wherever the pieces begin', () => {
     const text = `Hello. Every e-mail is read. ${TOKEN} is yours, ey. ?a=%20${TOKEN}.${SPACED}…${SPACED}, few`;
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 12 }), (places) => {

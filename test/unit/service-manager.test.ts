@@ -23,7 +23,7 @@ const send = (...assignments: string[]) => {
 const pings = () => sent.filter(([first]) => first === 'WATCHDOG=1').length;
 
 describe('the service manager', () => {
-  it('is notified when the daemon is ready, and when it is stopping', () => {
+  it('is notified when the daemon is ready and when it is stopping', () => {
     const manager = new ServiceManager({ NOTIFY_SOCKET: SOCKET }, log, send);
     manager.ready('Serving');
     manager.stopping();
@@ -72,7 +72,7 @@ describe('the service manager', () => {
     expect(pings()).toBe(times);
   });
 
-  it('gets one ping at a time; failures in a row are logged once', async () => {
+  it('gets only one ping at a time, and failures in a row are logged once', async () => {
     const outcomes: ((error?: Error) => void)[] = [];
     const manager = new ServiceManager(
       { NOTIFY_SOCKET: SOCKET, WATCHDOG_USEC: '2000000' },
@@ -108,13 +108,13 @@ describe('the service manager', () => {
     expect(logged).toEqual([]);
   });
 
-  it('is known only to the daemon: its variables are removed from the environment', () => {
+  it('is known only to the daemon, which removes the variables from the environment', () => {
     const env = { NOTIFY_SOCKET: SOCKET, WATCHDOG_USEC: '1', WATCHDOG_PID: '1', PATH: '/usr/bin' };
     serviceManager(log, env);
     expect(env).toEqual({ PATH: '/usr/bin' });
   });
 
-  it('that cannot be notified leaves a line in the log', async () => {
+  it('causes a line in the log if it cannot be notified', async () => {
     vi.useRealTimers();
     serviceManager(log, { NOTIFY_SOCKET: '/nowhere/socket', PATH: '/nowhere' }).ready('Serving');
     await until(() => logged.length > 0);

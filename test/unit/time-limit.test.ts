@@ -6,7 +6,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 const never = () => new Promise<never>(() => {});
 const tick = () => new Promise(setImmediate);
 
-it('a limit ends work that ignores it when the time has passed', async () => {
+it('a time limit ends work after the time has passed, even if the work ignores the signal', async () => {
   const clock = new VirtualClock(0);
   const limit = new TimeLimit(clock, 100);
   const work = limit.within(never());
@@ -17,7 +17,7 @@ it('a limit ends work that ignores it when the time has passed', async () => {
   expect([limit.passed, limit.signal.aborted]).toEqual([true, true]);
 });
 
-it('a limit ends work with the first of the other signals, which has its own reason', async () => {
+it('a time limit ends work when the first of its other signals aborts, with the reason of that signal', async () => {
   const [one, other] = [new AbortController(), new AbortController()];
   const limit = new TimeLimit(new VirtualClock(0), 100, [one.signal], [other.signal]);
   const work = limit.within(never());
@@ -32,7 +32,7 @@ it('a limit ends work with the first of the other signals, which has its own rea
   }
 });
 
-it('a limit calls a listener once, immediately if it has already ended the work, and not after the listener was removed', () => {
+it('a time limit calls a listener once, or immediately if it has already ended, but not after the listener was removed', () => {
   const clock = new VirtualClock(0);
   const limit = new TimeLimit(clock, 100);
   const reasons: unknown[] = [];
@@ -46,7 +46,7 @@ it('a limit calls a listener once, immediately if it has already ended the work,
   expect(limit.signal.reason).toBe(reasons[0]);
 });
 
-it('a limit that was lifted ends nothing', async () => {
+it('a time limit that was lifted ends nothing', async () => {
   const clock = new VirtualClock(0);
   const [stop, own] = [new AbortController(), new AbortController()];
   const limit = new TimeLimit(clock, 100, [stop.signal], [own.signal]);
@@ -69,7 +69,7 @@ it('a wait ends early when its signal aborts', async () => {
   await waits[0];
 });
 
-it('repeated work starts again each time after it has ended, until it is stopped', async () => {
+it('work that is repeated at an interval starts again only after it has ended, until it is stopped', async () => {
   const clock = new VirtualClock(0);
   const at: number[] = [];
   let end = () => {};

@@ -28,7 +28,7 @@ describe('the line of a value', () => {
     [['tools', 0, 'headers', 'X-Key'], 8],
     [['tools', 1], 9],
     [['tools', 1, 'name'], 13],
-  ])('is that of its name: %j', (path, line) => {
+  ])('is the line of its name: %j', (path, line) => {
     expect(lineOf(path)).toBe(line);
   });
 
@@ -37,11 +37,11 @@ describe('the line of a value', () => {
     [['tools', 7], 3],
     [['tools', 1, 'headers', 'X-Key'], 12],
     [['PORT', 'deeper'], 2],
-  ])('is that of the deepest existing value: %j', (path, line) => {
+  ])('is the line of the deepest value that exists: %j', (path, line) => {
     expect(lineOf(path)).toBe(line);
   });
 
-  it('is found in JSON, too', () => {
+  it('is also found in JSON', () => {
     const json = '{\n\t"a": [\n\t\t{"b": 1},\n\t\t{"b":\n\t\t2}\n\t]\n}\n';
     expect(linesOf(json)(['a', 1, 'b'])).toBe(4);
   });

@@ -20,48 +20,45 @@ const needs = (name: string, schema: object) => ({
 const ORDER = needs('order_id', { type: 'string' });
 const CANCEL = { effect: 'write', confirm: 'always', ...ORDER } as const;
 
-describe('a message that contains all words of a title', () => {
-  test.each(['What are my orders?', 'MY ORDERS', 'orders, all of my own'])(
-    '%j calls the tool',
-    async (text) => {
-      const tool = aTool('My orders');
-      expect(await say(text, [tool])).toBe('My orders:\n\n- **Id**: 7');
-      expect(tool.calls).toEqual([{}]);
-    },
-  );
+describe('the builtin agent calls a tool if the message contains all words of its title', () => {
+  test.each(['What are my orders?', 'MY ORDERS', 'orders, all of my own'])('as in %j', async (text) => {
+    const tool = aTool('My orders');
+    expect(await say(text, [tool])).toBe('My orders:\n\n- **Id**: 7');
+    expect(tool.calls).toEqual([{}]);
+  });
 
-  test.each(['What are their orders?', 'myorders', 'my order'])('%j does not', async (text) => {
+  test.each(['What are their orders?', 'myorders', 'my order'])('but not as in %j', async (text) => {
     const tool = aTool('My orders');
     await say(text, [tool]);
     expect(tool.calls).toEqual([]);
   });
 
-  test('may use the words of the name if there is no title', async () => {
+  test('or of its name if it has no title', async () => {
     const tool = aTool(null, { name: 'shop_listNew-products' });
     expect(await say('shop: list the new products', [tool])).toMatch(/^shop list New products:/);
     expect(tool.calls).toEqual([{}]);
   });
 
-  test('calls the tool whose title has the most words', async () => {
+  test('and prefers the tool whose title has the most words', async () => {
     const [orders, mine] = [aTool('Orders'), aTool('My orders')];
     await say('what are my orders', [orders, mine]);
     expect([orders.calls.length, mine.calls.length]).toEqual([0, 1]);
   });
 
-  test('takes precedence over the rules of the builtin agent', async () => {
+  test('before it applies its own rules', async () => {
     const [user, mine] = [fakeTool(FOUND), aTool('My orders')];
     await say('my orders for ada@example.com', [user, mine]);
     expect([user.calls.length, mine.calls.length]).toEqual([0, 1]);
   });
 
-  test('never calls get_user by its name', async () => {
+  test('but never get_user because of its name', async () => {
     const user = fakeTool(FOUND);
     expect(await say('please get the user', [user])).toMatch(/^I cannot answer that/);
   });
 });
 
-describe('the one required argument', () => {
-  test('is read from the longest message at once', async () => {
+describe('the one required argument of a tool', () => {
+  test('is read quickly from the longest message', async () => {
     const tool = aTool('Order status', ORDER);
     const began = process.cpuUsage();
     await say(`order status a${'. '.repeat(7_000)}a`, [tool]);
@@ -83,7 +80,7 @@ describe('the one required argument', () => {
     ['order status -2.5', { type: ['number', 'null'] }, -2.5],
     ['order status: all that is Open', { enum: ['open', 'shipped'] }, 'open'],
     ['order status x', {}, 'x'],
-  ])('of %j, as %j, is %j', async (text, schema, value) => {
+  ])('is read from %j with the schema %j as %j', async (text, schema, value) => {
     const tool = aTool('Order status', needs('id', schema));
     await say(text, [tool]);
     expect(tool.calls).toEqual([{ id: value }]);
@@ -96,7 +93,7 @@ describe('the one required argument', () => {
     ['order status 1 or 2', { type: 'integer' }],
     ['order status lost', { enum: ['open'] }],
     ['order status yes', { type: 'boolean' }],
-  ])('is asked for if %j does not contain one of the schema %j', async (text, schema) => {
+  ])('is asked for if %j does not contain a value for the schema %j', async (text, schema) => {
     const tool = aTool('Order status', needs('orderId', schema));
     expect(await say(text, [tool])).toBe(
       'To do that, I need the order id. Write **Order status**, and then the order id.',
@@ -104,14 +101,14 @@ describe('the one required argument', () => {
     expect(tool.calls).toEqual([]);
   });
 
-  test('can be inside an object', async () => {
+  test('may be inside an object', async () => {
     const address = { type: 'object', required: ['address'], properties: { address: { type: 'string' } } };
     const tool = aTool('New address', { ...CANCEL, ...needs('body', address) });
     await say('New address: 5 Main St.', [tool]);
     expect(tool.calls).toEqual([{ body: { address: '5 Main St' } }]);
   });
 
-  test('must be the only one', async () => {
+  test('must be the only required argument', async () => {
     const parameters = { type: 'object', required: ['a', 'b'], properties: { a: {}, b: {} } };
     const tool = aTool('Compare orders', { parameters });
     await say('compare orders 1 and 2', [tool]);
@@ -119,10 +116,10 @@ describe('the one required argument', () => {
   });
 });
 
-describe('a tool that changes something', () => {
+describe('a tool that writes', () => {
   const waits: ToolAnswer = { ok: true, result: { waits_for_confirmation: true, message: 'Not done yet.' } };
 
-  test('is called if the person must confirm the call, for which the daemon asks', async () => {
+  test('is called if the person must confirm the call, because the daemon then asks', async () => {
     const tool = aTool('Cancel order', CANCEL, waits);
     expect(await say('Cancel order 1004', [tool])).toBe('I can do that once you confirm it.');
     expect(tool.calls).toEqual([{ order_id: '1004' }]);
@@ -141,7 +138,7 @@ describe('a tool that changes something', () => {
   });
 });
 
-describe('a result is shown as Markdown', () => {
+describe('the result of a tool is shown as Markdown:', () => {
   test.each<[unknown, string]>([
     [
       [
@@ -161,20 +158,20 @@ describe('a result is shown as Markdown', () => {
     expect(await say('mine', [aTool('Mine', {}, { ok: true, result })])).toBe(reply);
   });
 
-  test('asks for sign-in if the call needs a token', async () => {
+  test('a result that needs sign-in is shown as a request to sign in', async () => {
     const message = 'Sign-in is needed for this: nothing was done.';
     expect(await say('mine', [aTool('Mine', {}, { ok: false, message })])).toBe(
       'Sign in first, and ask me again.',
     );
   });
 
-  test('a failed call is reported with its own message', async () => {
+  test('a failed call is reported with its message', async () => {
     const tool = aTool('Mine', {}, { ok: false, message: 'The API is down.' });
     expect(await say('mine', [tool])).toBe('That did not work. The API is down.');
   });
 });
 
-test('help lists the tools that can be asked for', async () => {
+test('help lists the tools that a person can ask for', async () => {
   const reply = await say('help', [
     fakeTool(FOUND),
     aTool('My orders'),

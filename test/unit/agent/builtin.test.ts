@@ -38,7 +38,7 @@ describe('a signed-in person', () => {
     expect(tool.calls).toEqual([{}]);
   });
 
-  test('asks about an address and gets that record', async () => {
+  test('asks about an address and gets the record of that address', async () => {
     const tool = found(BOB);
     const reply = await say({ text: 'Look up <bob@example.com>.', person, tools: [tool] });
     expect(reply).toMatch(/^This is what I found for bob@example\.com:\n\n- \*\*Id\*\*: user-2\n/);
@@ -51,19 +51,19 @@ describe('a signed-in person', () => {
       'Who am I?',
       'You are **Alice Example** (alice@example.com). The business system has no record of you, though.',
     ],
-  ])('asks %j and is informed that there is no record', async (text, reply) => {
+  ])('asks %j and learns that there is no record', async (text, reply) => {
     const tool = fakeTool({ ok: true, result: { found: false, message: 'x' } });
     expect(await say({ text, person, tools: [tool] })).toBe(reply);
   });
 
-  test('is informed honestly about a failing tool', async () => {
+  test('learns that a tool has failed', async () => {
     const tool = fakeTool({ ok: false, message: 'The business API did not answer in time.' });
     expect(await say({ text: 'Who am I?', person, tools: [tool] })).toBe(
       'You are **Alice Example** (alice@example.com). I could not look that up just now. The business API did not answer in time.',
     );
   });
 
-  test('is informed that the business system did not accept the sign-in', async () => {
+  test('learns that the business system did not accept the sign-in', async () => {
     expect(await say({ text: 'Who am I?', person, tools: [signInNeeded()] })).toBe(
       'Your sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.',
     );
@@ -95,13 +95,13 @@ describe('a visitor', () => {
     );
   });
 
-  test('sees public fields if there are any', async () => {
+  test('sees the public fields of a record if there are any', async () => {
     expect(await say({ text: 'alice@example.com', tools: [signInNeeded({ name: 'Alice Example' })] })).toBe(
       'This is public about alice@example.com:\n\n- **Name**: Alice Example\n\nSign in to see more.',
     );
   });
 
-  test('is greeted, and informed that signing in gives a personal answer', async () => {
+  test('is greeted, and learns that answers are personal after sign-in', async () => {
     const reply = await say({ text: 'hi there' });
     expect(reply).toMatch(/^Hello! I am the assistant\. I work by a few plain rules\./);
     expect(reply).toContain(
@@ -109,12 +109,12 @@ describe('a visitor', () => {
     );
   });
 
-  test('learns whose assistant it is if the service has a name', async () => {
+  test('learns which service the assistant belongs to, if the service has a name', async () => {
     const reply = await say({ text: 'hi there', app_name: 'Shop *24*' });
     expect(reply).toMatch(/^Hello! I am the assistant of Shop \\\*24\\\*\./);
   });
 
-  test('first learns what an interrupted run of the message has written', async () => {
+  test('first learns what an interrupted run of the same message has written', async () => {
     const write = (summary: string, outcome: 'done' | 'failed' | 'unknown') => ({
       ...{ tool: 'cancel', summary, outcome, status: null },
     });
@@ -135,32 +135,32 @@ describe('a visitor', () => {
   });
 });
 
-test('any other message is answered honestly, without a tool', async () => {
+test('the builtin agent says that it cannot answer any other message, and calls no tool', async () => {
   const tool = found(ALICE);
   const reply = await say({ text: 'What is the weather like?', person, tools: [tool] });
   expect(reply).toMatch(/^I cannot answer that: I work by a few plain rules, without a language model\./);
   expect(tool.calls).toEqual([]);
 });
 
-test('the words are streamed one by one, and together are the reply', async () => {
+test('the words of a reply are streamed one by one, and together are the whole reply', async () => {
   const pieces = await piecesOf(builtin.run(agentTurn({ text: 'Who am I?', person, tools: [found(ALICE)] })));
   expect(pieces.length).toBeGreaterThan(20);
   for (const piece of pieces) expect(piece).toMatch(/^\S+\s*$/);
 });
 
-test('the values of a record cannot become links, code or HTML', async () => {
+test('the values of a record cannot become links, code or HTML in the reply', async () => {
   const user = { name: '[x](javascript:1) <img src=x> `c`\n# title' };
   expect(await say({ text: 'bob@example.com', person, tools: [found(user)] })).toContain(
     '- **Name**: \\[x\\](javascript:1) \\<img src=x\\> \\`c\\` # title',
   );
 });
 
-test('an aborted run says nothing', async () => {
+test('an aborted run streams nothing', async () => {
   const signal = AbortSignal.abort(new Error('deadline'));
   await expect(say({ text: 'Hello', signal })).rejects.toThrow('deadline');
 });
 
-test('a text of the maximum length is read quickly, whatever it contains', async () => {
+test('a message of the maximum length is read quickly, whatever it contains', async () => {
   for (const text of [
     'a'.repeat(16_000),
     'my '.repeat(5_333),
@@ -173,7 +173,7 @@ test('a text of the maximum length is read quickly, whatever it contains', async
   }
 });
 
-test('a channel without Markdown gets none, and text that looks like Markdown is kept', async () => {
+test('a channel without Markdown gets a reply without markup, and text that looks like Markdown is kept', async () => {
   const channel = { name: 'telex', markdown: 'none' } as const;
   expect(await say({ text: 'help', channel })).not.toContain('**');
   const user = { ...ALICE, name: 'Alice *the* [first]', orders: [] };

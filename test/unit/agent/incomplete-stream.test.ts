@@ -50,7 +50,7 @@ it.each([
   ['that ends after some words', TEXT],
   ['that reports an end without a reason', [...TEXT, finish(undefined)]],
   ['that ends after a call of a tool', [...TEXT, ...CALL]],
-])('an answer %s is not a reply: the run fails, and is repeated', async (_what, chunks) => {
+])('an answer %s is not a reply: the run fails, so that it can be repeated', async (_what, chunks) => {
   parts = chunks;
   await expect(reply()).rejects.toMatchObject({ reason: 'model_broken_stream' });
 });

@@ -49,7 +49,7 @@ async function failureOf(turn: Partial<AgentTurn> = {}) {
   return { reason, message };
 }
 
-test('text is streamed as it arrives, from the named model with the key', async () => {
+test('text is streamed as it arrives, from the configured model and with the configured key', async () => {
   model.script([{ text: ['Hel', 'lo ', 'there.'] }]);
   expect(await piecesOf(await run())).toEqual(['Hel', 'lo ', 'there.']);
   expect(model.requests).toMatchObject([
@@ -57,7 +57,7 @@ test('text is streamed as it arrives, from the named model with the key', async 
   ]);
 });
 
-describe('a server that does not stream', () => {
+describe('a model server that does not stream', () => {
   const completion = (message: object, finish_reason: string) => ({
     status: 200,
     body: {
@@ -72,7 +72,7 @@ describe('a server that does not stream', () => {
       function: { name: 'get_user', arguments: JSON.stringify({ email }) },
     }));
 
-  test('answers with its whole completion', async () => {
+  test('returns its whole completion as the answer', async () => {
     model.script([completion({ content: 'Hello there.' }, 'stop')]);
     expect(await replyOf(await run())).toBe('Hello there.');
   });
@@ -88,7 +88,7 @@ describe('a server that does not stream', () => {
   });
 
   test.each([{ error: { message: 'no' } }, { choices: 'none' }, []])(
-    'makes the run fail if its answer is not a completion: %j',
+    'makes the run fail if its response is not a completion: %j',
     async (body) => {
       model.script([{ status: 200, body }]);
       expect(await failureOf()).toHaveProperty('reason');
@@ -96,8 +96,8 @@ describe('a server that does not stream', () => {
   );
 });
 
-describe('tools', () => {
-  test('a call runs the tool, and its result goes back to the model', async () => {
+describe('the model runtime', () => {
+  test('runs the tool that the model calls, and returns the result to the model', async () => {
     model.script([
       { text: ['Let me look.'], tools: [{ name: 'get_user', args: { email: 'bob@example.com' } }] },
       { text: ['That is Bob.'] },
@@ -114,7 +114,7 @@ describe('tools', () => {
     });
   });
 
-  test('two calls at once both run', async () => {
+  test('runs both of two simultaneous calls', async () => {
     const tools = ['a@example.com', 'b@example.com'].map((email) => ({ name: 'get_user', args: { email } }));
     model.script([{ tools }, { text: ['Done.'] }]);
     const tool = fakeTool({ ok: true, result: {} });
@@ -122,7 +122,7 @@ describe('tools', () => {
     expect(tool.calls).toHaveLength(2);
   });
 
-  test('the model gets an explanation of a failed tool', async () => {
+  test('gives the model an explanation if a tool fails', async () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Sorry.'] }]);
     const tool = fakeTool({ ok: false, message: 'The API is down.' });
     expect(await replyOf(await run({ tools: [tool] }))).toBe('Sorry.');
@@ -132,14 +132,14 @@ describe('tools', () => {
     });
   });
 
-  test('a call of an unknown tool does not end the run', async () => {
+  test('continues the run if the model calls an unknown tool', async () => {
     model.script([{ tools: [{ name: 'drop_tables', args: {} }] }, { text: ['I cannot do that.'] }]);
     expect(await replyOf(await run({ tools: [fakeTool({ ok: true, result: {} })] }))).toBe(
       'I cannot do that.',
     );
   });
 
-  test('a call of an unknown tool, or without JSON, gets an explanation that a model can use', async () => {
+  test('explains to the model that a tool is unknown or that arguments are not JSON', async () => {
     model.script([
       {
         tools: [
@@ -159,7 +159,7 @@ describe('tools', () => {
     expect(tool.calls).toEqual([]);
   });
 
-  test('only a run without remaining steps asks the daemon to report what was written', async () => {
+  test('asks the daemon to report the writes only if the run has no remaining steps', async () => {
     const reportWrites = vi.fn();
     model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Done.'] }]);
     await replyOf(await run({ tools: [fakeTool({ ok: true, result: 1 })], reportWrites }));
@@ -169,7 +169,7 @@ describe('tools', () => {
     expect(reportWrites).toHaveBeenCalledOnce();
   });
 
-  test('endless calls end at AGENT_MAX_STEPS, with an explanation', async () => {
+  test('ends endless calls at AGENT_MAX_STEPS, with an explanation', async () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
     const tool = fakeTool({ ok: true, result: {} });
     expect(await replyOf(await run({ tools: [tool] }))).toBe(
@@ -184,19 +184,19 @@ test.each([
   [{ text: [] }, 'I have no answer to that. Please put it in other words.'],
   [{ text: ['  \n'] }, '  \nI have no answer to that. Please put it in other words.'],
   [{ text: [], finish: 'content_filter' }, 'I cannot answer that.'],
-])('an empty answer (%j) is replaced by a text', async (answer, reply) => {
+])('an empty answer of the model (%j) is replaced by a text', async (answer, reply) => {
   model.script([answer]);
   expect(await replyOf(await run())).toBe(reply);
 });
 
-describe('failures', () => {
-  test.each([429, 500, 503])('a call with status %d is retried after Retry-After', async (status) => {
+describe('if a call of the model fails', () => {
+  test.each([429, 500, 503])('with status %d, it is retried after Retry-After', async (status) => {
     model.script([{ status, headers: { 'retry-after': '0' } }, { text: ['Here I am.'] }]);
     expect(await replyOf(await run())).toBe('Here I am.');
     expect(model.requests).toHaveLength(2);
   });
 
-  test('a wait that is longer than the remaining run ends it at once, and is reported', async () => {
+  test('and the server asks for a longer wait than the rest of the run, the run fails at once and reports the wait', async () => {
     model.script([{ status: 429, headers: { 'retry-after': '90' } }]);
     const error = await replyOf(await run({ deadline: Date.now() + 60_000 })).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(AgentFailure);
@@ -210,7 +210,7 @@ describe('failures', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  test('a model that stays overloaded is `model_overloaded`', async () => {
+  test('because the model stays overloaded, the reason is `model_overloaded`', async () => {
     model.script([{ status: 503, headers: { 'retry-after': '0' } }]);
     expect(await failureOf()).toEqual({
       reason: 'model_overloaded',
@@ -219,24 +219,27 @@ describe('failures', () => {
     expect(model.requests).toHaveLength(4);
   });
 
-  test.each([400, 401, 404])('status %d is final: `model_refused`', async (status) => {
-    model.script([{ status }]);
-    expect(await failureOf()).toEqual({
-      reason: 'model_refused',
-      message: `the model server refused the request with ${status}: status ${status}`,
-    });
-    expect(model.requests).toHaveLength(1);
-  });
+  test.each([400, 401, 404])(
+    'with status %d, it is not retried, and the reason is `model_refused`',
+    async (status) => {
+      model.script([{ status }]);
+      expect(await failureOf()).toEqual({
+        reason: 'model_refused',
+        message: `the model server refused the request with ${status}: status ${status}`,
+      });
+      expect(model.requests).toHaveLength(1);
+    },
+  );
 
   test.each([{ cut: ['Half a '] }, { cut: [] }, { unfinished: ['Half a '] }, { garbage: '{"no' }])(
-    'a stream that breaks off (%j) is `model_broken_stream`',
+    'because the stream breaks off (%j), the reason is `model_broken_stream`',
     async (answer) => {
       model.script([answer]);
       expect((await failureOf()).reason).toBe('model_broken_stream');
     },
   );
 
-  test('an unreachable server is `model_unreachable`', async () => {
+  test('because the server is unreachable, the reason is `model_unreachable`', async () => {
     const gone = await FakeModel.start();
     const url = gone.url;
     await gone.close();
@@ -262,7 +265,7 @@ describe('failures', () => {
     );
   });
 
-  test('an aborted run ends at once with the reason, and the call of the model with it', async () => {
+  test('because the run is aborted, the run ends at once with that reason, and so does the call', async () => {
     model.script(['hang']);
     const controller = new AbortController();
     const work = replyOf(await run({ signal: controller.signal }));
@@ -285,7 +288,7 @@ describe('failures', () => {
     expect(logged.text()).not.toContain(KEY);
   });
 
-  test('the log contains name and status, but neither prompt nor key', async () => {
+  test('the log contains the name and status of the error, but neither the prompt nor the key', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const message = `You sent {"content": "a very private question"} with the key ${KEY}`;
     model.script([{ status: 400, body: { error: { message } } }]);
@@ -304,7 +307,7 @@ describe('failures', () => {
   });
 });
 
-describe('configuration', () => {
+describe('the configuration of the model runtime', () => {
   const refused = async (changes: Partial<LlmSettings>) => {
     const error = await createLlm(settings(changes), logged.log).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(ConfigurationError);
@@ -313,19 +316,19 @@ describe('configuration', () => {
     );
   };
 
-  test('a missing provider package is named, with the command to install it', async () => {
+  test('names a missing provider package, and the command to install it', async () => {
     expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'nobody-offers:m-1' })).toEqual([
       'AGENT_MODEL names the provider `nobody-offers`, which is not installed: run `npm install @ai-sdk/nobody-offers`, or set AGENT_BASE_URL to an OpenAI-compatible server',
     ]);
   });
 
-  test('a plain name needs AGENT_BASE_URL', async () => {
+  test('needs AGENT_BASE_URL for a model name without a provider', async () => {
     expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'llama3' })).toEqual([
       'AGENT_MODEL is `llama3`, which names no provider: provider:model, or AGENT_BASE_URL set as well',
     ]);
   });
 
-  test('AGENT_INSTRUCTIONS can name a file, which must exist', async () => {
+  test('reads AGENT_INSTRUCTIONS from the file that it names, which must exist', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'agentd-'));
     const path = join(directory, 'prompt.md');
     await writeFile(path, 'Speak like a pirate.\n');
@@ -338,7 +341,7 @@ describe('configuration', () => {
     ]);
   });
 
-  test('AGENT_INSTRUCTIONS can be the text itself', async () => {
+  test('accepts the text itself in AGENT_INSTRUCTIONS', async () => {
     model.script([{ text: ['Arr.'] }]);
     await replyOf(await run({}, { AGENT_INSTRUCTIONS: 'Speak like a pirate.' }));
     expect(model.requests[0]?.messages[0]).toMatchObject({

@@ -25,13 +25,13 @@ async function moduleWith(name: string, source: string): Promise<string> {
 
 const load = (AGENT_RUNTIME: string) => loadAgent({ ...unset, AGENT_RUNTIME }, log);
 
-test('the default is the builtin runtime', async () => {
+test('the builtin runtime is the default', async () => {
   expect(await replyOf((await loadAgent(unset, log)).run(agentTurn()))).toContain(
     'I work by a few plain rules',
   );
 });
 
-test('the default with AGENT_MODEL is the model runtime', async () => {
+test('the model runtime is the default if AGENT_MODEL is set', async () => {
   const error = await loadAgent({ ...unset, AGENT_MODEL: 'nameless' }, log).catch(
     (caught: unknown) => caught,
   );
@@ -54,7 +54,7 @@ test('`llm` without a model is a configuration error', async () => {
   });
 });
 
-test('a path loads a custom runtime, even in TypeScript', async () => {
+test('a path loads a custom runtime, which may be in TypeScript', async () => {
   const path = await moduleWith(
     'echo.ts',
     'export default { apiVersion: 1 as const, async *run(turn: { text: string }) { yield turn.text; } };',
@@ -68,7 +68,7 @@ test.each([
   ['export default { run() {} };', 'has apiVersion none, expected 1'],
   ['export default { apiVersion: 2, run() {} };', 'has apiVersion 2, expected 1'],
   ['export default { apiVersion: 1 };', 'has no function `run`'],
-])('an invalid module (%s) is refused with the reason', async (source, why) => {
+])('an invalid module (%s) is refused, and the error gives the reason', async (source, why) => {
   const path = await moduleWith(`bad-${why.length}-${source.length}.mjs`, source);
   await expect(load(path)).rejects.toMatchObject({
     name: 'ConfigurationError',
@@ -82,7 +82,7 @@ test.each([
   });
 });
 
-test('a path that does not exist is named', async () => {
+test('the error for a missing module names its path', async () => {
   const path = join(directory, 'nothing.mjs');
   await expect(load(path)).rejects.toMatchObject({
     name: 'ConfigurationError',

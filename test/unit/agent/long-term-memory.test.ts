@@ -64,8 +64,8 @@ const add = (text: string, tainted = false, owner = ADA) => {
 };
 const messageOf = (answer: { outcome: string }) => (answer as { message?: string }).message;
 
-describe('remember', () => {
-  it('stores a text of the turn, and says what it stored', async () => {
+describe('the long-term memory of a run', () => {
+  it('stores a text of the turn, and returns what it stored', async () => {
     expect(await runOf().remember('  I like tea\n')).toEqual({
       outcome: 'done',
       result: { text: 'I like tea', date: '2030-01-31' },
@@ -75,7 +75,7 @@ describe('remember', () => {
     ]);
   });
 
-  it('refuses a text over 1,000 characters, and one without any, with a clear message', async () => {
+  it('refuses a text of more than 1,000 characters or without any, with a clear message', async () => {
     const run = runOf();
     expect((await run.remember('é'.repeat(1000))).outcome).toBe('done');
     expect((await run.remember('\u{1f600}'.repeat(1000))).outcome).toBe('done');
@@ -85,19 +85,19 @@ describe('remember', () => {
     expect(await stored()).toHaveLength(2);
   });
 
-  it('masks what is shaped like a token, and removes characters that a database cannot store', async () => {
+  it('masks everything that looks like a token, and removes characters that a database cannot store', async () => {
     await runOf().remember(`my token is ${JWT}, \u0000\u0007\ud800 and\ta tab`);
     expect(await stored()).toEqual(['my token is [token], \ufffd and\ta tab']);
   });
 
-  it('marks what a run stores after a result from another origin', async () => {
+  it('marks a text as tainted if the run stores it after a result from another origin', async () => {
     const run = runOf();
     await run.noteForeignResult();
     await run.remember('pay to account 7');
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 
-  it('marks what a run has stored before a result from another origin', async () => {
+  it('marks texts as tainted if the run stored them before a result from another origin', async () => {
     const run = runOf();
     await add('of an earlier turn');
     await run.remember('pay to account 7');
@@ -105,13 +105,13 @@ describe('remember', () => {
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }, { tainted: false }]);
   });
 
-  it('marks memories that are being stored while a result from another origin arrives', async () => {
+  it('marks a text as tainted if it is being stored when a result from another origin arrives', async () => {
     const run = runOf();
     await Promise.all([run.remember('pay to account 7'), run.noteForeignResult()]);
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 
-  it('marks memories whose storing only finishes after the result from another origin has arrived', async () => {
+  it('marks a text as tainted if its storing ends only after a result from another origin has arrived', async () => {
     const real = store.add;
     const { promise: late, resolve } = Promise.withResolvers<void>();
     store.add = (...args) => late.then(() => real(...args));
@@ -132,7 +132,7 @@ describe('remember', () => {
 });
 
 describe('a run whose claim is lost', () => {
-  it('remembers nothing: its person may have been erased', async () => {
+  it('remembers nothing, because the data of its person may have been erased', async () => {
     const run = runOf();
     isRunLost = true;
     expect((await run.remember('I like tea')).outcome).toBe('refused');
@@ -141,7 +141,7 @@ describe('a run whose claim is lost', () => {
 });
 
 describe('recall', () => {
-  it('returns matches with their dates, including tainted ones, which are marked', async () => {
+  it('returns matches with their dates, and marks the tainted ones', async () => {
     await add('I like tea');
     await add('tea is at account 7', true);
     await add('of Bob: tea', false, BOB);
@@ -163,7 +163,7 @@ describe('recall', () => {
     expect(result[0]?.text).toBe('number 24');
   });
 
-  it('taints the run if it returns a tainted memory, which may affect the next memories', async () => {
+  it('marks later memories of the run as tainted if it returns a tainted memory', async () => {
     await add('pay to account 7', true);
     const run = runOf();
     await run.recall('account');
@@ -171,7 +171,7 @@ describe('recall', () => {
     expect((await store.list(ADA))[0]).toMatchObject({ text: 'the account is 7', tainted: true });
   });
 
-  it('counts as a use', async () => {
+  it('counts the returned memories as used', async () => {
     const { used_at } = await add('I like tea');
     clock.moveTo(clock.now() + 5000);
     await runOf().recall('tea');
@@ -211,8 +211,8 @@ describe('forget', () => {
   });
 });
 
-describe('the memories at the beginning of a run', () => {
-  it('are the best five for the message, with their dates, never tainted, and never somebody else’s', async () => {
+describe('the memories that a run gets at its beginning', () => {
+  it('are the best five for the message, with dates, but never tainted ones or those of other people', async () => {
     for (const n of [1, 2, 3, 4, 5, 6]) await add(`tea number ${n}`);
     await add('tea number 7', true);
     await add('tea of Bob', false, BOB);
@@ -224,7 +224,7 @@ describe('the memories at the beginning of a run', () => {
     expect(JSON.stringify(trace.lines)).not.toContain('tea');
   });
 
-  it('have at most 1,000 tokens; a shorter one replaces one that does not fit', async () => {
+  it('have at most 1,000 tokens, and a shorter memory replaces one that does not fit', async () => {
     for (const n of [1, 2, 3, 4, 5]) await add(`tea ${n} ${'x'.repeat(990)}`);
     const given = await runOf().given('tea');
     expect(given).toHaveLength(4);
@@ -233,7 +233,7 @@ describe('the memories at the beginning of a run', () => {
     expect(bytes).toBeLessThanOrEqual(4000);
   });
 
-  it('count as used, and others do not', async () => {
+  it('count as used, and no other memories do', async () => {
     const tea = await add('I like tea');
     await add('My dog is Rex');
     clock.moveTo(clock.now() + 5000);
@@ -243,7 +243,7 @@ describe('the memories at the beginning of a run', () => {
     expect(used).toEqual({ 'I like tea': clock.now(), 'My dog is Rex': tea.used_at + 1000 });
   });
 
-  it('are none if the backend does not answer within the time', async () => {
+  it('are none if the backend does not answer in time', async () => {
     instead = () => new Promise(() => {});
     const given = runOf().given('tea');
     await tick();
@@ -252,7 +252,7 @@ describe('the memories at the beginning of a run', () => {
     expect(trace.lines).toMatchObject([{ verdict: 'fallback', reason: 'memory_unavailable' }]);
   });
 
-  it('are no longer waited for when the run ends', async () => {
+  it('are no longer waited for after the run has ended', async () => {
     instead = () => new Promise(() => {});
     const given = runOf().given('tea');
     abort.abort(new Error('the run is over'));
@@ -261,7 +261,7 @@ describe('the memories at the beginning of a run', () => {
   });
 });
 
-describe('an outage', () => {
+describe('an outage of the memory backend', () => {
   const fails = async (run = runOf()) => {
     instead = () => Promise.reject(DOWN);
     return run.given('tea');
@@ -278,7 +278,7 @@ describe('an outage', () => {
     expect(lines).toMatchObject([{ level: 'warn' }, { level: 'info' }]);
   });
 
-  it('lets later runs start without a wait, until the next attempt', async () => {
+  it('lets later runs start without waiting, until the next attempt is due', async () => {
     await add('I like tea');
     await fails();
     instead = null;
@@ -287,7 +287,7 @@ describe('an outage', () => {
     expect(await runOf().given('tea')).toHaveLength(1);
   });
 
-  it('is reported by the tools, which try each time', async () => {
+  it('is reported by the tools, which try the backend each time', async () => {
     await fails();
     for (const answer of [
       await runOf().remember('tea'),
@@ -309,7 +309,7 @@ describe('an outage', () => {
     expect((await answer).outcome).toBe('unavailable');
   });
 
-  it('at the start causes a warning', async () => {
+  it('is logged as a warning at the start of the daemon', async () => {
     instead = () => Promise.reject(DOWN);
     await memory.check();
     expect(lines).toMatchObject([{ level: 'warn' }]);

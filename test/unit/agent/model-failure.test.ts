@@ -14,17 +14,27 @@ const network = (code: string) =>
   new TypeError('terminated', { cause: Object.assign(new Error('other side closed'), { code }) });
 
 it.each([
-  ['no answer', call(), 'model_unreachable', true],
-  ['408', call(408), 'model_overloaded', true],
-  ['429', call(429), 'model_overloaded', true],
-  ['500', call(500), 'model_overloaded', true],
-  ['503', call(503), 'model_overloaded', true],
-  ['400', call(400), 'model_refused', false],
-  ['401', call(401), 'model_refused', false],
-  ['409, which the SDK repeats', call(409), 'model_refused', false],
-  ['a stream that the network broke', network('UND_ERR_SOCKET'), 'model_broken_stream', true],
-  ['a stream that is not the protocol', new Error('unexpected token'), 'model_broken_stream', false],
-])('%s', (_what, error, reason, passing) => {
+  ['no answer as model_unreachable', call(), 'model_unreachable', true],
+  ['a 408 as model_overloaded', call(408), 'model_overloaded', true],
+  ['a 429 as model_overloaded', call(429), 'model_overloaded', true],
+  ['a 500 as model_overloaded', call(500), 'model_overloaded', true],
+  ['a 503 as model_overloaded', call(503), 'model_overloaded', true],
+  ['a 400 as model_refused', call(400), 'model_refused', false],
+  ['a 401 as model_refused', call(401), 'model_refused', false],
+  ['a 409, which the SDK repeats, as model_refused', call(409), 'model_refused', false],
+  [
+    'a stream that the network broke as model_broken_stream',
+    network('UND_ERR_SOCKET'),
+    'model_broken_stream',
+    true,
+  ],
+  [
+    'a stream that violates the protocol as model_broken_stream',
+    new Error('unexpected token'),
+    'model_broken_stream',
+    false,
+  ],
+])('modelFailure classifies %s', (_what, error, reason, passing) => {
   const failure = modelFailure(error);
   expect([failure.reason, failure.passing]).toEqual([reason, passing]);
   expect(failure.message).not.toContain('prompt');
@@ -37,6 +47,6 @@ it.each([
   [{ 'retry-after': '30', 'retry-after-ms': '' }, 30],
   [{ 'retry-after': 'soon' }, undefined],
   [{}, undefined],
-])('%j means a wait of %s s', (headers: Record<string, string>, seconds) => {
+])('modelFailure reads %j as a wait of %s s', (headers: Record<string, string>, seconds) => {
   expect(modelFailure(call(429, headers)).retryAfterSeconds).toBe(seconds);
 });

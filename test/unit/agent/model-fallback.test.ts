@@ -45,7 +45,7 @@ function scripts(
 
 describe('a fallback model', () => {
   test.each([408, 429, 500, 503])(
-    'answers when the first one answers %d after its retries',
+    'answers if the first model still answers %d after the retries',
     async (status) => {
       scripts([{ ...DOWN, status }]);
       const { reply, lines } = await run(toSecond());
@@ -60,7 +60,7 @@ describe('a fallback model', () => {
     },
   );
 
-  test('answers when the first one is unreachable', async () => {
+  test('answers if the first model is unreachable', async () => {
     const gone = await FakeModel.start();
     const url = gone.url;
     await gone.close();
@@ -76,20 +76,20 @@ describe('a fallback model', () => {
     ]);
   });
 
-  test.each([400, 401, 404])('does not answer when the first one refuses with %d', async (status) => {
+  test.each([400, 401, 404])('does not answer if the first model refuses with %d', async (status) => {
     scripts([{ status }]);
     expect((await run(toSecond())).reply).toBe('model_refused');
     expect(second.requests).toHaveLength(0);
   });
 
-  test('does not continue after words of the first one', async () => {
+  test('does not continue after the first model has sent words', async () => {
     scripts([{ text: ['Let me look.'], tools: [{ name: 'get_user', args: {} }] }, DOWN]);
     const { reply } = await run(toSecond(), { tools: [fakeTool({ ok: true, result: {} })] });
     expect(reply).toBe('model_overloaded');
     expect(second.requests).toHaveLength(0);
   });
 
-  test('continues the conversation, so that no tool is called again', async () => {
+  test('continues the conversation, so that no tool is called a second time', async () => {
     scripts([{ tools: [{ name: 'get_user', args: {} }] }, DOWN]);
     const write = { ...fakeTool({ ok: true, result: { canceled: 7 } }), effect: 'write' as const };
     const { reply } = await run(toSecond(), { tools: [write] });
@@ -98,20 +98,20 @@ describe('a fallback model', () => {
     expect(second.requests[0]?.messages.at(-1)).toMatchObject({ role: 'tool', content: '{"canceled":7}' });
   });
 
-  test('answers the rest of the run', async () => {
+  test('answers all later steps of the run', async () => {
     scripts([DOWN], [{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Bob.'] }]);
     const { reply } = await run(toSecond(), { tools: [fakeTool({ ok: true, result: {} })] });
     expect(reply).toBe('Bob.');
     expect([first.requests.length, second.requests.length]).toEqual([4, 2]);
   });
 
-  test('fails like the first one if it is down as well', async () => {
+  test('fails like the first model if it is down as well', async () => {
     scripts([DOWN], [DOWN]);
     expect((await run(toSecond())).reply).toBe('model_overloaded');
     expect([first.requests.length, second.requests.length]).toEqual([4, 4]);
   });
 
-  test('uses the server and the key of the first one by default', async () => {
+  test('by default uses the server and the key of the first model', async () => {
     scripts(({ model }) => (model === 'large' ? DOWN : { text: ['Small.'] }));
     expect((await run({ AGENT_FALLBACK_MODEL: 'small' })).reply).toBe('Small.');
     expect(first.requests.at(-1)).toMatchObject({ model: 'small', authorization: 'Bearer first-key' });
@@ -131,13 +131,13 @@ describe('the builtin agent as fallback', () => {
     expect(lines.at(-1)).toEqual({ verdict: 'fallback', reason: 'model_overloaded', fallback: 'builtin' });
   });
 
-  test('does not answer after words of the model', async () => {
+  test('does not answer after a model has sent words', async () => {
     scripts([{ text: ['Let me look.'], tools: [{ name: 'get_user', args: {} }] }, DOWN]);
     const tools = [fakeTool({ ok: true, result: {} })];
     expect((await run(builtin, { tools })).reply).toBe('model_overloaded');
   });
 
-  test('does not answer after a write, which it might repeat', async () => {
+  test('does not answer after a write, which it could repeat', async () => {
     scripts([{ tools: [{ name: 'get_user', args: {} }] }, DOWN]);
     const write = { ...fakeTool({ ok: true, result: {} }), effect: 'write' as const };
     expect((await run(builtin, { text: 'hello', tools: [write] })).reply).toBe('model_overloaded');
@@ -146,7 +146,7 @@ describe('the builtin agent as fallback', () => {
     expect((await run(builtin, { text: 'hello', tools: [read] })).reply).toMatch(/^Hello!/);
   });
 
-  test('does not answer if a model refuses', async () => {
+  test('does not answer if a model refuses the request', async () => {
     scripts([{ status: 401 }]);
     expect((await run(builtin, { text: 'hello' })).reply).toBe('model_refused');
   });

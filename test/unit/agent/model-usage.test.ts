@@ -26,21 +26,21 @@ async function run(meter: ModelMeter, turn: Partial<AgentTurn> = {}, changes: Pa
   return runtime.run(agentTurn({ meter, ...turn }));
 }
 
-describe('the settings of a call', () => {
-  test('temperature and maximum length are set by the settings', async () => {
+describe('the settings of a model call', () => {
+  test('determine the temperature and the maximum length', async () => {
     model.script([{ text: ['Hi.'] }]);
     await replyOf(await run(meteredRun().meter, {}, { AGENT_TEMPERATURE: 0, AGENT_MAX_OUTPUT_TOKENS: 99 }));
     expect(model.requests).toMatchObject([{ temperature: 0, max_tokens: 99 }]);
   });
 
-  test('the model server decides if they are not set', async () => {
+  test('leave the temperature and the maximum length to the model server by default', async () => {
     model.script([{ text: ['Hi.'] }]);
     await replyOf(await run(meteredRun().meter));
     expect(model.requests[0]).not.toHaveProperty('temperature');
     expect(model.requests[0]).not.toHaveProperty('max_tokens');
   });
 
-  test('the history has at most AGENT_HISTORY_TOKENS', async () => {
+  test('limit the history to AGENT_HISTORY_TOKENS', async () => {
     model.script([{ text: ['Hi.'] }]);
     const history = [1, 2, 3].map((n) => ({ user: `${n}`, speaker: 'u', reply: 'x'.repeat(396) }));
     await replyOf(await run(meteredRun().meter, { history }, { AGENT_HISTORY_TOKENS: 200 }));
@@ -54,7 +54,7 @@ describe('the settings of a call', () => {
 });
 
 describe('the usage of a run', () => {
-  test('each call is a line of the trace, with the usage that the model reports', async () => {
+  test('is in the trace, with one line per call, as the model reports it', async () => {
     model.script([
       { tools: [{ name: 'get_user', args: {} }], usage: { prompt_tokens: 100, completion_tokens: 10 } },
       { text: ['That is Bob.'], usage: { prompt_tokens: 130, completion_tokens: 4 } },
@@ -70,7 +70,7 @@ describe('the usage of a run', () => {
     expect(meter.usage).toEqual({ input_tokens: 230, output_tokens: 14 });
   });
 
-  test('the usage is an estimate if the model reports none', async () => {
+  test('is estimated if the model reports none', async () => {
     model.script([{ text: ['four', 'four'] }]);
     const { meter, lines } = meteredRun();
     await replyOf(await run(meter, { text: 'x'.repeat(4000) }));
@@ -79,7 +79,7 @@ describe('the usage of a run', () => {
     expect(meter.usage?.input_tokens).toBeLessThan(1500);
   });
 
-  test('each failed attempt has a line, without usage', async () => {
+  test('is not in the line of a failed attempt', async () => {
     model.script([{ status: 503, headers: { 'retry-after': '0' } }, { text: ['Hi.'] }]);
     const { meter, lines } = meteredRun();
     await replyOf(await run(meter));
@@ -89,7 +89,7 @@ describe('the usage of a run', () => {
     ]);
   });
 
-  test('an interrupted answer has used the part that arrived', async () => {
+  test('includes the part of an interrupted answer that arrived', async () => {
     model.script([{ cut: ['Half a sentence '] }]);
     const { meter, lines } = meteredRun();
     await expect(replyOf(await run(meter))).rejects.toMatchObject({ reason: 'model_broken_stream' });
@@ -98,7 +98,7 @@ describe('the usage of a run', () => {
     ]);
   });
 
-  test('a call that is aborted ends at once', async () => {
+  test('is in the trace at once if a call is aborted, and only once', async () => {
     model.script(['hang']);
     const { meter, lines } = meteredRun();
     const controller = new AbortController();
@@ -110,7 +110,7 @@ describe('the usage of a run', () => {
     expect(lines()).toHaveLength(1);
   });
 
-  test('a call whose reader disconnects ends, too', async () => {
+  test('is in the trace if the reader of the answer disconnects', async () => {
     model.script([{ text: ['One ', 'two ', 'three.'] }]);
     const { meter, lines } = meteredRun();
     for await (const _ of await run(meter)) break;
@@ -122,7 +122,7 @@ describe('AGENT_DAILY_TOKENS', () => {
   const answer = { text: ['Hi.'], usage: { prompt_tokens: 300, completion_tokens: 200 } };
   const LIMIT = { AGENT_MAX_OUTPUT_TOKENS: 500 };
 
-  test('when it is used up, the reply says so, the trace says why, and the model is not called', async () => {
+  test('refuses the call when it is used up: the reply says so, and the trace gives the reason', async () => {
     model.script([answer]);
     const { meter, lines } = meteredRun({ max: 1200 });
     expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
@@ -137,7 +137,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     });
   });
 
-  test('if it is used up in the middle of a run, the text so far is kept', async () => {
+  test('keeps the text so far if it is used up in the middle of a run', async () => {
     model.script([{ ...answer, tools: [{ name: 'get_user', args: {} }], text: ['Let me look.'] }]);
     const { meter } = meteredRun({ max: 900 });
     const tools = [fakeTool({ ok: true, result: {} })];
@@ -147,7 +147,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  test('is exact: simultaneous calls that would exceed it are not made', async () => {
+  test('is exact: simultaneous calls that together would exceed it are not made', async () => {
     model.script([answer]);
     const { meter } = meteredRun({ max: 2100 });
     const replies = await Promise.all(
@@ -158,7 +158,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     expect(model.requests.length * 500).toBeLessThanOrEqual(2100);
   });
 
-  test('the reservation of a failed call is returned', async () => {
+  test('gets the reservation of a failed call back', async () => {
     model.script([{ status: 400 }, { status: 400 }, { status: 400 }, answer]);
     const { meter } = meteredRun({ max: 1000 });
     for (let times = 0; times < 3; times++)
@@ -169,7 +169,7 @@ describe('AGENT_DAILY_TOKENS', () => {
   test.each([
     ['before its first call', 0],
     ['during a call', 1],
-  ])('for a run whose claim is lost, usage is not stored again: %s', async (_, lost_from) => {
+  ])('does not count usage after the run has lost its claim %s', async (_, lost_from) => {
     model.script([answer]);
     const { store } = meteredRun();
     let asked = 0;
@@ -183,7 +183,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     expect([reserve.mock.calls.length, settle.mock.calls.length]).toEqual([lost_from, 0]);
   });
 
-  test('for a run whose claim may be lost, usage is counted', async () => {
+  test('counts usage if it is unknown whether the run has lost its claim', async () => {
     model.script([answer]);
     const { store } = meteredRun();
     const settle = vi.spyOn(store.budgets, 'settle');
@@ -194,7 +194,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     expect(settle).toHaveBeenCalledOnce();
   });
 
-  test('a store that cannot count the usage does not prevent the reply', async () => {
+  test('does not prevent the reply if the store cannot count the usage', async () => {
     model.script([answer]);
     const { store } = meteredRun();
     vi.spyOn(store.budgets, 'settle').mockRejectedValue(new Error('the disk is full'));
@@ -204,7 +204,7 @@ describe('AGENT_DAILY_TOKENS', () => {
   });
 });
 
-describe('tokens are counted', () => {
+describe('the daily tokens are counted', () => {
   const web = { name: 'webchat', has_platform: false };
   const phone = { name: 'phonechat', has_platform: true };
 
@@ -218,7 +218,7 @@ describe('tokens are counted', () => {
   });
 });
 
-test('the notice says when there will be room', () => {
+test('the notice about used-up tokens says when some will be available again', () => {
   expect(budgetNotice(ENGLISH, 30_000)).toMatch(/in about a minute\.$/);
   expect(budgetNotice(ENGLISH, 40 * 60_000 - 1)).toMatch(/in about 40 minutes\.$/);
   expect(budgetNotice(ENGLISH, 61 * 60_000)).toMatch(/in about 2 hours\.$/);

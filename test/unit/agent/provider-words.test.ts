@@ -61,13 +61,13 @@ describe('the error texts of a model server', () => {
   };
 
   it.each(['Cannot read "Known of them: ada@example.com" at position 7', 'Invalid content: My code is 1234'])(
-    'are not kept if they quote the request: %s',
+    'are dropped if they quote the request: %s',
     (message) => {
       expect(words({ error: { message } }, request)).toBeNull();
     },
   );
 
-  it('are kept if they quote something that is not in the request', () => {
+  it('are kept if they quote only the name of the model or a role, and no text of the request', () => {
     const message = 'There is no model a-model-with-a-long-name-2026 for the role user.';
     expect(words({ error: { message } }, request)).toBe(message);
   });

@@ -46,7 +46,7 @@ describe('the wait before a retry', () => {
     expect(calls).toEqual([0, wait_ms]);
   });
 
-  it('doubles, and there are three retries', async () => {
+  it('doubles with each of the three retries', async () => {
     const busy = answer(503);
     const { calls, work } = callWith([busy], 100);
     await vi.runAllTimersAsync();
@@ -54,7 +54,7 @@ describe('the wait before a retry', () => {
     expect(calls).toEqual([0, 2000, 6000, 14_000]);
   });
 
-  it('does not start if the run has less time left', async () => {
+  it('is skipped, and the call fails, if the run ends before the wait would', async () => {
     const busy = answer(503, { 'retry-after': '40' });
     const { calls, work } = callWith([busy], 60);
     await vi.runAllTimersAsync();

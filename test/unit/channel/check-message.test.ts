@@ -18,7 +18,7 @@ const errors = (groups: boolean | undefined, shared: boolean | undefined) =>
     'messages[0]',
   );
 
-test('a shared message is refused only if the channel has no groups', () => {
+test('a shared message is refused only if the channel does not support groups', () => {
   expect(errors(false, true)).toEqual([
     { field: 'messages[0].shared', message: 'must not be true: capabilities.groups is false' },
   ]);

@@ -499,14 +499,14 @@ describe('a channel that has no groups', () => {
   };
   for (const { name, run } of allCases({ plugin })) it(name, run);
 
-  it('must not mark a message as shared', async () => {
+  it('is reported if it marks a message as shared', async () => {
     const sharing = { ...accepting(() => ({ shared: true })), capabilities: plugin.capabilities };
     const name = 'enqueues messages from direct conversations and from groups';
     expect(await failing({ plugin: sharing }, [name])).toEqual([name]);
   });
 });
 
-describe('a case that fails', () => {
+describe('the error of a failed case', () => {
   async function messageOf(plugin: ChannelPlugin, name: string): Promise<string> {
     const found = allCases({ plugin }).find((one) => one.name === `courier: ${name}`);
     const error = await found?.run().catch((thrown: unknown) => thrown);
@@ -551,7 +551,7 @@ describe('a case that fails', () => {
   });
 });
 
-describe('the suite notices a channel that', () => {
+describe('the suite finds a channel that', () => {
   it.each(DEFECTS)('%s', async (_what, plugin, noticed) => {
     sent.clear();
     expect((await failing({ plugin }, noticed)).sort()).toEqual([...noticed].sort());

@@ -47,7 +47,7 @@ function busy(): void {
   while (performance.now() < until);
 }
 
-it('does one long piece per tick, in rotation over all work in progress', async () => {
+it('inPieces does one long piece per tick, in turn for all work in progress', async () => {
   const done: string[] = [];
   function* long(name: string, count: number): Generator<void, string> {
     for (const _ of pieces(name, count, done)) {
@@ -67,21 +67,21 @@ it('does one long piece per tick, in rotation over all work in progress', async 
   expect(await both).toEqual(['a', 'b']);
 });
 
-it('does many short pieces in a tick, so that many simultaneous replies do not need as many ticks', async () => {
+it('inPieces does many short pieces per tick, so that simultaneous replies need fewer ticks', async () => {
   const done: string[] = [];
   const all = Promise.all(Array.from({ length: 100 }, (_, reply) => inPieces(pieces(`${reply}:`, 5, done))));
   expect(await turnsUntil(all)).toBeLessThan(50);
   expect(done).toHaveLength(500);
 });
 
-it('starts no work before it returns', async () => {
+it('inPieces starts no work before it returns', async () => {
   const done: string[] = [];
   const work = inPieces(pieces('a', 1, done));
   expect(done).toEqual([]);
   await work;
 });
 
-it('rejects with the error of a piece, and continues with other work', async () => {
+it('inPieces rejects with the error of a piece, and continues the other work', async () => {
   const done: string[] = [];
   function* failing(): Generator<void, string> {
     yield;
@@ -97,7 +97,7 @@ it.each([
   ['a list', listMarkdown(100_000)],
   ['one line', 'word '.repeat(20_000)],
 ])(
-  'renders %s of 100,000 characters in many pieces, with the same result as in one go',
+  '%s of 100,000 characters takes many pieces to render, with the same result as in one',
   async (_title, text) => {
     const work = renderMarkdownInPieces(text, PLAIN);
     expect(await turnsUntil(work)).toBeGreaterThan(1);
@@ -109,7 +109,7 @@ it.each([
   },
 );
 
-it('renders a short text in a few ticks', () => {
+it('a short text is rendered in a few ticks', () => {
   const steps = [...convert('**a**', PLAIN)];
   expect(steps.length).toBeLessThan(6);
 });

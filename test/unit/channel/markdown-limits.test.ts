@@ -25,7 +25,7 @@ const SIZE = 20_000;
 
 describe('Markdown on which parsers are slow', () => {
   it.each(Object.entries(hostileMarkdown(SIZE)))(
-    'because of %s is rendered within limits',
+    'because of %s is rendered as messages within the length limit',
     (_title, text) => {
       const messages = renderMarkdown(text, PLAIN);
       expect(messages.length).toBeGreaterThan(0);
@@ -53,23 +53,23 @@ describe('Markdown on which parsers are slow', () => {
     ['brackets', `${'['.repeat(5000)}word`],
     ['images', `${'!['.repeat(5000)}word${'](a)'.repeat(5000)}`],
     ['emphasis', `${'*a _b '.repeat(2000)}word${' c_ d*'.repeat(2000)}`],
-  ])('with %s shows the text, however deep it is', (_title, text) => {
+  ])('because of %s is rendered with its words, however deeply they are nested', (_title, text) => {
     expect(renderMarkdown(text, PLAIN).join('')).toContain('word');
   });
 
-  it('shows a long address only a limited number of times, even if it is referenced often', () => {
+  it('cannot repeat a long address more often than a limit, however often the text refers to it', () => {
     const messages = renderMarkdown(`${'[a] '.repeat(10_000)}\n\n[a]: http://${'b'.repeat(1400)}`, PLAIN);
     expect(messages.join('').length).toBeLessThan(150_000);
   });
 });
 
 describe('limitNesting', () => {
-  it('does not change normal texts', () => {
+  it('does not change ordinary texts', () => {
     const text = '> - **a** [b](c) `d`\n>   1. e\n\n---\n\n* * *\n\n```\n>>>>>>>>>>>>>> a\n```\n\na\n===\n';
     expect(limitNesting(text)).toBe(text);
   });
 
-  it('hides too many open brackets, and containers that are nested too deeply', () => {
+  it('hides excess open brackets, and the signs of containers that are nested too deeply', () => {
     const brackets = limitNesting('['.repeat(100));
     expect(brackets.match(HIDDEN)).toHaveLength(80);
     expect(restoreSigns(brackets)).toBe('['.repeat(100));
@@ -80,24 +80,24 @@ describe('limitNesting', () => {
     expect(indented).toMatch(HIDDEN);
   });
 
-  it('does not change closed brackets, however many there are', () => {
+  it('does not change brackets that are closed, however many there are', () => {
     const text = '[a](b) [c][d] '.repeat(1000);
     expect(limitNesting(text)).toBe(text);
   });
 
-  it('restores hidden characters', () => {
+  it('hides characters only for the parser, so that the result shows them', () => {
     const text = `${'>'.repeat(20)} ${'[ a '.repeat(100)}\n\n- ~~~\n  ${'['.repeat(100)}`;
     expect(limitNesting(text)).toMatch(HIDDEN);
     expect(renderMarkdown(text, PLAIN).join('')).not.toMatch(HIDDEN);
   });
 
-  it('accepts no hidden character from outside', () => {
+  it('does not accept its hidden characters in a text', () => {
     expect(renderMarkdown('\ufdd0a\ufdd0', PLAIN)).toEqual(['a']);
   });
 });
 
-describe('parts of a long text', () => {
-  it('are cut before a paragraph, and lose nothing', () => {
+describe('the parts of a long text', () => {
+  it('are split before a paragraph, and lose nothing', () => {
     const paragraph = `${'word '.repeat(300).trim()}\n\n`;
     const parts = splitSource(paragraph.repeat(30));
     expect(parts.length).toBeGreaterThan(1);
@@ -109,13 +109,13 @@ describe('parts of a long text', () => {
   it.each([
     ['before', (text: string, definition: string) => `${definition}\n\n${text}`],
     ['after', (text: string, definition: string) => `${text}${definition}`],
-  ])('share the definitions of links and footnotes that are %s them', (_title, join) => {
+  ])('share the definitions of links and footnotes that are %s the text', (_title, join) => {
     const text = join('[a][x] and more words[^n]\n\n'.repeat(1500), '[x]: https://x.example\n\n[^n]: note');
     const shown = renderMarkdown(text, PLAIN).join('\n');
     expect(shown.match(/a \(https:\/\/x\.example\) and more words\[n\]/g)?.length).toBe(1500);
   });
 
-  it('keep split code as code', () => {
+  it('keep a code block that is split as code', () => {
     const code = Array.from({ length: 3000 }, (_, index) => `    line *${index}*;`);
     const messages = renderMarkdown(`\`\`\`ts\n${code.join('\n')}\n\`\`\`\n\nend`, PLAIN);
     const lines = messages.flatMap((message) => message.split('\n')).filter((line) => line.includes('line'));

@@ -98,7 +98,7 @@ const markdown = fc
     return parts.join('').replaceAll('§', () => `w${count++}`);
   });
 
-describe('splitting', () => {
+describe('the division of a reply into messages', () => {
   it('keeps every message within the limit and complete, and loses nothing', () => {
     fc.assert(
       fc.property(markdown, fc.integer({ min: 40, max: 200 }), (text, limit) => {
@@ -118,14 +118,14 @@ describe('splitting', () => {
     );
   });
 
-  it('cuts no character in two, even if the limit is in its middle', () => {
+  it('never cuts a character in two, even at the limit', () => {
     for (let limit = 40; limit <= 70; limit++) {
       const messages = renderMarkdown(`${'a'.repeat(46)}${FAMILY}`, { ...TAGS, limit });
       expect(messages.join('\n'), `limit ${limit}`).toContain(FAMILY);
     }
   });
 
-  it('shows every word once and in order', () => {
+  it('shows every word once, in order', () => {
     fc.assert(
       fc.property(markdown, (text) => {
         // The word after a fence names its language, and is not text.
@@ -138,7 +138,7 @@ describe('splitting', () => {
     );
   });
 
-  it('shows every word even with markup characters, prefixes and lookalikes', () => {
+  it('shows every word, even among markup characters, prefixes and lookalikes', () => {
     fc.assert(
       fc.property(markdown, fc.integer({ min: 60, max: 200 }), (text, limit) => {
         const messages = renderMarkdown(text, { ...SIGNS, limit });
@@ -162,7 +162,7 @@ describe('splitting', () => {
     );
   });
 
-  it('throws for no text, and turns every text into complete messages', () => {
+  it('never throws, and turns every text into complete messages', () => {
     const anything = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 300 }),
       fc.string({ unit: fc.constantFrom(...'*_[]()`~!<>#|-+=.:&@\\/ \n\taB1"\''), maxLength: 300 }),
@@ -202,7 +202,7 @@ describe('splitting', () => {
     ['then between lines', 'one. two\nthree. four five', 18, ['one. two', 'three. four five']],
     ['then between sentences', 'one two. three four five', 18, ['one two.', 'three four five']],
     ['then between words', 'one two three four', 12, ['one two', 'three four']],
-    ['within a word that fits no message', 'abcdefghijkl mn', 5, ['abcde', 'fghij', 'kl mn']],
+    ['within a word that is longer than a message', 'abcdefghijkl mn', 5, ['abcde', 'fghij', 'kl mn']],
     [
       'between sentences of scripts without spaces',
       '日本語。日本語。日本語。',
@@ -233,24 +233,24 @@ describe('splitting', () => {
     expect(split(text, limit)).toEqual(messages);
   });
 
-  it('cuts no accent from its letter, even within a word', () => {
+  it('never separates an accent from its letter, even within a word', () => {
     expect(split('e\u0301'.repeat(50), 41)).toEqual(
       [40, 40, 20].map((length) => 'e\u0301'.repeat(length / 2)),
     );
   });
 
-  it('cuts one character only if its combining marks do not fit into one message', () => {
+  it('cuts a visible character only if its combining marks exceed one message', () => {
     const messages = split(`a${'\u0301'.repeat(100)}`, 40);
     expect(messages.join('')).toBe(`a${'\u0301'.repeat(100)}`);
     expect(messages.map((message) => message.length)).toEqual([40, 40, 21]);
   });
 
-  it('omits the markup if it would use all the space', () => {
+  it('omits markup that would fill a whole message', () => {
     const dialect = { ...SIGNS, strong: { open: '['.repeat(30), close: ']'.repeat(30) } };
     expect(renderMarkdown('**word**', { ...dialect, limit: 20 })).toEqual(['word']);
   });
 
-  it('starts a new message if the platform reads no more markup', () => {
+  it('starts a new message at the limit of markup that the platform reads', () => {
     const text = Array.from({ length: 7 }, (_, index) => `**b${index}** x`).join(' ');
     const messages = renderMarkdown(text, { ...TAGS, limit: 1000, markLimit: 3 });
     expect(messages.map((message) => message.match(/<b>/g)?.length)).toEqual([3, 3, 1]);
@@ -266,7 +266,7 @@ describe('splitting', () => {
     },
   );
 
-  it('shows a text without any output as it was written', () => {
+  it('shows a text unchanged if its Markdown has no visible result', () => {
     expect(split('[a]: http://x.example', 60)).toEqual(['[a]: http://x.example']);
   });
 });

@@ -23,8 +23,8 @@ function errorsOf(body: Record<string, unknown>, headers?: Record<string, string
   return [];
 }
 
-describe('sources of the token', () => {
-  it('takes header, then body, then metadata, and stops at the first that is present', () => {
+describe('the sources of the token', () => {
+  it('are the header, the body and the metadata, in this order, and the first token that is present is used', () => {
     const all = { jwt_token: 'body', metadata: { jwt_token: 'metadata' } };
     expect(tokenOf(request(all, { authorization: 'Bearer header' }))).toBe('header');
     expect(tokenOf(request(all))).toBe('body');
@@ -32,14 +32,14 @@ describe('sources of the token', () => {
     expect(tokenOf(request({}))).toBeUndefined();
   });
 
-  it('treats an empty string and another scheme as no token', () => {
+  it('have no token if it is an empty string or has another scheme', () => {
     expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Basic abc' }))).toBe('body');
     expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Bearer ' }))).toBe('body');
     expect(tokenOf(request({ jwt_token: '' }))).toBeUndefined();
     expect(tokenOf(request({ jwt_token: '', metadata: { jwt_token: 'metadata' } }))).toBe('metadata');
   });
 
-  it('reads the scheme in any case and distinguishes null from absent', () => {
+  it('accept the scheme in any case, and distinguish null from absent', () => {
     expect(tokenOf(request({}, { authorization: 'bearer x' }))).toBe('x');
     expect(tokenOf(request({ jwt_token: null, metadata: { jwt_token: 'x' } }))).toBeNull();
     expect(
@@ -49,7 +49,7 @@ describe('sources of the token', () => {
   });
 });
 
-describe('sources of the token that are not named', () => {
+describe('the sources of the token that are not enabled', () => {
   it('are ignored, whatever they contain', () => {
     const posted = request({
       user_id: 'u',
@@ -65,7 +65,7 @@ describe('sources of the token that are not named', () => {
     expect(readMessage('other', posted, ['body'], problem).metadata).toEqual({ jwt_token: 'body' });
   });
 
-  it('do not hide the claims in the metadata, and their token is not one of the claims', () => {
+  it('do not hide the claims in the metadata, and a token there is not one of the claims', () => {
     const metadata = {
       jwt_token: 'a',
       page_url: 'https://shop.example/',
@@ -83,10 +83,10 @@ describe('sources of the token that are not named', () => {
   });
 });
 
-describe('fields', () => {
+describe('the fields of a message', () => {
   const fine = { user_id: 'u', message: 'm' };
 
-  it('reports every wrong field at once, each with its problem', () => {
+  it('are all checked, and each wrong one is reported with its problem', () => {
     expect(
       errorsOf({ user_id: 7, session_id: '', jwt_token: 1, metadata: [] }, { 'idempotency-key': 'a b' }),
     ).toEqual([
@@ -99,7 +99,7 @@ describe('fields', () => {
     ]);
   });
 
-  it('counts characters, not code units, at the documented limits', () => {
+  it('are measured in characters, not code units, with the documented limits', () => {
     expect(errorsOf({ ...fine, user_id: '😀'.repeat(256) })).toEqual([]);
     expect(errorsOf({ ...fine, user_id: '😀'.repeat(257) })).toEqual([
       { field: 'user_id', message: 'must have at most 256 characters' },
@@ -110,7 +110,7 @@ describe('fields', () => {
     expect(errorsOf({ ...fine, message: 'm'.repeat(16_001) })).toHaveLength(1);
   });
 
-  it('refuses control characters and lone surrogates in ids, and blank messages', () => {
+  it('are refused if an id contains control characters or lone surrogates, or if the message is blank', () => {
     expect(errorsOf({ ...fine, user_id: 'a\nb' })).toEqual([
       { field: 'user_id', message: 'must not contain control characters' },
     ]);
@@ -123,7 +123,7 @@ describe('fields', () => {
     ]);
   });
 
-  it('trims the message, leaves a missing or null session to the daemon, ignores unknown fields', () => {
+  it('are read with the text trimmed; a null session counts as missing, and unknown fields are ignored', () => {
     const message = parseMessage(request({ ...fine, message: ' hi ', session_id: null, what: 1 }));
     expect(message).toEqual({
       platform: 'webchat',
@@ -135,12 +135,12 @@ describe('fields', () => {
     });
   });
 
-  it('ignores documented keys of the metadata that have a different type', () => {
+  it('lose known keys of the metadata that have the wrong type', () => {
     const metadata = { page_url: 7, user_name: 'Ada', user_agent: null };
     expect(parseMessage(request({ ...fine, metadata })).metadata).toEqual({ user_name: 'Ada' });
   });
 
-  it('passes on other keys of the metadata as `other`, up to 4 KiB of JSON; the rest is left out, which is noted', () => {
+  it('keep up to 4 KiB of other metadata as `other`; larger metadata is left out, and its size is reported', () => {
     const noted: number[] = [];
     const otherOf = (metadata: object) =>
       readMessage('webchat', request({ ...fine, metadata }), EVERYWHERE, problem, (bytes) =>
@@ -172,12 +172,12 @@ describe('the language of the visitor', () => {
     ['es', 'es'],
     [' pt-BR ; q=1, pt', 'pt-BR'],
     ['zh-Hant-TW, zh', 'zh-Hant-TW'],
-  ])('is the first one of Accept-Language: %s', (header, locale) => {
+  ])('is the first language in Accept-Language: %s', (header, locale) => {
     expect(localeOf(header)).toBe(locale);
   });
 
   it.each(['', '*', ';q=1', 'x', 'de_DE', 'a'.repeat(100), `de-${'a'.repeat(9)}`, '\u0000de', '<de>'])(
-    'is unknown with %j',
+    'is unknown if Accept-Language is %j',
     (header) => {
       const message = parseMessage(request({ user_id: 'u', message: 'm' }, { 'accept-language': header }));
       expect('locale' in message).toBe(false);

@@ -18,7 +18,7 @@ function platform() {
 }
 
 describe('the parts of a reply', () => {
-  it('are sent in order, and after a failure starting with the failed part', async () => {
+  it('are sent in order, and after a failure again from the failed part on', async () => {
     const { taken, refusing, take } = platform();
     const replies = new ReplyParts();
     refusing.add('two');
@@ -28,7 +28,7 @@ describe('the parts of a reply', () => {
     expect(taken).toEqual(['one', 'two', 'three']);
   });
 
-  it('get their position, even when they are continued', async () => {
+  it('are passed on with their position, even after a failure', async () => {
     const places: number[] = [];
     const replies = new ReplyParts();
     let fails = true;
@@ -42,7 +42,7 @@ describe('the parts of a reply', () => {
     expect(places).toEqual([0, 1, 1, 2]);
   });
 
-  it('are sent for a different reply, and not again if all have been sent', async () => {
+  it('are sent once per reply, even if they equal those of another reply', async () => {
     const { taken, take } = platform();
     const replies = new ReplyParts();
     await replies.send('r1', () => ['one'], take);
@@ -51,7 +51,7 @@ describe('the parts of a reply', () => {
     expect(taken).toEqual(['one', 'one']);
   });
 
-  it('are not started a second time while they are being sent', async () => {
+  it('are not sent a second time while they are being sent', async () => {
     const { taken, take } = platform();
     const replies = new ReplyParts();
     const { promise: first, resolve: goOn } = Promise.withResolvers<void>();
@@ -62,7 +62,7 @@ describe('the parts of a reply', () => {
     expect(taken).toEqual(['one', 'two', 'three']);
   });
 
-  it('are remembered for the latest thousand replies', async () => {
+  it('are remembered for the latest 1,000 replies', async () => {
     const { taken, refusing, take } = platform();
     const replies = new ReplyParts();
     refusing.add('two');
@@ -76,7 +76,7 @@ describe('the parts of a reply', () => {
     expect(taken).toEqual(['two', 'three']);
   });
 
-  describe('parts of a reply with a memory beyond this process', () => {
+  describe('with a store beyond this process', () => {
     function memory() {
       const sent = new Map<string, number>();
       const noted: number[] = [];
@@ -95,7 +95,7 @@ describe('the parts of a reply', () => {
       };
     }
 
-    it('continue in another process at the failed part', async () => {
+    it('continue at the failed part in another process', async () => {
       const { taken, refusing, take } = platform();
       const remembered = memory();
       refusing.add('three');
@@ -107,7 +107,7 @@ describe('the parts of a reply', () => {
       expect(remembered.noted).toEqual([1, 2]);
     });
 
-    it('are not sent again in this process if one could not be recorded', async () => {
+    it('are not sent again in this process if recording a part failed', async () => {
       const { taken, take } = platform();
       const remembered = memory();
       const replies = new ReplyParts(remembered);
@@ -118,7 +118,7 @@ describe('the parts of a reply', () => {
       expect(taken).toEqual(['one', 'two', 'three']);
     });
 
-    it('cause no write for a reply of one part', async () => {
+    it('cause no write if the reply has only one part', async () => {
       const remembered = memory();
       await new ReplyParts(remembered).send('r1', () => ['one'], platform().take);
       expect(remembered.noted).toEqual([]);

@@ -17,10 +17,10 @@ it.each([
   ['', undefined],
   ['-1e', undefined],
   ['99999999999999999999', undefined],
-])('%j is %j', (words, seconds) => {
+])('a Retry-After header of %j is read as %j', (words, seconds) => {
   expect(retryAfterSeconds(new Headers({ 'Retry-After': words }))).toBe(seconds);
 });
 
-it('is undefined without a header', () => {
+it('a missing Retry-After header is read as undefined', () => {
   expect(retryAfterSeconds(new Headers())).toBeUndefined();
 });

@@ -59,7 +59,7 @@ async function record(members: Partial<NewAction>, outcome: ActionOutcome | null
   await store.close();
 }
 
-test('finds nothing if no daemon has stored anything yet', async () => {
+test('actions list finds nothing if no daemon has stored anything yet', async () => {
   expect(await agentd()).toMatchObject({
     code: 0,
     stdout: '',
@@ -67,7 +67,7 @@ test('finds nothing if no daemon has stored anything yet', async () => {
   });
 });
 
-test('shows time, person, tool, outcome, status and summary, newest first', async () => {
+test('actions list shows time, person, tool, outcome, status and summary, newest action first', async () => {
   await record({ action_id: 'one', person: ada });
   await record({ action_id: 'two', operator: userInfo().username, platform: null, user_id: null }, null);
   const { code, stdout } = await agentd();
@@ -82,7 +82,7 @@ test('shows time, person, tool, outcome, status and summary, newest first', asyn
   expect(rest).toEqual(['']);
 });
 
-test('prints the whole record as JSON', async () => {
+test('actions list prints the whole record as JSON', async () => {
   await record({ action_id: 'one', person: ada });
   const { stdout } = await agentd('--json');
   expect(JSON.parse(stdout)).toEqual([
@@ -106,7 +106,7 @@ test('prints the whole record as JSON', async () => {
   ]);
 });
 
-test('lists what was done for a person, or for a platform’s user', async () => {
+test('actions list shows only the actions for the given person or platform user', async () => {
   await record({ action_id: 'of ada', person: ada });
   await record({ action_id: 'of sub alone', person: personKey({ sub: 'ada' }), user_id: 'U2' });
   await record({ action_id: 'of nobody', user_id: 'U3' });
@@ -117,7 +117,7 @@ test('lists what was done for a person, or for a platform’s user', async () =>
   expect(await ids(`${EXAMPLE.channel}:U4`)).toEqual([]);
 });
 
-test('lists the actions of one session, or since some time', async () => {
+test('actions list shows only the actions of the given session, or since the given time', async () => {
   await record({ action_id: 'old', session_tag: 'x', session_id: 'x' }, DONE, 3 * HOUR);
   await record({ action_id: 'new', session_tag: 'y', session_id: 'y' });
   expect(await ids('--session', 'x')).toEqual(['old']);
@@ -126,12 +126,12 @@ test('lists the actions of one session, or since some time', async () => {
   expect(await ids('--limit', '1')).toEqual(['new']);
 });
 
-test('says that the outcome of a write is unknown if the process that sent it has died', async () => {
+test('actions list shows the outcome of a write as unknown if the process that sent it has died', async () => {
   await record({}, null, 10 * 60_000);
   expect((await agentd()).stdout).toMatch(/ unknown /);
 });
 
-test('lists actions that no key decrypts', async () => {
+test('actions list also shows actions that no key can decrypt', async () => {
   await record({});
   rmSync(join(settings.STATE_DIR, 'encryption-key'));
   const { stdout } = await agentd();
@@ -144,7 +144,7 @@ test.each([
   ['a person and a user', ['--sub', 'ada', `${EXAMPLE.channel}:U3`], /both --sub and 'teamchat:U3' say whom/],
   ['a channel that does not exist', ['nochannel:foo'], /there is no channel 'nochannel'\nThe channels are /],
   ['an invalid time', ['--since', 'yesterday'], /--since takes/],
-])('refuses %s', async (_what, argv, message) => {
+])('actions list refuses %s', async (_what, argv, message) => {
   const { code, stderr } = await agentd(...argv);
   expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
 });

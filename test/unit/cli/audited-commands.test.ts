@@ -54,7 +54,7 @@ async function linesOf(...who: string[]) {
   return JSON.parse(await run(audit, who, { limit: 10 })) as Record<string, unknown>[];
 }
 
-it('names the command, the system user and the time, and the subject without personal data', async () => {
+it('the audit log has the command, the system user, the time and the subject of a command, without personal data', async () => {
   const session = aSession(Date.now(), { session_id: 'webchat_ada_0123456789abcdefghijkl' });
   await saveSession(store, session);
   const [first, second] = [anInboxMessage(), anInboxMessage()];
@@ -77,7 +77,7 @@ it('names the command, the system user and the time, and the subject without per
   }
 });
 
-it('records the removal of a link, with an HMAC of the user', async () => {
+it('the audit log has the removal of a link, with an HMAC of the user', async () => {
   const link = { key: 'phonechat:jwt:+15550100123', token: 'a.b.c', person: ada, ttl_ms: 60_000 };
   expect(await store.links.put(link, null)).toBe(true);
   await run(removeLink, ['phone', '+1 555 010 0123']);
@@ -88,7 +88,7 @@ it('records the removal of a link, with an HMAC of the user', async () => {
   expect(others).toEqual([]);
 });
 
-it('records a restore in the restored log', async () => {
+it('a restore is recorded in the audit log of the restored store', async () => {
   await run(resetGuard, [], { all: true });
   const backup = join(directory, 'copy.db');
   await store.maintenance?.backup(backup);

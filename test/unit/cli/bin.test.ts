@@ -80,7 +80,7 @@ describe('bin/agentd.js', () => {
   });
 
   it.each([['--env-file', '/no/such/file'], ['--env-file=/no/such/file']])(
-    'hides %s from Node.js, which would exit with 9',
+    'hides the option %s from Node.js, which would otherwise exit with 9',
     (...option) => {
       const direct = runInstalled('status', ...option);
       expect([direct.status, direct.stderr]).toEqual([0, '']);
@@ -92,7 +92,7 @@ describe('bin/agentd.js', () => {
     },
   );
 
-  it('runs through a link, even with spaces in its path', () => {
+  it('runs through a symbolic link, even if its path has spaces', () => {
     const link = join(installed, 'a link to agentd');
     symlinkSync(join(installed, 'bin/agentd.js'), link);
     const { status, stdout } = spawnSync(link, ['a b', "c'd"], { encoding: 'utf8' });
@@ -107,20 +107,20 @@ describe('bin/agentd.js', () => {
     expect(stderr).toMatch(/^agentd: not built yet: .*main\.js is missing\. Run `npm ci` in .*\n$/);
   });
 
-  it('names the required and the actual version on an old Node.js', () => {
+  it('on an old Node.js, names the required version and the actual one', () => {
     const { status, stderr } = run(OLD);
     expect(status).toBe(78);
     expect(stderr).toMatch(/^agentd: needs Node\.js >= 22\.18, but this is v20\.11\.1 \(.*\)\n$/);
   });
 
-  it('hands over to the pinned Node.js on an old one, and leaves no variable in its environment', () => {
+  it('on an old Node.js, hands over to the pinned Node.js without an additional environment variable', () => {
     pinNode();
     const { status, stdout } = run(OLD, 'token', 'verify', '-');
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({ argv: ['token', 'verify', '-'] });
   });
 
-  it('does not hand over twice', () => {
+  it('does not hand over a second time if the pinned Node.js is also too old', () => {
     write('old.mjs', `Object.defineProperty(process.versions, 'node', { value: '20.11.1' });`);
     pinScript(
       `process.exitCode = require('node:child_process').spawnSync(process.execPath, ['--import', ${JSON.stringify(`file://${installed}/old.mjs`)}, ...process.argv.slice(2)], { stdio: 'inherit' }).status;`,
@@ -130,17 +130,17 @@ describe('bin/agentd.js', () => {
     expect(stderr.match(/needs Node\.js/g)).toHaveLength(1);
   });
 
-  it('exits with the exit code of the process that it handed over to', () => {
+  it('exits with the exit code of the process that took over', () => {
     pinScript('process.exitCode = 7;');
     expect(run(OLD).status).toBe(7);
   });
 
-  it('exits with 128 plus the signal that ended that process', () => {
+  it('exits with 128 plus the number of the signal that ended the process that took over', () => {
     pinScript(`process.kill(process.pid, 'SIGKILL'); setTimeout(() => {}, 60_000);`);
     expect(run(OLD).status).toBe(137);
   });
 
-  it('stops the other process, as SIGTERM does, when it is killed itself', async () => {
+  it('stops the process that took over, as SIGTERM would, if it is killed itself', async () => {
     pinNode();
     write(
       'dist/src/cli/main.js',
@@ -162,7 +162,7 @@ describe('bin/agentd.js', () => {
   });
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'passes %s on, once, if there is no terminal',
+    'without a terminal, passes %s on exactly once',
     async (signal) => {
       pinScript(`
       let count = 0;

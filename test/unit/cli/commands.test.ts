@@ -160,7 +160,7 @@ describe('sessions list', () => {
 });
 
 describe('sessions show', () => {
-  it('shows the owner, and each turn with its credentials and why', async () => {
+  it('shows the owner, and for each turn the credentials and the reason for them', async () => {
     await stored([signedIn()], [[turn(), trace()]]);
     const { code, stdout } = await agentd('sessions', 'show', 'pigeon_alice_1');
     expect(code).toBe(0);
@@ -171,7 +171,7 @@ describe('sessions show', () => {
     expect(stdout).toContain('  alice: Who am I?\n  agent: I do not know.\n');
   });
 
-  it('prints it as JSON without the token', async () => {
+  it('prints the session as JSON without the token', async () => {
     await stored([signedIn()], [[turn(), trace()]]);
     const shown = JSON.parse((await agentd('sessions', 'show', '--json', 'pigeon_alice_1')).stdout);
     expect(shown).toMatchObject({
@@ -201,7 +201,7 @@ describe('sessions show', () => {
 });
 
 describe('sessions end', () => {
-  it('ends a session permanently, once', async () => {
+  it('ends a session permanently, and fails if the session has already ended', async () => {
     await stored([signedIn()]);
     expect(await agentd('sessions', 'end', 'pigeon_alice_1')).toEqual({
       code: 0,
@@ -319,7 +319,7 @@ describe('status', () => {
     expect((await agentd('status')).code).toBe(69);
   });
 
-  it('accepts no answer of another server, and shows none of its control characters', async () => {
+  it('accepts only an answer of agentd, and shows no control characters', async () => {
     await answering(200, '{"status":"ok","platforms":[],"adapters":{"owl":null}}');
     expect((await agentd('status')).code).toBe(69);
     await new Promise((resolve) => server?.close(resolve));
@@ -327,7 +327,7 @@ describe('status', () => {
     expect((await agentd('status')).stdout).not.toContain('\u001b');
   });
 
-  it('exits with 69 if another server answers, or the daemon is stopping', async () => {
+  it('exits with 69 if another server answers or if the daemon is stopping', async () => {
     await answering(200, '<html>');
     expect(await agentd('status')).toMatchObject({
       code: 69,
@@ -341,7 +341,7 @@ describe('status', () => {
     });
   });
 
-  it('asks for the address if PORT=0 hides it, and refuses an invalid one', async () => {
+  it('asks for the address if PORT=0 leaves it unknown, and refuses an invalid address', async () => {
     expect(await agentd('status')).toMatchObject({ code: 2, stderr: expect.stringMatching(/PORT=0/) });
     expect(await agentd('status', '--url', 'localhost')).toMatchObject({
       code: 2,
@@ -387,7 +387,7 @@ describe('logs', () => {
     expect((await agentd('logs', '-n', '0')).stderr).toBe('');
   });
 
-  it('prints them unchanged with --json', async () => {
+  it('prints the lines unchanged with --json', async () => {
     const wanted = line('error', 'two', { request_id: 'r1', channel: 'pigeon' });
     logged(line('info', 'one'), wanted, line('error', 'three', { request_id: 'r2' }));
     expect(
@@ -395,7 +395,7 @@ describe('logs', () => {
     ).toBe(`${wanted}\n`);
   });
 
-  it('prints an object with --json for a line that is not one', async () => {
+  it('with --json, prints a line that is not an object as an object', async () => {
     const entry = line('info', 'one');
     logged('Segmentation fault "here"', entry, '[1, 2]', '{"level":"inf');
     const { stdout } = await agentd('logs', '--json');
@@ -437,7 +437,7 @@ describe('logs', () => {
     [['--level', 'loud'], /--level takes one of/],
     [['--since', 'yesterday'], /--since takes/],
     [['-n', '-1'], /--lines takes a whole number/],
-  ])('refuses %j with 2', async (argv, message) => {
+  ])('refuses %j with exit code 2', async (argv, message) => {
     logged(line('info', 'one'));
     expect(await agentd('logs', ...argv)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
   });

@@ -78,7 +78,7 @@ describe('agentd completion bash', () => {
     return stdout.split('\n').filter(Boolean).sort();
   }
 
-  it.each(OFFERS)('`%s`', (typed, expected) => {
+  it.each(OFFERS)('offers the right words after `%s`', (typed, expected) => {
     expect(offered(...typed.split(' '))).toEqual([...expected].sort());
   });
 
@@ -88,12 +88,12 @@ describe('agentd completion bash', () => {
     expect(offered('agentd', 'logs', '--level', '=', 'warn', '--fo')).toEqual(['--follow']);
   });
 
-  it('offers the options if nothing else can follow, and none after `--`', () => {
+  it('offers options if nothing else can follow, and no options after `--`', () => {
     expect(offered('agentd', 'serve', '')).toContain('--dev');
     expect(offered('agentd', 'simulate', '--', 'teamchat', '-')).toEqual([]);
   });
 
-  it('is registered for agentd', () => {
+  it('registers a completion function for agentd', () => {
     const { stdout } = spawnSync(
       'bash',
       ['--norc', '-c', `source "$1"; complete -p agentd`, 'bash', script('bash')],
@@ -106,7 +106,7 @@ describe('agentd completion bash', () => {
 });
 
 describe.skipIf(skips('fish'))('agentd completion fish', () => {
-  it.each(OFFERS)('`%s`', (typed, expected) => {
+  it.each(OFFERS)('offers the right words after `%s`', (typed, expected) => {
     const { stdout, stderr } = spawnSync(
       'fish',
       ['--no-config', '-c', `source $argv[1]; complete -C $argv[2]`, script('fish'), typed],
@@ -144,7 +144,7 @@ describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
     }
   }
 
-  it('is valid zsh', () => {
+  it('prints valid zsh code', () => {
     expect(spawnSync('zsh', ['-n', script('zsh')], { encoding: 'utf8' })).toMatchObject({
       status: 0,
       stderr: '',
@@ -160,12 +160,12 @@ describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
     ['agentd link rem\tph\t', 'link|remove|phone'],
     ['agentd simulate tea\thello --bad\t', 'simulate|teamchat|hello|--bad-signature'],
     ['agentd status --env-file my\t', 'status|--env-file|my settings.yaml'],
-  ])('%j', async (keys, line) => {
+  ])('completes the keys %j', async (keys, line) => {
     expect(await typed(keys)).toBe(line);
   });
 });
 
-describe('the vocabulary', () => {
+describe('the vocabulary of the completion', () => {
   it('has exactly the options that the help of each command shows', async () => {
     const { commands } = await readVocabulary();
     for (const { name } of COMMANDS) {
@@ -191,20 +191,20 @@ describe('the vocabulary', () => {
   });
 
   // Scripts do not look up the command of an option.
-  it('has options that take a value in all commands or in none', async () => {
+  it('has only options that take a value in all commands or in none', async () => {
     const { commands, valued } = await readVocabulary();
     const plain = commands.flatMap(({ options }) => options).filter(({ value }) => value === null);
     expect(plain.flatMap(({ flags }) => flags).filter((flag) => valued.includes(flag))).toEqual([]);
   });
 
-  it('knows every command and group', async () => {
+  it('has every command and group', async () => {
     const { commands } = await readVocabulary();
     const paths = new Set(COMMANDS.flatMap(({ name }) => [name.split(' ')[0], name]));
     expect(commands.map(({ at }) => at).sort()).toEqual(['', 'help', ...paths].sort());
   });
 });
 
-it('names the supported shells if another shell is requested', async () => {
+it('agentd completion names the supported shells if another shell is requested', async () => {
   const stderr = capture();
   const stdout = capture();
   expect(await runProgram(['completion', 'tcsh'], { stdout, stderr })).toBe(2);

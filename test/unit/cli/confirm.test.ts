@@ -14,7 +14,7 @@ it.each([
   ['n', false],
   ['', false],
   ['yesterday', false],
-])('reads %j as %s', async (typed, agreed) => {
+])('confirm reads %j as %s', async (typed, agreed) => {
   const { stdin, stderr } = terminal();
   const answer = confirm('Really?', { stdin, stderr });
   stdin.write(`${typed}\n`);
@@ -22,14 +22,14 @@ it.each([
   expect(String(stderr.read())).toContain('Really? [y/N] ');
 });
 
-it('reads the end of the input as no', async () => {
+it('confirm reads the end of the input as no', async () => {
   const { stdin, stderr } = terminal();
   const answer = confirm('Really?', { stdin, stderr });
   stdin.end();
   expect(await answer).toBe(false);
 });
 
-it.each(['stdin', 'stderr'] as const)('does not ask if %s is not a terminal', async (which) => {
+it.each(['stdin', 'stderr'] as const)('confirm does not ask if %s is not a terminal', async (which) => {
   const streams = terminal();
   streams[which].isTTY = false;
   expect(await confirm('Really?', streams)).toBeNull();

@@ -17,7 +17,7 @@ import { makePrivateDirectory } from '../../../src/daemon/make-directory.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 
-describe('a check of another machine', () => {
+describe('a check of another server', () => {
   let server: Server;
   let url: string;
   /** How the server answers. Default: never. */
@@ -36,7 +36,7 @@ describe('a check of another machine', () => {
 
   const model = (base: string) => ({ AGENT_BASE_URL: base, AGENT_MODEL: 'small' }) as Settings;
 
-  it('shows the values of the settings if it asks no model server', async () => {
+  it('shows the values of the settings if there is no model server to ask', async () => {
     const detailFor = async (settings: Partial<Settings>) =>
       (await checkModel(settings as Settings, new ProbeClient()))[0]?.detail;
     expect(await detailFor({})).toContain('; AGENT_RUNTIME is not set, AGENT_MODEL is not set');
@@ -64,7 +64,7 @@ describe('a check of another machine', () => {
     ['null', 'warning'],
     ['{"data":[null,{"id":1},{"id":"small"}]}', 'ok'],
     ['x'.repeat(2_000_000), 'warning'],
-  ])('reads lists of models of any form (%.20s)', async (body, outcome) => {
+  ])('can read a list of models in any form (%.20s)', async (body, outcome) => {
     answer = (_request, response) => response.end(body);
     expect(await checkModel(model(url), new ProbeClient())).toMatchObject([{ outcome }]);
   });
@@ -81,7 +81,7 @@ describe('a check of another machine', () => {
     expect(asked).toEqual(['/models']);
   });
 
-  it('asks for the fallback model, too, with its own key or that of the first', async () => {
+  it('also asks the server of the fallback model, with its key or that of the first model', async () => {
     const keys: (string | undefined)[] = [];
     answer = ({ headers }, response) => {
       keys.push(headers.authorization);
@@ -100,7 +100,7 @@ describe('a check of another machine', () => {
     ).toHaveLength(1);
   });
 
-  it('ignores the time of a cached answer', async () => {
+  it('does not compare the clock with the time of a cached answer', async () => {
     const client = new ProbeClient();
     answer = (_request, response) => response.setHeader('Age', '300').end('{}');
     await checkModel(model(url), client);
@@ -123,7 +123,7 @@ describe('the check of a channel', () => {
   };
   const check = async (channel: (scope: ChannelScope) => Partial<Channel>) => (await checks(channel))[0];
 
-  it('asks for the registration only if the platform knows the channel', async () => {
+  it('checks the registration only if the platform accepts the channel', async () => {
     const ok = async () => ({ outcome: 'ok', detail: 'known' }) as const;
     const lost = async () =>
       ({ outcome: 'warning', detail: 'nothing arrives', advice: 'Register it.' }) as const;
@@ -140,7 +140,7 @@ describe('the check of a channel', () => {
     expect(await words({ check: ok })).toEqual(['channel telex: ok']);
   });
 
-  it('ends if the channel does not answer', async () => {
+  it('fails if the channel does not answer', async () => {
     const found = await withShortTimeouts(() => check(() => ({ check: () => new Promise(() => {}) })));
     expect(found).toMatchObject({
       outcome: 'failed',
@@ -156,7 +156,7 @@ describe('the check of a channel', () => {
     });
   });
 
-  it('lets the channel send nothing', async () => {
+  it('prevents the channel from sending anything', async () => {
     const speaks = (scope: ChannelScope) => ({
       async check() {
         await scope.notify({}, 'Hello?');
@@ -169,7 +169,7 @@ describe('the check of a channel', () => {
     });
   });
 
-  it('reports an invalid channel, and one that cannot be created', async () => {
+  it('reports a channel that is invalid or cannot be created', async () => {
     const misshapen = () => ({ routes: 'none' }) as unknown as Channel;
     expect(await check(misshapen)).toMatchObject({
       outcome: 'failed',
@@ -192,7 +192,7 @@ describe('the check of the clock', () => {
     theirs: 1e12 + off_seconds * 1000,
   });
 
-  it('accepts a minute, and warns about more', () => {
+  it('accepts a difference of one minute, and warns about a larger one', () => {
     expect(checkClock([reading('a', 60), reading('b', -60)])).toMatchObject([
       { outcome: 'ok', detail: 'same as a, b' },
     ]);
@@ -205,14 +205,14 @@ describe('the check of the clock', () => {
 
 describe('the check of the state directory', () => {
   // Nothing can be created in /proc, whatever its permissions are.
-  it('tries to create a directory, as the daemon does', async () => {
+  it('tries to create the directory in the same way as the daemon', async () => {
     expect(await checkStateDirectory('/proc/agentd/state')).toMatchObject([
       { outcome: 'failed', detail: expect.stringMatching(/cannot be created in \/proc: ENOENT$/) },
     ]);
     expect(() => makePrivateDirectory('/proc/agentd/state')).toThrow('ENOENT');
   });
 
-  it('reports a file, and a directory that does not exist yet', async () => {
+  it('fails for a file, and is skipped for a directory that does not exist yet', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'agentd-state-'));
     await writeFile(join(directory, 'file'), '');
     expect(await checkStateDirectory(join(directory, 'file'))).toMatchObject([

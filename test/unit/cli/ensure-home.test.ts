@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ensureHome } from '../../../src/cli/ensure-home.ts';
 
-it('a user without a home gets one', () => {
+it('ensureHome sets HOME for a user without a home directory', () => {
   const env: NodeJS.ProcessEnv = {};
   ensureHome(env, () => {
     throw new Error('uv_os_homedir returned ENOENT');
@@ -9,7 +9,7 @@ it('a user without a home gets one', () => {
   expect(env).toEqual({ HOME: '/' });
 });
 
-it('a user with a home keeps it', () => {
+it('ensureHome changes nothing for a user with a home directory', () => {
   const env: NodeJS.ProcessEnv = {};
   ensureHome(env, () => '/home/ada');
   expect(env).toEqual({});

@@ -27,12 +27,12 @@ describe('agentd help', () => {
       expect(stdout).toMatch(new RegExp(`^ {2}help ${name} +${summary.replaceAll('?', '\\?')}$`, 'm'));
   });
 
-  it.each(['operate', 'channels', 'identity', 'support'])('has the topic %s', async (name) => {
+  it.each(['operate', 'channels', 'identity', 'support'])('shows the topic %s', async (name) => {
     expect(await run('help', name)).toMatchObject({ code: 0, stderr: '' });
   });
 
   it.each(HELP_TOPICS)(
-    '$name shows commands and pages that exist',
+    'shows only existing commands and pages under the topic $name',
     async ({ name, summary, commands, pages: named }) => {
       const { code, stdout } = await run('help', name);
       expect(code).toBe(0);
@@ -50,7 +50,7 @@ describe('agentd help', () => {
     },
   );
 
-  it('names commands and options that exist for each complaint', async () => {
+  it('names only existing commands and options for each complaint', async () => {
     const lines = HELP_TOPICS.flatMap(({ complaints = [] }) =>
       complaints.flatMap(({ commands }) => commands),
     );
@@ -69,7 +69,7 @@ describe('agentd help', () => {
     }
   });
 
-  it('has a topic for each command', () => {
+  it('has a topic for each command except completion', () => {
     const led = HELP_TOPICS.flatMap(({ commands }) => commands);
     const without = COMMANDS.map(({ name }) => name).filter(
       (name) => !led.some((wanted) => name === wanted || name.startsWith(`${wanted} `)),
@@ -86,7 +86,7 @@ describe('agentd help', () => {
     expect((await run('help', 'serve')).stdout).toContain('Usage: agentd serve');
   });
 
-  it('refuses any other word, and suggests what was meant', async () => {
+  it('refuses any other word, and suggests a similar one', async () => {
     expect(await run('help', 'operat')).toEqual({
       code: 2,
       stdout: '',

@@ -62,7 +62,7 @@ describe('agentd keys', () => {
     expect(await audited()).toEqual([`keys rotate: ${idOf(first)}`]);
   });
 
-  it('list shows which key seals, and how much each has sealed; remove takes an unused one only', async () => {
+  it('list shows which key seals and how many texts each key has sealed, and remove takes only an unused key', async () => {
     await keep(key(1));
     await keep(key(3), 'other');
     await call(rotate);
@@ -90,7 +90,7 @@ describe('agentd keys', () => {
     expect(await audited()).toContain(`keys remove: ${idOf(key(1))}`);
   });
 
-  it('rotate prints the line to set if the keys are in TOKEN_ENCRYPTION_KEY, and writes nothing', async () => {
+  it('rotate prints the new line if the keys are in TOKEN_ENCRYPTION_KEY, and does not change the key file', async () => {
     configured.settings.TOKEN_ENCRYPTION_KEY = new Secret(`${key(4)},${key(5)}`);
     const { printed, stderr } = await call(rotate, [], false);
     expect(printed).toMatch(/^TOKEN_ENCRYPTION_KEY=[A-Za-z0-9+/]{43}=,[^,]+,[^,]+\n$/);
@@ -127,7 +127,7 @@ describe('agentd keys', () => {
     expect(await audited()).toEqual([]);
   });
 
-  it('rotate has nothing to rotate if sealing is off, or before there is a key', async () => {
+  it('rotate fails if sealing is off, or if there is no key yet', async () => {
     const run = () => rotate.run({ args: [], options: {}, out: capturedOutput().out });
     rmSync(file);
     await expect(run()).rejects.toThrow('there is no key yet');
@@ -136,7 +136,7 @@ describe('agentd keys', () => {
     expect(await audited()).toEqual([]);
   });
 
-  it('doctor reports whether the earlier key is still used', async () => {
+  it('doctor reports whether the previous key is still used', async () => {
     await keep(key(1));
     await call(rotate);
     const settings = configured.settings as unknown as Settings;

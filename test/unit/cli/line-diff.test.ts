@@ -8,11 +8,11 @@ it.each([
   ['a\nb\nc', 'a\nc', ['  a', '- b', '  c']],
   ['a\nc', 'a\nb\nc', ['  a', '+ b', '  c']],
   ['a\na', 'a', ['  a', '- a']],
-])('the lines of %j and %j are compared', (before, after, lines) => {
+])('lineDiff compares the lines of %j and %j', (before, after, lines) => {
   expect(lineDiff(before, after)).toEqual(lines);
 });
 
-it('both texts can be read from the lines, and nothing that is common is shown twice', () => {
+it('the lines of lineDiff contain both texts completely, and common lines only once', () => {
   const { below, pick } = seededRandom(3);
   const text = () => Array.from({ length: 1 + below(12) }, () => pick(['a', 'b', 'c', ''])).join('\n');
   for (let run = 0; run < 300; run++) {
@@ -27,7 +27,7 @@ it('both texts can be read from the lines, and nothing that is common is shown t
   }
 });
 
-it('texts with too many lines are shown one after the other', () => {
+it('lineDiff prints texts with too many lines one after the other', () => {
   const [before, after] = ['a', 'b'].map((line) => Array(1_500).fill(line).join('\n')) as [string, string];
   expect(lineDiff(before, after)).toHaveLength(3_000);
 });

@@ -27,7 +27,7 @@ describe('tail', () => {
     expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: [], more: false, end: 0 });
   });
 
-  it('returns a last line without a line end on request, and `end` is before it', async () => {
+  it('returns an unfinished last line if requested, and its `end` is before that line', async () => {
     writeFileSync(path, 'one\ntw');
     expect(await tail(path, { ...all, count: 9 })).toEqual({ lines: ['one', 'tw'], more: false, end: 4 });
     expect(await tail(path, { ...all, unfinished: false, count: 9 })).toEqual({
@@ -37,13 +37,13 @@ describe('tail', () => {
     });
   });
 
-  it('finds lines across the chunks that it reads, with whole characters', async () => {
+  it('finds lines across the chunks that it reads, without damaging characters', async () => {
     const lines = Array.from({ length: 3000 }, (_, index) => `${index} ${'é€𝄞'.repeat(20)}`);
     writeFileSync(path, `${lines.join('\n')}\n`);
     expect((await tail(path, { ...all, count: 5000 })).lines).toEqual(lines);
   });
 
-  it('counts the lines that match, however far back they are', async () => {
+  it('finds as many matching lines as requested, however far back they are', async () => {
     const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index}`);
     writeFileSync(path, `${lines.join('\n')}\n`);
     const { lines: found } = await tail(path, {
@@ -54,7 +54,7 @@ describe('tail', () => {
     expect(found).toEqual(['line 17', 'line 27']);
   });
 
-  it('stops when no earlier line can match', async () => {
+  it('stops reading when no earlier line can match', async () => {
     writeFileSync(path, 'match\nold\nmatch\n');
     const wanted = {
       ...all,
@@ -65,7 +65,7 @@ describe('tail', () => {
     expect((await tail(path, wanted)).lines).toEqual(['match']);
   });
 
-  it('keeps bounded memory for a file without line ends', async () => {
+  it('uses a limited amount of memory for a file without line ends', async () => {
     writeFileSync(path, 'x'.repeat(3_000_000));
     const { lines } = await tail(path, { ...all, count: 1 });
     expect(lines[0]?.length).toBe(1_048_576);
@@ -85,18 +85,18 @@ describe('readSince', () => {
     return { lines, end };
   }
 
-  it('passes on all lines after the last old one, in order, with whole characters', async () => {
+  it('passes on all lines after the last old line, in order, without damaging characters', async () => {
     const lines = Array.from({ length: 3000 }, (_, index) => `${index} ${'é€𝄞'.repeat(20)}`);
     expect((await since(`early\nold\n${lines.join('\n')}\n`)).lines).toEqual(lines);
   });
 
-  it('passes on the whole file if no line is old, and nothing if the last one is', async () => {
+  it('passes on the whole file if no line is old, and nothing if the last line is old', async () => {
     expect(await since('one\ntwo\n')).toEqual({ lines: ['one', 'two'], end: 8 });
     expect(await since('one\nold\n')).toEqual({ lines: [], end: 8 });
     expect(await since('')).toEqual({ lines: [], end: 0 });
   });
 
-  it('passes on a last line without a line end on request, and returns the position before it', async () => {
+  it('passes on an unfinished last line if requested, and returns the position before that line', async () => {
     expect(await since('one\ntw')).toEqual({ lines: ['one', 'tw'], end: 4 });
     expect(await since('one\ntw', false)).toEqual({ lines: ['one'], end: 4 });
   });
@@ -121,7 +121,7 @@ describe('follow', () => {
     }
   }
 
-  it('returns complete lines as they are appended after a position', async () => {
+  it('returns complete lines as they are appended after the given position', async () => {
     writeFileSync(path, 'old\n');
     await withFollower(4, async (next) => {
       appendFileSync(path, 'new\nhal');
@@ -147,7 +147,7 @@ describe('follow', () => {
     });
   });
 
-  it('starts again if the file was truncated', async () => {
+  it('starts again at the beginning if the file was truncated', async () => {
     writeFileSync(path, 'a long first line\n');
     await withFollower(18, async (next) => {
       truncateSync(path, 0);

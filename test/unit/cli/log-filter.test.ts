@@ -10,7 +10,7 @@ const line = JSON.stringify({
   msg: 'message refused',
 });
 
-describe('log filter', () => {
+describe('a log filter', () => {
   it.each<[LogFilter, boolean]>([
     [{}, true],
     [{ level: 'info' }, true],
@@ -26,17 +26,17 @@ describe('log filter', () => {
     [{ session: 'pigeon_alice_AbCdEf…' }, true],
     [{ session: 'pigeon_alice_ZzZzZzGhIjKlMnOpQrStUv' }, false],
     [{ level: 'warn', request: 'r1', channel: 'owl' }, false],
-  ])('%j matches a line: %s', (filter, expected) => {
+  ])('of %j matches a sample line: %s', (filter, expected) => {
     expect(matches(line, filter)).toBe(expected);
   });
 
-  it('matches a line that is not a JSON object only if it is empty', () => {
+  it('matches a line that is not a JSON object only if the filter is empty', () => {
     expect(matches('Segmentation fault', {})).toBe(true);
     expect(matches('Segmentation fault', { level: 'trace' })).toBe(false);
     expect(matches('42', { level: 'trace' })).toBe(false);
   });
 
-  it('knows that all lines before an old line are old', () => {
+  it('reports a line as old only if all earlier lines must be old, too', () => {
     expect(isBefore(line, Date.UTC(2026, 0, 15, 13))).toBe(true);
     expect(isBefore(line, Date.UTC(2026, 0, 15, 11))).toBe(false);
     expect(isBefore(line, undefined)).toBe(false);

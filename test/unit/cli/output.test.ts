@@ -36,7 +36,7 @@ function terminal(columns: number) {
   });
 }
 
-describe('output', () => {
+describe('the output of a command', () => {
   it('prints one JSON document with --json, and never creates the text', () => {
     const { out, stdout } = capturedOutput({ json: true });
     out.data([{ id: 1 }], () => {
@@ -58,7 +58,7 @@ describe('output', () => {
     expect(stdout.text).toBe('');
   });
 
-  it('masks tokens in data of both forms and in notes', () => {
+  it('masks tokens in text, in JSON and in notes', () => {
     for (const json of [true, false]) {
       const { out, stdout, stderr } = capturedOutput({ json });
       out.data({ said: TOKEN }, () => `said ${TOKEN}`);
@@ -141,7 +141,7 @@ describe('output', () => {
     );
   });
 
-  it('cuts a column that may be cut, and no shorter than 20 characters', () => {
+  it('cuts a column that may be cut, but not to fewer than 20 characters', () => {
     const columns = [{ title: 'USER', text: (user: string) => user, narrow: 'cut' }] as const;
     expect(terminal(30).table(columns, ['u'.repeat(80)])).toBe(`USER\n${'u'.repeat(29)}…\n`);
     expect(terminal(10).table(columns, ['u'.repeat(80)])).toBe(`USER  ${'u'.repeat(80)}\n`);

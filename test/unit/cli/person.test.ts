@@ -92,7 +92,7 @@ describe('agentd person, while a daemon runs,', () => {
     expect(user.memories).toHaveLength(1);
   });
 
-  it('shows the state of an action that was never sent, and not that it was confirmed', async () => {
+  it('shows the state of an action that was never sent, and does not show the action as confirmed', async () => {
     const now = Date.now();
     const expiring = { asked_by: null, answer_ms: 0 };
     const asked = { pending: {}, declined: {}, withdrawn: {}, expired: expiring, started: {}, done: {} };
@@ -121,7 +121,7 @@ describe('agentd person, while a daemon runs,', () => {
     ]);
   });
 
-  it('erases a person and a user: after that, show finds nothing, and the data of everybody else is still there', async () => {
+  it('erases a person and a user: show then finds nothing about them, and still everything about others', async () => {
     const bobBefore = await shown([], { sub: bob.canary });
     const person = await erased([], { ...bySub, yes: true });
     expect(person.erased).toMatchObject({
@@ -148,7 +148,7 @@ describe('agentd person, while a daemon runs,', () => {
   it.each([
     ['show', show],
     ['erase', erase],
-  ])('refuses to %s a channel that does not exist, and a person together with a user', async (_, command) => {
+  ])('refuses to %s a user of an unknown channel, or a person together with a user', async (_, command) => {
     const run = (args: string[], options = {}) =>
       command.run({ args, options: { yes: true, ...options }, out: capturedOutput({}).out });
     await expect(run(['teamchatt:U0GRACE'])).rejects.toMatchObject({
@@ -164,7 +164,7 @@ describe('agentd person, while a daemon runs,', () => {
     expect((await shown([byUser])).inbox).toHaveLength(2);
   });
 
-  it('erases what a channel left behind that does not exist any longer', async () => {
+  it('erases data of a channel that no longer exists', async () => {
     const session = aSession(Date.now(), { session_id: 'owl-1', user_id: 'U1', platform: 'owl' });
     await saveSession(store, session);
     expect((await erased(['owl:U1'], { yes: true })).erased).toMatchObject({ sessions: 1 });
@@ -183,14 +183,14 @@ describe('agentd person, while a daemon runs,', () => {
     expect(await told(bySub)).toBe(`nothing was stored about ${ada.canary}\n`);
   });
 
-  it('does nothing without --yes if nobody can be asked', async () => {
+  it('does nothing without --yes if there is no terminal to ask on', async () => {
     const { out } = capturedOutput({});
     await expect(erase.run({ args: [byUser], options: {}, out })).rejects.toMatchObject({ exitCode: 2 });
     expect((await shown([byUser])).inbox).toHaveLength(2);
     expect((await store.audit.list({ limit: 5 })).map(({ command }) => command)).toEqual(['person show']);
   });
 
-  it('writes a line to the audit log before it acts, with the person as an HMAC', async () => {
+  it('writes a line to the audit log for each command, with the person as an HMAC', async () => {
     await erased([], { ...bySub, yes: true });
     await shown([byUser]);
     const key = await store.audit.key();

@@ -13,7 +13,7 @@ async function run(...argv: string[]) {
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
-describe('a command in a directory of `serve --dev`', () => {
+describe('a command in a directory where `serve --dev` has run', () => {
   let cwd: string;
   beforeEach(async () => {
     cwd = await mkdtemp(join(tmpdir(), 'agentd-program-'));
@@ -33,7 +33,7 @@ describe('a command in a directory of `serve --dev`', () => {
     });
   });
 
-  it('gets a hint at the settings of `serve --dev` if it finds nothing', async () => {
+  it('shows a hint at the settings of `serve --dev` if its own settings are missing', async () => {
     expect((await runIn('logs')).stderr).not.toContain('serve --dev');
     await mkdir(join(cwd, '.agentd'));
     await writeFile(join(cwd, '.agentd/env'), '');
@@ -48,7 +48,7 @@ describe('a command in a directory of `serve --dev`', () => {
   });
 });
 
-describe('the program', () => {
+describe('the program agentd', () => {
   it('prints its version', async () => {
     expect(await run('--version')).toEqual({ code: 0, stdout: `${version()}\n`, stderr: '' });
   });
@@ -98,7 +98,7 @@ describe('the program', () => {
     expect(stdout).toBe('');
   });
 
-  it('names the help of a command that was misused', async () => {
+  it('names the help of the command that was misused', async () => {
     const { stderr } = await run('sessions', 'list', '--nothing');
     expect(stderr).toMatch(/^agentd: unknown option '--nothing'\n/);
     expect(stderr).toMatch(/Try `agentd sessions list --help`\./);

@@ -20,8 +20,8 @@ function terminal() {
   return { stdin, ...inputOf(stdin) };
 }
 
-describe('the token of a command', () => {
-  it('is read from standard input for `-`, without the white space around it', async () => {
+describe('the token for a command', () => {
+  it('is read from standard input if the argument is `-`, without the white space around it', async () => {
     const { read, notes } = piped(' aaa.', 'bbb', '.ccc\n');
     expect(await read('-')).toBe('aaa.bbb.ccc');
     expect(notes).toEqual([]);
@@ -31,7 +31,7 @@ describe('the token of a command', () => {
     expect(await piped('aaa.bbb.ccc').read()).toBe('aaa.bbb.ccc');
   });
 
-  it('can be the argument, with a warning that does not contain it', async () => {
+  it('may be the argument, which causes a warning that does not contain the token', async () => {
     const { read, notes } = piped();
     expect(await read('aaa.bbb.ccc')).toBe('aaa.bbb.ccc');
     expect(notes).toEqual([
@@ -39,7 +39,7 @@ describe('the token of a command', () => {
     ]);
   });
 
-  it('is asked for on a terminal without echo', async () => {
+  it('is requested on the terminal, without echo', async () => {
     const { stdin, shown, read } = terminal();
     const token = read();
     stdin.write('aaa.bbX\u{7f}b.ccc\r');
@@ -51,7 +51,7 @@ describe('the token of a command', () => {
     ['Ctrl-C', '\u{3}'],
     ['Ctrl-D', '\u{4}'],
     ['nothing', '\r'],
-  ])('is missing (wrong usage) after %s at the prompt', async (_what, typed) => {
+  ])('is missing, which is wrong usage, after %s at the prompt', async (_what, typed) => {
     const { stdin, read } = terminal();
     const token = read();
     stdin.write(typed);
@@ -69,7 +69,7 @@ describe('the token of a command', () => {
     await expect(piped(text).read('-')).rejects.toMatchObject({ exitCode: 2, message: 'no token was given' });
   });
 
-  it('is not read from endless input', async () => {
+  it('is refused if standard input does not end', async () => {
     const endless = Readable.from(
       (function* () {
         for (;;) yield Buffer.alloc(16_384, 'a');

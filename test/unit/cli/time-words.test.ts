@@ -11,7 +11,7 @@ describe('times in words', () => {
     [-3 * 3_600_000, '3 hours ago'],
     [-86_400_000, 'yesterday'],
     [2 * 3_600_000, 'in 2 hours'],
-  ])('writes %i ms from now as %s', (away, words) => {
+  ])('describe %i ms from now as %s', (away, words) => {
     expect(relativeTime(NOW + away, NOW)).toBe(words);
   });
 
@@ -23,11 +23,14 @@ describe('times in words', () => {
     ['7d', NOW - 604_800_000],
     ['2026-01-15T10:00:00Z', Date.UTC(2026, 0, 15, 10)],
     ['2026-01-15', Date.UTC(2026, 0, 15)],
-  ])('reads --since %s', (text, at) => {
+  ])('are read from --since %s', (text, at) => {
     expect(parseSince(text, NOW)).toBe(at);
   });
 
-  it.each(['', 'm', '-5m', '1.5h', 'yesterday', '2026-99-99', '10 m'])('does not read --since %j', (text) => {
-    expect(() => parseSince(text, NOW)).toThrow('--since takes');
-  });
+  it.each(['', 'm', '-5m', '1.5h', 'yesterday', '2026-99-99', '10 m'])(
+    'are not read from --since %j',
+    (text) => {
+      expect(() => parseSince(text, NOW)).toThrow('--since takes');
+    },
+  );
 });

@@ -49,13 +49,13 @@ describe('agentd token issue', () => {
     expect([claims, others]).toEqual([{ ...PERSON, iat: NOW_S, exp: NOW_S + 86_400 }, {}]);
   });
 
-  it('sets no issuer or audience if any is allowed', async () => {
+  it('sets no issuer or audience if the settings allow any', async () => {
     const payload = await claimsOf({}, { JWT_ISSUER: '*', JWT_AUDIENCE: '*' });
     expect(payload).not.toHaveProperty('iss');
     expect(payload).not.toHaveProperty('aud');
   });
 
-  it('sets 24 hours, and the configured issuer and audience', async () => {
+  it('sets a lifetime of 24 hours, and the configured issuer and audience', async () => {
     expect(await claimsOf({}, { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' })).toEqual({
       ...PERSON,
       iat: NOW_S,
@@ -65,7 +65,7 @@ describe('agentd token issue', () => {
     });
   });
 
-  it('accepts name, roles, lifetime and other claims, as JSON if they parse', async () => {
+  it('accepts name, roles, lifetime and other claims, and reads other claims as JSON if possible', async () => {
     const options = {
       name: 'Alice',
       role: ['editor', 'admin'],
@@ -112,7 +112,7 @@ describe('agentd token issue', () => {
     });
   });
 
-  it('is refused if NODE_ENV=production, unless it is forced', async () => {
+  it('is refused if NODE_ENV=production, unless --force is given', async () => {
     vi.stubEnv('NODE_ENV', 'production');
     await expect(issue(PERSON)).rejects.toMatchObject({
       exitCode: 78,

@@ -54,7 +54,7 @@ describe('agentd token verify --json', () => {
     expect(text).not.toContain(token.slice(0, 12));
   });
 
-  it('prints reason, claims and expiry of an expired one, and exits with 1', async () => {
+  it('prints the reason, the claims and the expiry of an expired token, and exits with 1', async () => {
     const claims = { ...CLAIMS, exp: NOW_S - 60 };
     const { code, text } = await verify(hs256(claims), { json: true });
     expect(code).toBe(1);
@@ -68,7 +68,7 @@ describe('agentd token verify --json', () => {
     });
   });
 
-  it('prints a report of a text that is not a token', async () => {
+  it('prints a report even for a text that is not a token', async () => {
     const { code, text } = await verify('no-token', { json: true });
     expect(code).toBe(1);
     expect(JSON.parse(text)).toEqual({
@@ -81,7 +81,7 @@ describe('agentd token verify --json', () => {
     });
   });
 
-  it('reports a check that is turned off as neither passed nor failed', async () => {
+  it('reports a disabled check as neither passed nor failed', async () => {
     const { text } = await verify(hs256(CLAIMS, undefined, 'other'), {
       json: true,
       JWT_VERIFY_SIGNATURE: false,
@@ -93,7 +93,7 @@ describe('agentd token verify --json', () => {
 });
 
 describe('agentd token verify', () => {
-  it('prints steps, verdict, claims, time left and user context of a valid token', async () => {
+  it('prints steps, verdict, claims, remaining time and user context of a valid token', async () => {
     const { code, text, noted } = await verify(
       hs256({ ...CLAIMS, name: 'Alice\u{1b}[31m', roles: ['editor'] }),
     );

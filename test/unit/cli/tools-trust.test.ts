@@ -46,7 +46,7 @@ describe('agentd tools trust, while a daemon runs,', () => {
     return stdout.text;
   }
 
-  it('shows what changed, line by line and without control characters, and accepts it', async () => {
+  it('shows the changes line by line without control characters, and accepts them', async () => {
     await store.toolDigests.observe('docs_search', 'docs', AFTER);
     expect(await trust('docs_search')).toBe(
       [
@@ -75,7 +75,7 @@ describe('agentd tools trust, while a daemon runs,', () => {
     expect(await store.toolDigests.find('docs_search')).toMatchObject({ trusted: AFTER, changed: null });
   });
 
-  it('prints both definitions as JSON', async () => {
+  it('prints the old and the new definition as JSON', async () => {
     await store.toolDigests.observe('docs_search', 'docs', AFTER);
     expect(JSON.parse(await trust('docs_search', { json: true }))).toMatchObject({
       name: 'docs_search',
@@ -86,7 +86,7 @@ describe('agentd tools trust, while a daemon runs,', () => {
     });
   });
 
-  it('does not affect a tool that has not changed', async () => {
+  it('does nothing for a tool that has not changed', async () => {
     expect(await trust('docs_search')).toBe('docs_search has not changed. Its digest is aaaa.\n');
     expect(JSON.parse(await trust('docs_search', { json: true }))).toMatchObject({ changed: false });
   });

@@ -23,7 +23,7 @@ function trace(outcome: string, lines: Omit<TraceLine, 'at'>[]): TraceRecord {
 const words = (record: TraceRecord) => traceInWords(record, capturedOutput().out);
 
 describe('the timeline of a message', () => {
-  it('shows who, how it ended, and each step with time, verdict, reason and detail', () => {
+  it('shows the sender, the outcome, and each step with time, verdict, reason and detail', () => {
     const text = words(
       trace('answered', [
         { step: 'identify', verdict: 'ok', reason: 'valid_token', detail: { sub: '42' }, took_ms: 0.4 },
@@ -58,13 +58,13 @@ describe('the timeline of a message', () => {
     expect(traceView(record).acted_for).toBe(acted_for);
   });
 
-  it('says nothing about a person if the message ended before one was known', () => {
+  it('names no person if the message ended before a person was known', () => {
     const record = trace('loop_guard_blocked', [{ step: 'guard', verdict: 'refused', reason: 'rate_limit' }]);
     expect(words(record)).not.toContain('acted for');
     expect(traceView(record).acted_for).toBeNull();
   });
 
-  it('explains a refused token once: what happened and what to do', () => {
+  it('explains a refused token only once, with what happened and what to do', () => {
     const record = trace('answered', [
       { step: 'identify', verdict: 'fallback', reason: 'Token Expired' },
       { step: 'resolve-principal', verdict: 'fallback', reason: 'Token Expired' },
@@ -75,14 +75,14 @@ describe('the timeline of a message', () => {
     );
   });
 
-  it('explains the cause of a failure instead of its code', () => {
+  it('explains the cause of a failure instead of its error code', () => {
     const record = trace('agent_failed', [
       { step: 'run-agent', verdict: 'failed', reason: 'model_unreachable' },
     ]);
     expect(findingsOf(record).map(({ reason }) => reason)).toEqual(['model_unreachable']);
   });
 
-  it('explains the code if no line gives the cause', () => {
+  it('explains the error code if no line gives the cause', () => {
     expect(findingsOf(trace('rate_limited', [])).map(({ reason }) => reason)).toEqual(['rate_limited']);
     const unknown = trace('agent_failed', [
       { step: 'run-agent', verdict: 'failed', reason: 'word_of_a_plugin' },
@@ -90,7 +90,7 @@ describe('the timeline of a message', () => {
     expect(findingsOf(unknown).map(({ reason }) => reason)).toEqual(['agent_failed']);
   });
 
-  it('explains a refused request with the table of error codes', () => {
+  it('explains a refused request with the text of its error code', () => {
     const record = trace('malformed_json', [
       { step: 'receive', verdict: 'refused', reason: 'malformed_json' },
     ]);
@@ -105,7 +105,7 @@ describe('the timeline of a message', () => {
     );
   });
 
-  it('knows every status of the downstream API', () => {
+  it('explains every status of the business API', () => {
     const record = trace('answered', [{ step: 'downstream', verdict: 'failed', reason: 'http_503' }]);
     expect(findingsOf(record)).toMatchObject([{ reason: 'http_503', happened: 'The business API failed.' }]);
   });

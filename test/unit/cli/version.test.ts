@@ -22,7 +22,7 @@ it('agentd version prints what a bug report needs', async () => {
   );
 });
 
-it('agentd version prints it as one document for a script', async () => {
+it('agentd version prints the same information as one JSON document', async () => {
   expect(JSON.parse(await run('version', '--json'))).toEqual({
     version: version(),
     node: process.version,

@@ -7,7 +7,7 @@ import { writeNewFiles } from '../../../src/cli/write-new-files.ts';
 const ADVICE = 'Name another directory.';
 
 describe('writeNewFiles', () => {
-  it('writes no file and leaves no new directory if one of the files exists', async () => {
+  it('writes nothing and leaves no new directory if one of the files exists', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'agentd-new-files-'));
     await mkdir(join(directory, 'there'));
     await writeFile(join(directory, 'there/b'), 'kept');

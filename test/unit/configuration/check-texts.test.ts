@@ -8,7 +8,7 @@ function check(value: unknown) {
 }
 
 describe('texts in the configuration file', () => {
-  it('replace the defaults by language and name', () => {
+  it('replace the default of the same language and name', () => {
     const { replaced, problems } = check({
       de: { confirm: ['ja', ' gerne '], decline: 'nein', confirm_not_done: ' Nicht getan: {action} ' },
       pt_BR: { confirm_button: 'Sim' },
@@ -20,7 +20,7 @@ describe('texts in the configuration file', () => {
     ]);
   });
 
-  it('can be absent', () => {
+  it('may be absent', () => {
     expect(checkTexts(undefined)).toEqual({ replaced: new Map(), problems: [] });
     expect(check(null).problems).toEqual([]);
   });
@@ -49,15 +49,15 @@ describe('texts in the configuration file', () => {
     [{ de: { confirm_not_done: 'Nein' } }, 'texts.de.confirm_not_done', 'lacks the placeholder {action}'],
     [{ de: { confirm_button: 'x'.repeat(21) } }, 'texts.de.confirm_button', 'is too long'],
     [{ de: { confirm_button: 'a\nb' } }, 'texts.de.confirm_button', 'has more than one line'],
-  ])('are problems if they are wrong, with their line: %j', (value, setting, problem) => {
+  ])('are reported with their line if they are invalid: %j', (value, setting, problem) => {
     expect(check(value).problems).toMatchObject([{ setting, problem, source: 'agentd.yaml, line 7' }]);
   });
 
-  it('have suggestions for misspelled names', () => {
+  it('with misspelled names are reported with a suggestion', () => {
     expect(check({ de: { confrim: ['ja'] } }).problems[0]?.right).toBe('confirm, perhaps');
   });
 
-  it('have a JSON Schema', () => {
+  it('are described by a JSON Schema', () => {
     const fits = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(textsSchema([]));
     expect(fits({ de: { confirm: ['ja'], confirm_not_done: 'Nein: {action}' } })).toBe(true);
     expect(fits({ de: { confrim: ['ja'] } })).toBe(false);

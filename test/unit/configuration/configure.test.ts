@@ -32,7 +32,7 @@ async function refused(place: ConfigureOptions): Promise<string[]> {
 }
 
 describe('the configuration', () => {
-  it('is complete with the settings of tokens and one channel', async () => {
+  it('is complete if the settings of tokens and one channel are set', async () => {
     const place = placeWith({ ...VALID, LOG_LEVEL: 'warning', STATE_DIR: '~/state', NODE_ENV: 'Production' });
     const { settings, channels, available, warnings, environment } = await configure(place);
     expect(settings).toMatchObject({
@@ -57,7 +57,7 @@ describe('the configuration', () => {
     expect(environment).toBe('production');
   });
 
-  it('reports all problems at once: setting, value, source, what is wrong, a correct value', async () => {
+  it('reports all problems at once, each with setting, value, source, mistake and a correct value', async () => {
     const place = placeWith(
       { PORT: 'abc', JWT_SECRET_KEY: SECRET, TOKEN_ENCRYPTION_KEY: 'not-to-be-shown' },
       { '.env': 'API_BASE_URL=https://user:pass@example.com', 'agentd.yaml': 'AGENT_MAX_STEPS: 99' },
@@ -89,27 +89,27 @@ describe('the configuration', () => {
     );
   });
 
-  it('names both required settings of tokens if neither is set', async () => {
+  it('reports both required settings of tokens if neither is set', async () => {
     expect(await refused(placeWith({}))).toEqual([
       'JWT_ALGORITHM is not set',
       'JWT_SECRET_KEY is not set, but tokens cannot be checked without a key',
     ]);
   });
 
-  it('uses the directory of systemd for the state, unless a different one is set', async () => {
+  it('uses the state directory of systemd unless another one is set', async () => {
     const env = { ...VALID, STATE_DIRECTORY: '/var/lib/agentd:/var/lib/other' };
     expect((await configure(placeWith(env))).settings.STATE_DIR).toBe('/var/lib/agentd');
     expect((await configure(placeWith({ ...env, STATE_DIR: '/srv' }))).settings.STATE_DIR).toBe('/srv');
   });
 
-  it('shows whether a secret is set, and its source', async () => {
+  it('shows only whether a secret is set, and its source', async () => {
     const { effective } = await configure(placeWith(VALID));
     const secret = effective.find(({ record }) => record.name === 'JWT_SECRET_KEY');
     expect(secret).toMatchObject({ shown: '[secret]', source: 'environment', value: expect.any(Secret) });
     expect(JSON.stringify(effective)).not.toContain(SECRET);
   });
 
-  it('only warns if no channel is active', async () => {
+  it('causes only a warning if no channel is active', async () => {
     const { channels, warnings } = await configure(placeWith({ ...VALID, WEBCHAT_ENABLED: 'false' }));
     expect(channels).toEqual([]);
     expect(warnings).toEqual([expect.stringContaining('no channel is active')]);
@@ -276,7 +276,7 @@ describe('the settings of tokens', () => {
     ['NODE_ENV=development', { ...LAX, NODE_ENV: 'development' }, undefined],
     ['NODE_ENV=test', { ...LAX, NODE_ENV: 'test' }, undefined],
     ['serve --dev', LAX, {}],
-  ])('cause a warning if a secret is short or a check is off: %s', async (_where, env, defaults) => {
+  ])('cause warnings if the secret is short and a check is off: %s', async (_where, env, defaults) => {
     const place = { ...placeWith(env), ...(defaults ? { defaults } : {}) };
     expect((await configure(place)).warnings).toEqual([
       'JWT_SECRET_KEY has 40 bits; HS256 should have a secret of 256 bits or more',
@@ -325,7 +325,7 @@ describe('limits', () => {
   });
 });
 
-describe('settings that go together', () => {
+describe('settings that depend on each other', () => {
   it.each<[Record<string, string>, string]>([
     [{ API_EMAIL: 'a@example.com', API_BASE_URL: 'http://x' }, 'API_PASSWORD is not set, but API_EMAIL is'],
     [{ API_PASSWORD: 'p', API_BASE_URL: 'http://x' }, 'API_EMAIL is not set, but API_PASSWORD is'],
@@ -383,7 +383,7 @@ describe('settings that go together', () => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
 
-  it('cause a warning if they have no effect', async () => {
+  it('cause a warning if one has no effect', async () => {
     const env = { ...VALID, API_EMAIL: 'a@example.com', API_PASSWORD: 'p' };
     expect((await configure(placeWith(env))).warnings).toEqual([
       'API_EMAIL has no effect while API_BASE_URL is not set: no business API is called',
@@ -393,7 +393,7 @@ describe('settings that go together', () => {
   it.each<Record<string, string>>([
     { AGENT_BASE_URL: 'http://127.0.0.1:1/v1' },
     { AGENT_BASE_URL: 'http://127.0.0.1:1/v1', AGENT_RUNTIME: 'builtin' },
-  ])('cause a warning if the model is not named: %o', async (env) => {
+  ])('cause a warning if AGENT_MODEL is missing: %o', async (env) => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([
       'AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers',
     ]);
@@ -408,11 +408,14 @@ describe('settings that go together', () => {
       { AGENT_MODEL: 'openai:large', AGENT_FALLBACK_BASE_URL: 'http://127.0.0.1:1/v1' },
       'AGENT_FALLBACK_BASE_URL has no effect: AGENT_FALLBACK_MODEL is not set',
     ],
-  ])('cause a warning if there is nothing to fall back to or from: %o', async (env, warning) => {
-    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([warning]);
-  });
+  ])(
+    'cause a warning about a fallback setting without a model or a fallback model: %o',
+    async (env, warning) => {
+      expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([warning]);
+    },
+  );
 
-  it('the wildcard origin is refused while a channel streams to browsers', async () => {
+  it('are refused if WEBCHAT_ALLOWED_ORIGINS is * while a channel streams to browsers', async () => {
     const plugin = `export default { name: 'flow', apiVersion: 1, summary: 'Streams.', settings: [],
       detect: () => true, create: () => ({ routes: [] }),
       capabilities: { delivery: 'stream', textLimit: null, markdown: 'none', typing: false } };`;
@@ -423,8 +426,8 @@ describe('settings that go together', () => {
   });
 });
 
-describe('unknown names', () => {
-  it('are problems in the file, each with the nearest known name', async () => {
+describe('unknown names of settings', () => {
+  it('are problems in the configuration file, each with the most similar known name', async () => {
     const { problems } = await inspectConfiguration(
       placeWith(VALID, { 'agentd.yaml': 'PROT: 1\nlogLevel: INFO\nQUITE_DIFFERENT: 1' }),
     );
@@ -436,7 +439,7 @@ describe('unknown names', () => {
   });
 
   it.each(['AGENT_MODL', 'WEBCHAT_ALLOWED_ORGIINS', 'SESSION_TLT_SECONDS', 'LOG_FILES'])(
-    'are a problem in the environment if they look misspelled: %s',
+    'are problems in the environment if they look misspelled: %s',
     async (name) => {
       expect(await refused(placeWith({ ...VALID, [name]: 'x' }))).toEqual([
         expect.stringMatching(new RegExp(`^${name} is not a setting, but looks like `)),
@@ -448,7 +451,7 @@ describe('unknown names', () => {
     ['of a different program', 'APP_HOME'],
     ['of a different program, like a short name', 'HOSTS'],
     ['similar to one that is set', 'JWT_SECRET_KEYS'],
-  ])('are not a problem in the environment: %s', async (_what, name) => {
+  ])('are ignored in the environment: %s', async (_what, name) => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
 
@@ -456,7 +459,7 @@ describe('unknown names', () => {
   const withOnly = async (channels: string[], env: Record<string, string>) =>
     findUnknownNames(await readSources(placeWith(env)), { known: [], channels, complete: true });
 
-  it('of a documented channel that is not installed have no effect, which is reported', async () => {
+  it('that belong to a documented channel that is not installed cause a warning', async () => {
     const { problems, warnings } = await withOnly(['webchat'], { TEAMCHAT_BOT_TOKEN: 'x' });
     expect(problems).toEqual([]);
     expect(warnings).toEqual([
@@ -464,7 +467,7 @@ describe('unknown names', () => {
     ]);
   });
 
-  it('that turn on a channel that is not installed are a problem, which names the known channels', async () => {
+  it('that enable a channel that is not installed are a problem, which names the known channels', async () => {
     const { problems } = await withOnly(['sse', 'webchat'], { MSGBOT_ENABLED: 'true' });
     expect(problems).toEqual([
       {
@@ -479,12 +482,12 @@ describe('unknown names', () => {
   });
 });
 
-describe('the store', () => {
+describe('the configuration of the store', () => {
   const sealed = { ...VALID, TOKEN_ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') };
   const backendOf = async (env: Record<string, string>) =>
     sessionBackend((await configure(placeWith(env))).settings);
 
-  it('is the embedded one, or Redis if REDIS_URL is set', async () => {
+  it('is the embedded database, or Redis if REDIS_URL is set', async () => {
     expect(await backendOf(VALID)).toBe('sqlite');
     expect(await backendOf({ ...VALID, REDIS_URL: '' })).toBe('sqlite');
     expect(await backendOf({ ...sealed, REDIS_URL: 'redis://r' })).toBe('redis');
@@ -492,7 +495,7 @@ describe('the store', () => {
     expect(await backendOf({ ...VALID, REDIS_URL: 'redis://r', SESSION_BACKEND: 'sqlite' })).toBe('sqlite');
   });
 
-  it('needs an address if it is in Redis', async () => {
+  it('needs a valid REDIS_URL for Redis', async () => {
     expect(await refused(placeWith({ ...sealed, SESSION_BACKEND: 'redis' }))).toEqual([
       'REDIS_URL is not set, but SESSION_BACKEND is redis',
     ]);
@@ -503,7 +506,7 @@ describe('the store', () => {
     expect(others).toEqual([]);
   });
 
-  it('warns if replicas on Redis share no key, and about settings without effect', async () => {
+  it('causes a warning if replicas on Redis share no key, or if a setting has no effect', async () => {
     const warningsOf = async (env: Record<string, string>) => (await configure(placeWith(env))).warnings;
     expect(await warningsOf({ ...VALID, REDIS_URL: 'redis://r' })).toEqual([
       expect.stringMatching(/^TOKEN_ENCRYPTION_KEY is not set: tokens are stored in Redis unsealed/),
@@ -539,7 +542,7 @@ describe('the active channels', () => {
   const names = async (place: ConfigureOptions) =>
     (await configure(place)).channels.map(({ plugin }) => plugin.name);
 
-  it('are detected from their settings if no list is set', async () => {
+  it('are detected from their settings if MESSAGING_PLATFORMS is not set', async () => {
     expect(await names(placeWith(VALID, files))).toEqual(['webchat']);
     expect(await names(placeWith({ ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' }, files))).toEqual([
       'webchat',
@@ -547,7 +550,7 @@ describe('the active channels', () => {
     ]);
   });
 
-  it('are exactly those of the list, in its order, if one is set', async () => {
+  it('are exactly those of MESSAGING_PLATFORMS, in its order, if it is set', async () => {
     const env = { ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' };
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex, webchat,telex' }, files))).toEqual([
       'telex',
@@ -556,12 +559,12 @@ describe('the active channels', () => {
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual(['telex']);
   });
 
-  it('need no switch if they are listed', async () => {
+  it('need no setting to enable them if they are listed', async () => {
     const { WEBCHAT_ENABLED: _, ...env } = VALID;
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'webchat' }))).toEqual(['webchat']);
   });
 
-  it('get their secrets as secrets', async () => {
+  it('get their secret settings as Secret objects', async () => {
     const [channel] = (
       await configure(
         placeWith({ ...VALID, MESSAGING_PLATFORMS: 'telex', TELEX_TOKEN: 't', TELEX_NUMBER: '1' }, files),
@@ -572,20 +575,20 @@ describe('the active channels', () => {
     expect(channel?.from).toBe('./channels/telex.mjs');
   });
 
-  it('are refused if the list names one without its settings, and each missing setting is named', async () => {
+  it('are refused if a listed channel lacks settings, and each missing setting is named', async () => {
     expect(await refused(placeWith({ ...VALID, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual([
       'TELEX_TOKEN is not set, so the platform telex is not configured',
       'TELEX_NUMBER is not set, so the platform telex is not configured',
     ]);
   });
 
-  it('are refused if one is detected without all its settings', async () => {
+  it('are refused if a channel that is detected lacks a required setting', async () => {
     expect(await refused(placeWith({ ...VALID, TELEX_TOKEN: 't' }, files))).toEqual([
       'TELEX_NUMBER is not set, so the platform telex is not configured',
     ]);
   });
 
-  it('do not include one with only some of the settings by which it is detected, which is reported', async () => {
+  it('do not include a channel with only some of the settings that detect it, which causes a warning', async () => {
     const half = telex.replace(
       'settings.TELEX_TOKEN !==',
       'settings.TELEX_NUMBER && settings.TELEX_TOKEN !==',
@@ -600,7 +603,7 @@ describe('the active channels', () => {
   });
 
   it.each(['teamchat', 'phonechat', 'msgbot'])(
-    'do not include %s if one of its required settings is missing, and require all of them if it is listed',
+    'do not include %s if a required setting is missing, which is a problem only if the channel is listed',
     async (name) => {
       const { plugins } = await inspectConfiguration(placeWith(VALID));
       const plugin = plugins.find((one) => one.name === name);
@@ -621,7 +624,7 @@ describe('the active channels', () => {
     },
   );
 
-  it('are refused if the list names an unknown one, with the known ones', async () => {
+  it('are refused if an unknown channel is listed, and the error names the known channels', async () => {
     const { problems } = await inspectConfiguration(
       placeWith({ ...VALID, MESSAGING_PLATFORMS: 'carrier-pigeon,webchta' }, files),
     );
@@ -643,7 +646,7 @@ describe('the active channels', () => {
 });
 
 describe('the configuration of a command', () => {
-  it('fails only because of settings that it needs', async () => {
+  it('ignores problems of settings that the command does not need', async () => {
     const env = { PORT: 'abc', STATE_DIR: '/srv', JWT_VERIFY_SIGNATURE: 'maybe' };
     const settings = await configureCore({
       ...placeWith(env, { 'agentd.yaml': 'NONSENSE: 1' }),
@@ -663,7 +666,7 @@ describe('the configuration of a command', () => {
         'JWT_SECRET_KEY is not set, but tokens cannot be checked without a key',
       ],
     ],
-  ] as const)('is reported if it is wrong: %s', async (purpose, expected) => {
+  ] as const)('is refused if a setting for this purpose is wrong: %s', async (purpose, expected) => {
     const place = placeWith({ PORT: 'abc', JWT_VERIFY_SIGNATURE: 'maybe' });
     const error = await configureCore({ ...place, purpose }).catch(
       (reason: unknown) => reason as ConfigurationError,
@@ -674,13 +677,13 @@ describe('the configuration of a command', () => {
     ).toEqual(expected);
   });
 
-  it('cannot be read from an unreadable file', async () => {
+  it('is refused if the configuration file cannot be parsed', async () => {
     const place = placeWith({}, { 'agentd.yaml': '[' });
     await expect(configureCore({ ...place, purpose: 'log' })).rejects.toThrow('agentd.yaml');
   });
 });
 
-describe('long-term memory', () => {
+describe('the configuration of long-term memory', () => {
   const DATABASE_URL = 'postgres://agentd:secret@db.example.com/agentd?sslmode=verify-full';
 
   it.each(['sqlite', 'none', undefined])('needs no database with MEMORY_BACKEND %s', async (backend) => {
@@ -699,7 +702,7 @@ describe('long-term memory', () => {
   });
 
   it.each(['mysql://db/agentd', 'db.example.com', 'postgres://db.example.com', 'postgres://'])(
-    'is refused in %s, which is not shown',
+    'is refused with DATABASE_URL %s, which the error does not contain',
     async (url) => {
       const refusals = await refused(placeWith({ ...VALID, MEMORY_BACKEND: 'postgres', DATABASE_URL: url }));
       expect(refusals).toEqual(['DATABASE_URL is not the address of a Postgres database']);
@@ -707,7 +710,7 @@ describe('long-term memory', () => {
   );
 
   it.each(['sqlite', 'none', undefined])(
-    'does not use DATABASE_URL with MEMORY_BACKEND %s, which is reported',
+    'causes a warning if DATABASE_URL is set with MEMORY_BACKEND %s',
     async (backend) => {
       const env = { ...VALID, DATABASE_URL, ...(backend === undefined ? {} : { MEMORY_BACKEND: backend }) };
       const { warnings } = await configure(placeWith(env));
@@ -716,7 +719,7 @@ describe('long-term memory', () => {
     },
   );
 
-  it('is not in the embedded database if state is in Redis', async () => {
+  it('may not name the embedded database if other state is in Redis', async () => {
     const env = { ...VALID, REDIS_URL: 'redis://127.0.0.1:6379' };
     expect(await refused(placeWith({ ...env, MEMORY_BACKEND: 'sqlite' }))).toEqual([
       'MEMORY_BACKEND would keep memory in a separate file for each daemon, while all other state is shared',
@@ -732,7 +735,7 @@ describe('long-term memory', () => {
     }
   });
 
-  it('without TLS to another machine is a warning in production', async () => {
+  it('causes a warning in production if another machine is reached without TLS', async () => {
     const env = { ...VALID, NODE_ENV: 'production', MEMORY_BACKEND: 'postgres' };
     const warningsOf = async (url: string) =>
       (await configure(placeWith({ ...env, DATABASE_URL: url }))).warnings.filter((text) =>

@@ -22,7 +22,7 @@ async function optionsOf(env: Record<string, string>) {
   return telemetryOptions((await configured({ ...ON, ...env })).settings);
 }
 
-describe('traces are exported', () => {
+describe('the export of traces', () => {
   it.each<[Record<string, string>, boolean]>([
     [{}, false],
     [{ OTEL_SERVICE_NAME: 'shop' }, false],
@@ -30,13 +30,13 @@ describe('traces are exported', () => {
     [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/traces' }, true],
     [{ ...ON, OTEL_SDK_DISABLED: 'true' }, false],
     [{ ...ON, OTEL_TRACES_EXPORTER: 'none' }, false],
-  ])('with %o: %s', async (env, exported) => {
+  ])('with %o is on: %s', async (env, exported) => {
     expect(exportsTraces((await configured(env)).settings)).toBe(exported);
   });
 });
 
 describe('the settings of OpenTelemetry', () => {
-  it('have the defaults of its specification', async () => {
+  it('have the defaults of the OpenTelemetry specification', async () => {
     expect(await optionsOf({})).toMatchObject({
       url: 'http://127.0.0.1:4318/v1/traces',
       protocol: 'http/protobuf',
@@ -56,7 +56,7 @@ describe('the settings of OpenTelemetry', () => {
     });
   });
 
-  it('for traces take precedence, and their address is used as it is', async () => {
+  it('for traces take precedence over general ones, and their address is used unchanged', async () => {
     const { url, protocol, headers, timeout_ms, compression } = await optionsOf({
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/ingest',
       OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
@@ -75,7 +75,7 @@ describe('the settings of OpenTelemetry', () => {
     expect(Object.fromEntries(revealed)).toEqual({ 'x-api-key': 'traces', 'x-tenant': 'a,b' });
   });
 
-  it('name the service, in this order: by its own setting, among the attributes, as agentd', async () => {
+  it('name the service by its own setting, otherwise by an attribute, otherwise as agentd', async () => {
     const attributes = { OTEL_RESOURCE_ATTRIBUTES: 'service.name=of-attributes,team=a%20b' };
     expect((await optionsOf(attributes)).resource).toMatchObject({
       'service.name': 'of-attributes',
@@ -85,7 +85,7 @@ describe('the settings of OpenTelemetry', () => {
     expect(resource).toMatchObject({ 'service.name': 'shop', team: 'a b' });
   });
 
-  it('turn propagation off if they name no propagator of agentd', async () => {
+  it('turn propagation off if they do not include tracecontext', async () => {
     expect((await optionsOf({ OTEL_PROPAGATORS: 'b3,baggage' })).propagates).toBe(false);
     expect((await optionsOf({ OTEL_PROPAGATORS: 'baggage,tracecontext' })).propagates).toBe(true);
   });
@@ -106,13 +106,13 @@ describe('the settings of OpenTelemetry', () => {
       { OTEL_EXPORTER_OTLP_CERTIFICATE: 'none.pem' },
       'OTEL_EXPORTER_OTLP_CERTIFICATE is not the path of a file',
     ],
-  ])('are refused if they cannot be applied: %o', async (env, problem) => {
+  ])('are refused if agentd cannot apply them: %o', async (env, problem) => {
     expect(await refused({ ...ON, ...env })).toEqual([problem]);
     // Without traces, they belong to another program.
     await configured(env);
   });
 
-  it('warn if traces contain texts', async () => {
+  it('cause a warning if traces contain texts', async () => {
     const { warnings } = await configured({ ...ON, OTEL_GENAI_CAPTURE_CONTENT: 'true' });
     expect(warnings).toEqual([
       expect.stringMatching(/^OTEL_GENAI_CAPTURE_CONTENT: traces contain the texts/),
@@ -126,21 +126,24 @@ describe('the settings of OpenTelemetry', () => {
     ],
     ['https://collector.internal:4318', []],
     ['http://127.0.0.1:4318', []],
-  ])('warn in production if headers travel unencrypted: to %s', async (endpoint, warned) => {
-    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x=1' };
-    const { warnings } = await configured({ ...env, NODE_ENV: 'production' });
-    expect(warnings.filter((warning) => warning.startsWith('OTEL_'))).toEqual(warned);
-    const { warnings: without } = await configured(env);
-    expect(without).toEqual([]);
-  });
+  ])(
+    'cause a warning in production if headers are sent unencrypted, which depends on the address: %s',
+    async (endpoint, warned) => {
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x=1' };
+      const { warnings } = await configured({ ...env, NODE_ENV: 'production' });
+      expect(warnings.filter((warning) => warning.startsWith('OTEL_'))).toEqual(warned);
+      const { warnings: without } = await configured(env);
+      expect(without).toEqual([]);
+    },
+  );
 
-  it('show no header, because it may contain a key', async () => {
+  it('are shown without header values, which may contain a key', async () => {
     const { effective } = await configured({ ...ON, OTEL_EXPORTER_OTLP_HEADERS: 'x=canary' });
     expect(JSON.stringify(effective)).not.toContain('canary');
   });
 });
 
-describe('the other standard settings of OpenTelemetry', () => {
+describe('other standard settings of OpenTelemetry', () => {
   const signals = ['METRICS', 'LOGS', 'PROFILES'];
   const ofOtlp = ['ENDPOINT', 'PROTOCOL', 'HEADERS', 'TIMEOUT', 'COMPRESSION', 'INSECURE', 'CERTIFICATE'];
   const names = [
@@ -163,7 +166,7 @@ describe('the other standard settings of OpenTelemetry', () => {
     await configured({ [name]: 'anything' });
   });
 
-  it('do not hide a misspelled one', async () => {
+  it('do not prevent the report of a misspelled setting', async () => {
     expect(await refused({ OTEL_EXPORTER_OTLP_ENDPONT: 'http://127.0.0.1:4318' })).toEqual([
       'OTEL_EXPORTER_OTLP_ENDPONT is not a setting, but looks like OTEL_EXPORTER_OTLP_ENDPOINT',
     ]);

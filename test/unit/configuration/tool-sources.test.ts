@@ -36,7 +36,7 @@ async function openApiProblems(rest: string, env: Record<string, string> = {}): 
 const OPERATIONS = 'operations: { listOrders: {} }';
 
 describe('the sources of tools', () => {
-  it('are read with all keys of an entry', async () => {
+  it('are read with all keys of their entries', async () => {
     const place = placeWith(
       { ...API, SHOP_KEY: 'k-1' },
       {
@@ -168,7 +168,7 @@ tools:
     expect(await entriesOf(`PORT: 1\n${text}`)).toEqual([]);
   });
 
-  it('are read from a file that is a program, without line numbers', async () => {
+  it('are read from a configuration file that is a program, without line numbers', async () => {
     const place = placeWith(API, {
       'agentd.config.js': 'export default { tools: [{ module: "./a.ts" }, { modul: "x" }] };',
       'package.json': '{"type":"module"}',
@@ -178,7 +178,7 @@ tools:
     expect(problems).toMatchObject([{ setting: 'tools[1]', source: 'agentd.config.js' }]);
   });
 
-  it('have all problems reported at once, with entry, key, line, and a correct value', async () => {
+  it('have all their problems reported at once, with entry, key, line and a correct value', async () => {
     const place = placeWith(API, {
       'agentd.yaml': `tools:
   - openapi: ./shop.yaml
@@ -259,7 +259,7 @@ tools:
     expect((await problemsOf(text)).map((found) => `${found.setting} ${found.problem}`)).toEqual([problem]);
   });
 
-  it('need unique names', async () => {
+  it('must have unique names', async () => {
     const text = `tools:
   - { openapi: a, name: shop, ${OPERATIONS} }
   - { mcp: 'https://x.example', name: shop, tools: { a: } }
@@ -294,7 +294,7 @@ tools:
     expect(await openApiProblems(text)).toEqual([`tools[0].operations.a.${problem}`]);
   });
 
-  it('treat names of the prototype as plain names', async () => {
+  it('treat names of the object prototype as plain names', async () => {
     const [entry] = await entriesOf(
       'tools: [{ mcp: "https://x.example", name: x, tools: { __proto__: { effect: read }, constructor: } }]',
     );
@@ -321,7 +321,7 @@ describe('the examples of the manual', () => {
   const schema = settingsSchema(settingGroups([])) as { properties: { tools: object } };
   const isValid = new Ajv2020({ strict: false, validateFormats: false }).compile(schema.properties.tools);
 
-  it.each(EXAMPLES)('in %s are valid, even according to the JSON Schema for editors', async (_page, text) => {
+  it.each(EXAMPLES)('are valid in %s, even according to the JSON Schema for editors', async (_page, text) => {
     const tools = text.slice(text.search(/^tools:/m));
     const secrets = [...tools.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, 'x']);
     const { problems, tools: entries } = await inspectConfiguration(
@@ -333,7 +333,7 @@ describe('the examples of the manual', () => {
     expect(isValid.errors).toBeNull();
   });
 
-  it('exist, and other entries are not valid', () => {
+  it('are found by this test, and the JSON Schema refuses wrong entries', () => {
     expect(EXAMPLES.length).toBeGreaterThanOrEqual(2);
     for (const wrong of [
       [{ openapi: './a.yaml', name: 'a' }],
@@ -347,7 +347,7 @@ describe('the examples of the manual', () => {
 });
 
 describe('the address of an OpenAPI source', () => {
-  it('must be in one of the two places', async () => {
+  it('must be set in base_url or API_BASE_URL', async () => {
     expect(await openApiProblems(OPERATIONS, { API_BASE_URL: '' })).toEqual([
       'tools[0].base_url is not set, and API_BASE_URL is not set either',
     ]);
@@ -385,12 +385,12 @@ describe('the credentials of a source', () => {
     ).toEqual([`tools[0].operations.a.credentials ${problem} API_BASE_URL is not set`]);
   });
 
-  it('may be the default ones at the origin of the API, with any path', async () => {
+  it('may be the default credentials at the origin of the API, with any path', async () => {
     const text = `base_url: https://API.example.com:443/other\ncredentials: default\n${OPERATIONS}`;
     expect(await openApiProblems(text)).toEqual([]);
   });
 
-  it("send the person's token elsewhere only over https or to this machine", async () => {
+  it("may send the person's token elsewhere only over https or to this machine", async () => {
     const elsewhere = (url: string) => openApiProblems(`base_url: ${url}\ncredentials: user\n${OPERATIONS}`);
     expect(await elsewhere('https://other.example.org')).toEqual([]);
     expect(await elsewhere('http://127.0.0.1:9')).toEqual([]);
@@ -402,7 +402,7 @@ describe('the credentials of a source', () => {
     ).toEqual([`tools[0].operations.a.credentials ${problem}`]);
   });
 
-  it('of MCP sources follow the same rules', async () => {
+  it('follow the same rules for MCP sources', async () => {
     const text = `tools:
   - { mcp: http://other.example.org, name: a, credentials: user, tools: { a: { credentials: default } } }
   - { command: [node], name: b, credentials: user, tools: { a: { credentials: none }, b: { credentials: user } } }`;
@@ -414,7 +414,7 @@ describe('the credentials of a source', () => {
     ]);
   });
 
-  it('and a fixed Authorization header exclude each other', async () => {
+  it('may not be combined with a fixed Authorization header', async () => {
     const headers = 'headers: { authorization: Basic abc }';
     const problem =
       'tools[0].headers.authorization is the header in which the credentials of this source are sent';
@@ -430,7 +430,7 @@ describe('the credentials of a source', () => {
   });
 });
 
-describe('the exchange of a source', () => {
+describe('the token exchange of a source', () => {
   const exchange = (url: string) =>
     `exchange: { url: "${url}", client_id: a, client_secret: b, audience: c }\n${OPERATIONS}`;
 
@@ -442,7 +442,7 @@ describe('the exchange of a source', () => {
     ]);
   });
 
-  it('must be complete and used', async () => {
+  it('must be complete, and at least one tool must use it', async () => {
     expect(await openApiProblems(`exchange: { url: https://x.example, scope: y }\n${OPERATIONS}`)).toEqual([
       'tools[0].exchange.scope is not a known key',
       'tools[0].exchange.client_id is not set',
@@ -458,10 +458,10 @@ describe('the exchange of a source', () => {
   });
 });
 
-describe('the secrets of a source', () => {
+describe('the secrets and headers of a source', () => {
   const USE = `headers: { X-Key: '\${SHOP_KEY}' }`;
 
-  it('are read only from the environment, .env and their file', async () => {
+  it('must be in the environment, in .env or in a file that these name', async () => {
     const text = `SHOP_KEY: in-the-file\ntools:\n  - { mcp: https://x.example, name: x, secrets: [SHOP_KEY], ${USE}, tools: { a: } }`;
     const problems = await problemsOf(text, { SHOP_KEY: 'in-the-environment' });
     expect(problems).toEqual([
@@ -477,7 +477,7 @@ describe('the secrets of a source', () => {
     expect(await problemsOf(text)).toEqual(problems);
   });
 
-  it('must exist', async () => {
+  it('must be set if the entry lists them', async () => {
     expect(await openApiProblems(`secrets: [SHOP_KEY]\n${USE}\n${OPERATIONS}`)).toEqual([
       'SHOP_KEY is not set, but an entry under `tools` lists it as a secret',
     ]);
@@ -486,7 +486,7 @@ describe('the secrets of a source', () => {
     ).toEqual(['SHOP_KEY_FILE is a file that cannot be read (ENOENT)']);
   });
 
-  it('must be listed', async () => {
+  it('must be listed if a header refers to them', async () => {
     expect(await openApiProblems(`${USE}\n${OPERATIONS}`, { SHOP_KEY: 'x' })).toEqual([
       `tools[0].headers.X-Key refers to \${SHOP_KEY}, which the entry does not list`,
     ]);
@@ -503,11 +503,11 @@ describe('the secrets of a source', () => {
     [`headers: { A: 'x\${' }`, 'tools[0].headers.A has a `$\u007b` without a `}`'],
     ['headers: { A: 1 }', 'tools[0].headers.A is a number; put it in quotes'],
     ['headers: { A: "x\\ny" }', 'tools[0].headers.A has a value that no header can hold'],
-  ])('and headers are refused: %s', async (text, problem) => {
+  ])('are refused if they are invalid: %s', async (text, problem) => {
     expect(await openApiProblems(`${text}\n${OPERATIONS}`)).toEqual([problem]);
   });
 
-  it('appear in no problem and in no output', async () => {
+  it('never appear in a reported problem', async () => {
     const place = placeWith(
       { ...API, SHOP_KEY: 'hidden\nvalue' },
       {

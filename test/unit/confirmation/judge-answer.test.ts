@@ -25,25 +25,33 @@ const NOBODY = { confirmer: null, person: null, has_token: false };
 const STORED = { has_token: false };
 const PRESSED = { names_action: true };
 
-describe('who may confirm an action of a person', () => {
+describe('who can confirm an action for a person:', () => {
   it.each([
-    ['that person, with a token', {}, 'confirmed'],
-    ['that person by a button', PRESSED, 'confirmed'],
-    ['not a stored context', STORED, 'sign_in'],
-    ['not a stored context by a button', { ...STORED, ...PRESSED }, 'sign_in'],
-    ['not without sign-in', NOBODY, 'sign_in'],
-    ['not without sign-in, by a button', { ...NOBODY, ...PRESSED }, 'sign_in'],
-    ['not only the platform’s user', { ...NOBODY, confirmer: 'telex:U1' }, 'sign_in'],
-    ['not another channel user', { user_id: 'U2' }, 'left'],
-    ['not another channel user by a button', { user_id: 'U2', ...PRESSED }, 'foreign'],
+    ['that person, with a token, confirms', {}, 'confirmed'],
+    ['that person, by a button, confirms', PRESSED, 'confirmed'],
+    ['that person with only a stored sign-in needs sign-in', STORED, 'sign_in'],
     [
-      'not another channel user who is another person',
+      'that person with only a stored sign-in, by a button, needs sign-in',
+      { ...STORED, ...PRESSED },
+      'sign_in',
+    ],
+    ['a sender without sign-in needs sign-in', NOBODY, 'sign_in'],
+    ['a sender without sign-in, by a button, needs sign-in', { ...NOBODY, ...PRESSED }, 'sign_in'],
+    [
+      'the same platform user without a person needs sign-in',
+      { ...NOBODY, confirmer: 'telex:U1' },
+      'sign_in',
+    ],
+    ['another channel user is ignored', { user_id: 'U2' }, 'left'],
+    ['another channel user, by a button, counts as foreign', { user_id: 'U2', ...PRESSED }, 'foreign'],
+    [
+      'another channel user who is another person is ignored',
       { user_id: 'U2', confirmer: BERT, person: BERT },
       'left',
     ],
-    ['not the new owner of the channel user’s id', { ...NOBODY, has_changed_hands: true }, 'left'],
+    ['the new owner of the channel user’s id is ignored', { ...NOBODY, has_changed_hands: true }, 'left'],
     [
-      'not the new owner of the id, by a button',
+      'the new owner of the channel user’s id, by a button, counts as foreign',
       { ...NOBODY, has_changed_hands: true, ...PRESSED },
       'foreign',
     ],
@@ -52,62 +60,62 @@ describe('who may confirm an action of a person', () => {
   });
 
   it.each([
-    ['another person who was linked since', { confirmer: BERT, person: BERT }],
-    ['sign-out', { ...NOBODY, signs_out: true }],
-    ['sign-out by a button', { ...NOBODY, signs_out: true, ...PRESSED }],
-  ] as const)('is withdrawn by %s', (_, facts) => {
+    ['another person has been linked since', { confirmer: BERT, person: BERT }],
+    ['its sender signs out', { ...NOBODY, signs_out: true }],
+    ['its sender signs out, by a button', { ...NOBODY, signs_out: true, ...PRESSED }],
+  ] as const)('an answer withdraws the action, whatever it says, if %s', (_, facts) => {
     for (const says of ['confirm', 'decline', 'other'] as const)
       expect(judgeAnswer(OF_ANNA, { ...YES, ...facts, says })).toBe('withdrawn');
   });
 });
 
-describe('who may confirm an action of a platform’s user', () => {
-  it('is that user', () => {
+describe('an answer to a question for a platform user', () => {
+  it('confirms if it is from that user', () => {
     expect(judgeAnswer(OF_USER, USER_YES)).toBe('confirmed');
     expect(judgeAnswer(OF_USER, { ...USER_YES, ...PRESSED })).toBe('confirmed');
   });
 
-  it('is not another user', () => {
+  it('does not confirm if it is from another user', () => {
     const other = { ...USER_YES, user_id: 'U2', confirmer: 'telex:U2' };
     expect(judgeAnswer(OF_USER, other)).toBe('left');
     expect(judgeAnswer(OF_USER, { ...other, ...PRESSED })).toBe('foreign');
   });
 
-  it('is nobody after the user has signed in', () => {
+  it('withdraws the action if the user has signed in since the question', () => {
     expect(judgeAnswer(OF_USER, YES)).toBe('withdrawn');
   });
 });
 
-describe('the time of an answer', () => {
+describe('an answer', () => {
   it.each([
-    ['a word', 'confirm', 1001, 'confirmed'],
-    ['a word of the same millisecond', 'confirm', 1000, 'confirmed'],
-    ['an earlier word', 'confirm', 999, 'left'],
-    ['a word that declines', 'decline', 1001, 'declined'],
-    ['an earlier word that declines', 'decline', 999, 'left'],
-    ['any other message', 'other', 1001, 'declined'],
-    ['any other message, sent earlier', 'other', 999, 'left'],
-  ] as const)('%s', (_, says, accepted_at, verdict) => {
+    ['a word later than the question: confirmed', 'confirm', 1001, 'confirmed'],
+    ['a word in the same millisecond: confirmed', 'confirm', 1000, 'confirmed'],
+    ['a word earlier than the question: ignored', 'confirm', 999, 'left'],
+    ['a declining word later than the question: declined', 'decline', 1001, 'declined'],
+    ['a declining word earlier than the question: ignored', 'decline', 999, 'left'],
+    ['any other message later than the question: declined', 'other', 1001, 'declined'],
+    ['any other message earlier than the question: ignored', 'other', 999, 'left'],
+  ] as const)('that is %s', (_, says, accepted_at, verdict) => {
     expect(judgeAnswer(OF_ANNA, { ...YES, says, accepted_at })).toBe(verdict);
   });
 
-  it('cannot be before the question is sent, for words', () => {
+  it('in words is ignored if the question has not been sent yet', () => {
     for (const says of ['confirm', 'decline', 'other'] as const)
       expect(judgeAnswer({ ...OF_ANNA, asked_at: null }, { ...YES, says })).toBe('left');
   });
 
-  it('can be any time for a button, which was seen with the question', () => {
+  it('by a button confirms at any time, because the person saw the button with the question', () => {
     expect(judgeAnswer({ ...OF_ANNA, asked_at: null }, { ...YES, ...PRESSED })).toBe('confirmed');
   });
 });
 
-describe('any other message', () => {
-  it('declines an action of the same principal, even with a stored context', () => {
+describe('a message that does not answer the question', () => {
+  it('declines an action of the same principal, even with only a stored sign-in', () => {
     expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'other' })).toBe('declined');
     expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'decline' })).toBe('declined');
   });
 
-  it('does not affect an action while nobody is known', () => {
+  it('does not affect the action if the sender is unknown', () => {
     expect(judgeAnswer(OF_ANNA, { ...YES, ...NOBODY, says: 'other' })).toBe('left');
   });
 });

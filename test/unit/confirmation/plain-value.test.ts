@@ -34,7 +34,7 @@ describe('a value in a question', () => {
     expect(quoted(`a${character}b`)).toBe(`"a${shown}b"`);
   });
 
-  it('shows the spaces that a reader would not see', () => {
+  it('shows spaces that a reader would not see as escapes', () => {
     expect(quoted('a   b')).toBe(String.raw`"a \u0020\u0020b"`);
   });
 
@@ -50,11 +50,11 @@ describe('a value in a question', () => {
     expect(visible(text)).toBe(shown);
   });
 
-  it('shows what an invisible character in a host name would hide', () => {
+  it('shows an invisible character in a host name as an escape', () => {
     expect(visible('goo\u200bgle.com')).toBe(String.raw`goo\u200bgle.com`);
   });
 
-  it('shows a host name that has no ASCII form as numbers', () => {
+  it('shows the non-ASCII characters of a host name without an ASCII form as escapes', () => {
     expect(visible('https://\u0627a.com')).toBe(String.raw`https://\u0627a.com`);
   });
 
@@ -63,7 +63,7 @@ describe('a value in a question', () => {
     ['..аpple。com', '..xn--pple-43d.com'],
     ['a。。аpple。com', 'a。。xn--pple-43d.com'],
     ['аpple。com。', 'xn--pple-43d.com。'],
-  ])('finds the host name in %s, wherever it begins and ends', (text, shown) => {
+  ])('shows the host name in %s in ASCII form, wherever it begins and ends', (text, shown) => {
     expect(visible(text)).toBe(shown);
   });
 
@@ -72,7 +72,7 @@ describe('a value in a question', () => {
     expect(cpuTime(() => visible(text))).toBeLessThan(200);
   });
 
-  it('does not change sentences in any language', () => {
+  it('shows sentences in any language unchanged', () => {
     for (const text of [
       'Grüße aus Köln. Bis bald!',
       '今天很好。明天见。',

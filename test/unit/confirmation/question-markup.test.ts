@@ -39,8 +39,8 @@ const markdown = `${action}\n\n${list}`;
 /** The lines that people must see. */
 const lines = [question.title, ...question.details];
 
-describe('the question is text, never markup', () => {
-  it('in CommonMark with the extensions of GitHub', () => {
+describe('the question is shown as text, never as markup,', () => {
+  it('in CommonMark with the GitHub extensions', () => {
     const env = {};
     const tokens = readBlocks(markdown, env);
     const allowed = /^(paragraph|bullet_list|list_item)_(open|close)$|^inline$/;

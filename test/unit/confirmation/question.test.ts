@@ -25,7 +25,7 @@ describe('the question about a call', () => {
     expect(plain(CANCEL, { id: '1004' })).toBe('Cancel order "1004"');
   });
 
-  it('is the title of the tool if there is no summary, else its name as words', () => {
+  it('is the title of the tool if there is no summary, otherwise its name in words', () => {
     expect(plain({ ...CANCEL, summary: null }, {})).toBe('Cancel an order');
     expect(plain({ ...CANCEL, summary: null, title: null }, {})).toBe('shop cancel order');
   });
@@ -49,7 +49,7 @@ describe('the question about a call', () => {
     ]);
   });
 
-  it('fills in members by a dotted name, and omits only the member that it shows', () => {
+  it('fills in members by dotted names, and then omits only these members from the list', () => {
     const tool = { ...CANCEL, summary: 'Cancel: {body.reason}' };
     expect(plain(tool, { body: { reason: 'late', at: 'noon' } })).toBe('Cancel: "late"\nbody.at: "noon"');
     // A parameter of the same name must not hide the member.
@@ -58,18 +58,18 @@ describe('the question about a call', () => {
     );
   });
 
-  it('shows a whole object that the summary names as JSON', () => {
+  it('shows an object that the summary names as JSON', () => {
     expect(plain({ ...CANCEL, summary: 'Send {body}' }, { body: { a: 'x' } })).toBe(
       String.raw`Send "{\"a\":\"x\"}"`,
     );
   });
 
-  it('fills in bound arguments that the summary names, and shows no others', () => {
+  it('fills in bound arguments that the summary names, and shows no other bound arguments', () => {
     const tool = { ...CANCEL, summary: 'Cancel order {id} of {customer}' };
     expect(plain(tool, { id: '1' }, { customer: 'anna', tenant: 't' })).toBe('Cancel order "1" of "anna"');
   });
 
-  it('does not fill in placeholders that a value or a title contains', () => {
+  it('does not fill in placeholders that are in a value or a title', () => {
     expect(plain({ ...CANCEL, summary: '{id} {reason}' }, { id: '{reason}', reason: 'r' })).toBe(
       '"{reason}" "r"',
     );
@@ -78,11 +78,11 @@ describe('the question about a call', () => {
     );
   });
 
-  it('fills in nothing from the prototype of an object', () => {
+  it('fills in nothing from the object prototype', () => {
     expect(plain({ ...CANCEL, summary: 'Do {constructor}' }, {})).toBe('Do –');
   });
 
-  it('quotes names of members that a model could choose', () => {
+  it('quotes names of members that the model could choose', () => {
     const shown = plain(CANCEL, { id: '1', body: { 'a: "x"\nb': 'y' } });
     expect(shown.split('\n')).toEqual(['Cancel order "1"', String.raw`body."a: \"x\"\nb": "y"`]);
   });
@@ -92,7 +92,7 @@ describe('the question about a call', () => {
     expect(question && questionLine(question)).toBe('Cancel order "1004" (reason: "too late")');
   });
 
-  it('is refused over 3,000 characters, and never shortened', () => {
+  it('is refused if it exceeds 3,000 characters, and never shortened', () => {
     const room = QUESTION_MAX - 'Cancel order "1"\nreason: ""'.length;
     expect(plain(CANCEL, { id: '1', reason: 'x'.repeat(room) })).toHaveLength(QUESTION_MAX);
     expect(questionOf(CANCEL, { id: '1', reason: 'x'.repeat(room + 1) })).toBeNull();
@@ -112,7 +112,7 @@ describe('the question about a call', () => {
 });
 
 describe('the question in Markdown', () => {
-  it('lists the other arguments', () => {
+  it('has the other arguments as a list', () => {
     const question = questionOf(CANCEL, { id: '1004', order_reason: 'too late' });
     expect(question && markdownQuestion(question)).toEqual({
       action: 'Cancel order "1004"',

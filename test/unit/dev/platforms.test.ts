@@ -11,7 +11,7 @@ const from = (source: string): EffectiveSetting[] =>
 const options = { plugins: [telex] as ChannelPlugin[], effective: from('unset'), seed: 'seed', kept: {} };
 
 describe('the settings of platforms for serve --dev', () => {
-  it('give a channel a secret and an address of this machine', async () => {
+  it('give a channel a secret and an address on this machine', async () => {
     const { settings, simulated } = await platformSettings(options);
     expect(simulated).toEqual(['telex']);
     expect(settings.TELEX_SECRET).toMatch(/^[\w-]{43}$/);
@@ -20,7 +20,7 @@ describe('the settings of platforms for serve --dev', () => {
     expect(port).toBeLessThan(32_000);
   });
 
-  it('stay the same with the same seed and a stored address, even if that address is in use', async () => {
+  it('stay the same with the same seed and stored address, even if that address is in use', async () => {
     const first = (await platformSettings(options)).settings;
     const listener = createServer().listen(Number(new URL(first.TELEX_API_URL ?? '').port), '127.0.0.1');
     await once(listener, 'listening');
@@ -30,13 +30,13 @@ describe('the settings of platforms for serve --dev', () => {
     expect(other.settings.TELEX_SECRET).not.toBe(first.TELEX_SECRET);
   });
 
-  it('contain a new address if the stored one is of another machine', async () => {
+  it('contain a new address if the stored address is on another machine', async () => {
     const kept = { TELEX_API_URL: 'https://telex.example.com' };
     const { settings } = await platformSettings({ ...options, kept });
     expect(settings.TELEX_API_URL).toMatch(/^http:\/\/127\.0\.0\.1:/);
   });
 
-  it('are empty for a channel that is configured, and for one without a simulator', async () => {
+  it('are empty for a channel that is already configured or has no simulator', async () => {
     const none = { settings: {}, simulated: [] };
     expect(await platformSettings({ ...options, effective: from('.env') })).toEqual(none);
     const { simulator: _simulator, ...bare } = telex as ChannelPlugin;
@@ -57,7 +57,7 @@ describe('the settings of platforms for serve --dev', () => {
       async () => ({ ...(await telex.simulator()), apiUrlSetting: 'TELEX_SECRET' }),
       '`simulator.apiUrlSetting` is "TELEX_SECRET"',
     ],
-  ])('refuse a simulator that %s', async (_what, simulator, words) => {
+  ])('are refused for a simulator that %s', async (_what, simulator, words) => {
     await expect(platformSettings({ ...options, plugins: [{ ...telex, simulator }] })).rejects.toThrow(words);
   });
 });

@@ -71,14 +71,14 @@ describe('the sample API', () => {
     expect((await ask('POST', '/orders/1001/cancel', 'token-of-ada'))[0]).toBe(409);
   });
 
-  it('resets its data with each start', async () => {
+  it('restores its data at each start', async () => {
     expect(await ask('GET', '/orders', 'token-of-ada')).toMatchObject([
       200,
       [{}, { status: 'being packed' }],
     ]);
   });
 
-  it('changes the address of the person who requests it', async () => {
+  it('changes only the address of the person who requests it', async () => {
     expect(await ask('PUT', '/address', 'token-of-ada', { address: '5 Main St' })).toEqual([
       200,
       { address: '5 Main St' },
@@ -91,7 +91,7 @@ describe('the sample API', () => {
     expect(ada).toMatchObject({ address: '5 Main St' });
   });
 
-  it('records whose credentials each request had, by their address, and never a token', async () => {
+  it('records the credentials of each request by e-mail address, and never a token', async () => {
     await ask('GET', '/orders', 'token-of-ada');
     await ask('GET', '/products', serviceToken);
     await ask('GET', '/products', 'forged');
@@ -109,7 +109,7 @@ describe('the sample API', () => {
   });
 });
 
-describe('the tools of the sample API', () => {
+describe('the tools that use the sample API', () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'agentd-'));
@@ -124,7 +124,7 @@ describe('the tools of the sample API', () => {
       structured: [sampleTools(folder, './shop.json')],
     });
 
-  it('read with any credentials, and change things only as the person, who must confirm', async () => {
+  it('read with any credentials, but write only as the person, who must confirm', async () => {
     const { tools } = await configured();
     const [entry] = tools;
     if (entry?.kind !== 'openapi') throw new Error('it is not an OpenAPI source');
@@ -142,7 +142,7 @@ describe('the tools of the sample API', () => {
     await source.stop();
   });
 
-  it('are absent if the configuration file lists others', async () => {
+  it('are absent if the configuration file lists other tools', async () => {
     await writeFile(join(folder, 'agentd.yaml'), 'tools: []\n');
     expect((await configured()).tools).toEqual([]);
     await rm(join(folder, 'agentd.yaml'));

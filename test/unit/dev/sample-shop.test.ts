@@ -7,7 +7,7 @@ const parts = { issueToken: async () => 'a token', requestsAfter: () => null, ac
 const ask = (route: Route | undefined, host: string) =>
   route?.handle({ headers: { host }, params: {}, query: new URLSearchParams() } as unknown as ChannelRequest);
 
-it('the shop has the page of an active channel, and the sample company', async () => {
+it('the shop has routes for its page and its people if a channel with a page is active', async () => {
   const routes = await shopRoutes(['sse', 'webchat'], parts);
   expect(routes.map(({ method, path }) => `${method} ${path}`)).toEqual([
     'GET /demo',
@@ -20,11 +20,11 @@ it('the shop has the page of an active channel, and the sample company', async (
   ]);
 });
 
-it('the shop has no route if no active channel has a page', async () => {
+it('the shop has no routes if no active channel has a page', async () => {
   expect(await shopRoutes(['sse', 'telex'], parts)).toEqual([]);
 });
 
-it('the shop returns no tokens and people under a foreign host name', async () => {
+it('under a foreign host name, the shop returns neither tokens nor people', async () => {
   for (const route of await shopRoutes(['webchat'], parts))
     expect(() => ask(route, 'evil.example')).toThrow('Open the sample shop by an address');
   const token = (await shopRoutes(['webchat'], parts)).find(({ path }) => path.startsWith('/demo/token'));

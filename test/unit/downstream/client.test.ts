@@ -34,26 +34,26 @@ async function failureOf(work: Promise<unknown>): Promise<{ reason: string; mess
   return { reason, message };
 }
 
-test('a call goes below the prefix of the base URL, with the bearer and the query encoded', async () => {
+test('a call is sent to a path below the base URL, with the bearer and an encoded query', async () => {
   const query = { userEmail: 'a+b&c=d#e@example.com' };
   const response = await client().send({ ...look, query });
   expect(response.status).toBe(404);
   expect(api.requests).toMatchObject([{ method: 'GET', path: '/users', query, sub: 'user-1' }]);
 });
 
-test('dot segments do not climb out of the prefix', async () => {
+test('dot segments in a path cannot leave the path of the base URL', async () => {
   await expect(client().send({ ...look, path: '/../../secret' })).rejects.toThrow();
   expect(api.requests).toEqual([]);
 });
 
-test('the status and the parsed body of a failure are returned', async () => {
+test('a failed call returns the status and the parsed body', async () => {
   api.misbehave('/users', { status: 500, body: { error: 'x' } });
   expect(await client().send(look)).toEqual({ status: 500, body: { error: 'x' } });
   api.misbehave('/users', { status: 502, body: '<html>bad gateway</html>' });
   expect(await client().send(look)).toEqual({ status: 502, body: null });
 });
 
-test('a long number of an answer keeps its digits: as a rounded number it would name another record', async () => {
+test('a long number in an answer keeps its digits, because the rounded number would name another record', async () => {
   api.misbehave('/users', { status: 200, body: '{"id":9007199254740993,"age":41}' });
   expect((await client().send(look)).body).toEqual({ id: '9007199254740993', age: 41 });
 });
@@ -71,7 +71,7 @@ test('an empty body is null', async () => {
   expect(await client().send(look)).toEqual({ status: 200, body: null });
 });
 
-test('at most 1 MiB is read', async () => {
+test('at most 1 MiB of an answer is read', async () => {
   api.misbehave('/users', 'huge');
   expect(await failureOf(client().send(look))).toEqual({
     reason: 'too_large',
@@ -79,7 +79,7 @@ test('at most 1 MiB is read', async () => {
   });
 });
 
-test('an API that does not answer runs into the timeout', async () => {
+test('a call fails with a timeout if the API does not answer', async () => {
   api.misbehave('/users', 'hang');
   expect(await failureOf(client(50).send(look))).toEqual({
     reason: 'timeout',
@@ -87,7 +87,7 @@ test('an API that does not answer runs into the timeout', async () => {
   });
 });
 
-test('an API that is down is unreachable', async () => {
+test('a call of an API that is down fails as unreachable', async () => {
   const gone = await FakeApi.start({ secret });
   const baseUrl = gone.url;
   await gone.close();
@@ -97,7 +97,7 @@ test('an API that is down is unreachable', async () => {
   });
 });
 
-test("the message's own signal aborts the call with its reason", async () => {
+test('the signal of the message aborts the call with its reason', async () => {
   api.misbehave('/users', 'hang');
   const controller = new AbortController();
   const reason = new Error('the message has ended');
@@ -118,7 +118,7 @@ test('the fourth redirect is refused', async () => {
   expect(api.requests).toHaveLength(4);
 });
 
-test('a redirect to another origin is refused, and nothing reaches it', async () => {
+test('a redirect to another origin is refused, and no request reaches that origin', async () => {
   api.misbehave('/users', { redirect: `${elsewhere.url}/users` });
   expect(await failureOf(client().send(look))).toEqual({
     reason: 'redirect_refused',
@@ -134,7 +134,7 @@ test('a redirect of a POST is refused, even within the origin', async () => {
   expect(api.requests).toHaveLength(1);
 });
 
-test('a bearer that the API echoes is masked', async () => {
+test('a bearer that the API echoes is masked in the result', async () => {
   const opaque = new Secret('opaque-token-value');
   api.misbehave('/users', { status: 200, body: { seen: `Bearer ${opaque.reveal()}` } });
   expect(await client().send({ ...look, token: opaque })).toEqual({

@@ -32,7 +32,7 @@ const useDefault = (reason: string, level: string) => ({
   message: `tool uses default credentials: ${reason}`,
 });
 
-test("when all checks pass, the credential is the user's token", async () => {
+test('if all checks pass, the credential is the token of the user', async () => {
   const { choice, level } = await choose(contextOf(sessionOf('s', 'u', alice)));
   expect(choice).toMatchObject({ use: 'user', claims: { sub: 'user-1', email: 'alice@example.com' } });
   expect(choice.use === 'user' && choice.token.reveal()).toBe('alices-token');
@@ -57,7 +57,7 @@ test('a missing jwt_context means default credentials', async () => {
   expect(await choose(contextOf(sessionOf('s', 'u', null)))).toEqual(useDefault('no_jwt_context', 'info'));
 });
 
-test('a message without sign-in does not use the stored token, and the reason is given', async () => {
+test('a message without sign-in does not use the stored token, and the reason is reported', async () => {
   const context = contextOf(sessionOf('s', 'u', alice), {
     acts_for: null,
     acts_for_nobody_because: 'client_chosen_session',
@@ -65,19 +65,19 @@ test('a message without sign-in does not use the stored token, and the reason is
   expect(await choose(context)).toEqual(useDefault('client_chosen_session', 'info'));
 });
 
-test("a message of another person does not use the stored person's token", async () => {
+test('a message of another person does not use the token of the stored person', async () => {
   const mallory: PersonKey = personKey({ sub: 'user-1', iss: 'https://elsewhere.example' });
   const context = contextOf(sessionOf('s', 'u', alice), { acts_for: mallory });
   expect(await choose(context)).toEqual(useDefault('other_sender', 'info'));
 });
 
-test("a message of another channel user does not use the stored user's token", async () => {
+test('a message of another channel user does not use the token of the stored user', async () => {
   const context = contextOf(sessionOf('s', 'u', alice), { user_id: 'someone-else' });
   expect(await choose(context)).toEqual(useDefault('other_sender', 'info'));
 });
 
 test.each([NOW, NOW - 1, Number.NaN])(
-  'a stored token that has expired (%d) means default credentials',
+  'a stored token that has expired or has no valid expiry (%d) means default credentials',
   async (expires_at) => {
     const session = sessionOf('s', 'u', { ...alice, expires_at: NOW });
     if (session.metadata.jwt_context) {
@@ -100,7 +100,7 @@ test('with JWT_VERIFY_EXP=false the expiry is not checked', async () => {
   expect((await choose(context, { verifyExp: false })).choice.use).toBe('user');
 });
 
-test('a sealed token opens with its key, and counts as absent without it', async () => {
+test('a sealed token can be opened with its key, and counts as absent without that key', async () => {
   const context = contextOf(sessionOf('s', 'u', alice, createSeal(key(1))));
   expect((await choose(context, { seal: createSeal(key(1)) })).choice.use).toBe('user');
   expect(await choose(context, { seal: createSeal(key(2)) })).toEqual(

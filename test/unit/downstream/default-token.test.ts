@@ -32,14 +32,14 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-test('the token is requested with e-mail and password as JSON', async () => {
+test('the default token is requested with e-mail and password as JSON', async () => {
   await defaultToken().get();
   expect(api.seen('/authentication_token')).toMatchObject([
     { method: 'POST', bearer: null, body: { email: 'service@example.com', password: 'service-password' } },
   ]);
 });
 
-test('the token is read from `token`, else from `access_token`', async () => {
+test('the default token is read from `token` if present, otherwise from `access_token`', async () => {
   api.misbehave('/authentication_token', { status: 200, body: { access_token: 'opaque-1' } });
   expect((await defaultToken().get()).reveal()).toBe('opaque-1');
   api.misbehave('/authentication_token', {
@@ -49,7 +49,7 @@ test('the token is read from `token`, else from `access_token`', async () => {
   expect((await defaultToken().get()).reveal()).toBe('opaque-2');
 });
 
-describe('the cache', () => {
+describe('the cache of the default token', () => {
   test('keeps a token until 5 minutes before `exp`', async () => {
     const source = await start({ tokenLife: 3600 });
     const token = await source.get();
@@ -75,7 +75,7 @@ describe('the cache', () => {
     expect(asked()).toBe(2);
   });
 
-  test('does not keep a token that expires in less than 5 minutes, except for the calls that wait for it', async () => {
+  test('returns a token that expires within 5 minutes to the calls that wait for it, but does not keep it', async () => {
     const source = await start({ tokenLife: 299 });
     await Promise.all([source.get(), source.get()]);
     expect(asked()).toBe(1);
@@ -83,7 +83,7 @@ describe('the cache', () => {
     expect(asked()).toBe(2);
   });
 
-  test('does not request tokens endlessly if they arrive expired', async () => {
+  test('does not request tokens again and again if they have expired when they arrive', async () => {
     const source = await start({ tokenLife: -60 });
     await Promise.all([source.get(), source.get()]);
     await source.get();
@@ -91,14 +91,14 @@ describe('the cache', () => {
   });
 });
 
-test('fifty waiting calls make one request', async () => {
+test('fifty simultaneous calls cause one request for the token', async () => {
   const source = defaultToken();
   const tokens = await Promise.all(Array.from({ length: 50 }, () => source.get()));
   expect(new Set(tokens).size).toBe(1);
   expect(asked()).toBe(1);
 });
 
-test('a call that aborts does not affect the others', async () => {
+test('a call that is aborted does not affect the other calls', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   api.misbehave('/authentication_token', { wait: promise });
   const source = defaultToken();
@@ -112,7 +112,7 @@ test('a call that aborts does not affect the others', async () => {
   expect(asked()).toBe(1);
 });
 
-test('a failure is shared by the waiting calls, and the next call makes a new request', async () => {
+test('a failed request fails all calls that wait for it, and the next call makes a new request', async () => {
   api.misbehave('/authentication_token', { status: 500 }, 1);
   const source = defaultToken();
   const failure = {
@@ -126,14 +126,14 @@ test('a failure is shared by the waiting calls, and the next call makes a new re
   expect(asked()).toBe(2);
 });
 
-test('wrong credentials are reported as such', async () => {
+test('wrong credentials are reported as the cause', async () => {
   await expect(defaultToken('wrong').get()).rejects.toMatchObject({
     reason: 'default_credentials_refused',
     message: 'The business API does not accept the default credentials of this service.',
   });
 });
 
-test('there is no call without credentials', async () => {
+test('without credentials, no token is requested', async () => {
   const source = createDefaultToken({
     downstream: createDownstream({ baseUrl: api.url, timeoutMs: 5_000 }),
     email: undefined,
@@ -149,7 +149,7 @@ test('there is no call without credentials', async () => {
   expect(asked()).toBe(0);
 });
 
-test('a refused token is replaced once, however many calls report it', async () => {
+test('a token that was refused is replaced once, however many calls report the refusal', async () => {
   const source = defaultToken();
   const old = await source.get();
   source.refused(old);

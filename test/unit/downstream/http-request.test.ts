@@ -39,7 +39,7 @@ test.each([
   ['deflate', deflateSync],
   ['br', brotliCompressSync],
 ] as const)(
-  'a body that is compressed with %s is read, and limited by its decompressed size',
+  'a body that is compressed with %s is read, and the limit applies to its decompressed size',
   async (encoding, compress) => {
     answer = (_request, response) =>
       response.writeHead(200, { 'content-encoding': encoding }).end(compress('{"ä":1}'));
@@ -57,7 +57,7 @@ test('a connection is kept and reused', async () => {
   expect(new Set(sockets).size).toBe(1);
 });
 
-test('a read whose kept connection was closed is sent once more, and a write is not', async () => {
+test('a read is sent once more if its kept connection was closed, but a write is not', async () => {
   for (const [method, isRepeated] of [
     ['GET', true],
     ['POST', false],
@@ -76,13 +76,13 @@ test('a read whose kept connection was closed is sent once more, and a write is 
   }
 });
 
-test('a new connection that breaks is a failure', async () => {
+test('a request fails if its new connection breaks', async () => {
   answer = ({ socket }) => socket.resetAndDestroy();
   await expect(send()).rejects.toThrow();
   expect(sockets).toHaveLength(1);
 });
 
-test('an abort ends a request with the reason of the signal, before, during and in the middle of the answer', async () => {
+test('an abort ends a request with the reason of the signal, whether before the request, before the answer or during it', async () => {
   const controllers = [new AbortController(), new AbortController(), new AbortController()];
   const [before, during, within] = controllers as [AbortController, AbortController, AbortController];
   before.abort(new Error('deadline'));
@@ -96,7 +96,7 @@ test('an abort ends a request with the reason of the signal, before, during and 
   await expect(send('GET', within.signal)).rejects.toThrow('deadline');
 });
 
-test('a header that contains a line break is refused', async () => {
+test('a request with a line break in a header is refused', async () => {
   answer = (_request, response) => response.end();
   await expect(
     httpRequest(url, { ...READ, limit: limitOf(), headers: { 'X-A': 'a\r\nX-B: c' } }),
@@ -104,7 +104,7 @@ test('a header that contains a line break is refused', async () => {
   expect(sockets).toEqual([]);
 });
 
-test('an IPv6 address is not looked up as a name', async () => {
+test('an IPv6 address is not looked up as a host name', async () => {
   const closed = new URL('http://[::1]:1/');
   await expect(httpRequest(closed, { ...READ, limit: limitOf() })).rejects.toMatchObject({
     syscall: 'connect',
@@ -112,14 +112,14 @@ test('an IPv6 address is not looked up as a name', async () => {
   });
 });
 
-test('an incomplete answer is a failure', async () => {
+test('a request fails if the answer is incomplete', async () => {
   answer = (_request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('{"a":', () => response.destroy());
   };
   await expect(send()).rejects.toThrow();
 });
 
-test('path and query are sent as they are in the address, and its fragment is not', async () => {
+test('a request has the path and query of the address unchanged, but not its fragment', async () => {
   let asked: string | undefined;
   answer = (request, response) => {
     asked = request.url;

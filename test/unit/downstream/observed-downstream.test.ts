@@ -29,25 +29,25 @@ async function counted(
 
 test.each<[string, Misbehaviour, number | string]>([
   ['its status', { status: 500, body: {} }, 500],
-  ['its status, if it is not JSON', { status: 200, body: 'no JSON' }, 200],
-  ['its status, if it is too long', 'huge', 200],
-  ['its status, if it redirects elsewhere', { redirect: 'http://127.0.0.1:1/', status: 302 }, 302],
-  ['timeout, if it is not in time', 'hang', 'timeout'],
-])('an answer counts under %s', async (_what, how, status) => {
+  ['its status, if the answer is not JSON', { status: 200, body: 'no JSON' }, 200],
+  ['its status, if the answer is too long', 'huge', 200],
+  ['its status, if the answer redirects elsewhere', { redirect: 'http://127.0.0.1:1/', status: 302 }, 302],
+  ['timeout, if the answer takes too long', 'hang', 'timeout'],
+])('an answer is counted under %s', async (_what, how, status) => {
   api.misbehave('/users', how);
   const timeoutMs = how === 'hang' ? 200 : undefined;
   expect(await counted(look, { timeoutMs })).toEqual([['api', status]]);
 });
 
-test('a system that does not answer counts as unreachable', async () => {
+test('a system that cannot be reached is counted as unreachable', async () => {
   expect(await counted(look, { url: 'http://127.0.0.1:1' })).toEqual([['api', 'unreachable']]);
 });
 
-test('a request that was never made does not count', async () => {
+test('a request that was never sent is not counted', async () => {
   expect(await counted({ ...look, path: '/users/../admin' })).toEqual([]);
 });
 
-test('a request that its caller aborted does not count', async () => {
+test('a request that its caller aborted is not counted', async () => {
   const signal = AbortSignal.abort(new Error('given up'));
   expect(await counted({ ...look, signal })).toEqual([]);
 });

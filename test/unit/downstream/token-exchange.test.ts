@@ -37,14 +37,14 @@ async function failureOf(work: Promise<unknown>): Promise<TokenExchangeFailure> 
   return error;
 }
 
-test('the request has every parameter of RFC 8693, and the client authenticates in the header', async () => {
+test('the exchange request has every parameter of RFC 8693, and the client authenticates in the header', async () => {
   const token = await create().exchange('shop', settings(), alice);
   expect(token.reveal()).toBe('exchanged-1-for-billing');
   expect(server.wrong).toEqual([]);
   expect(server.exchanged).toEqual([alice.reveal()]);
 });
 
-test('each request counts as one to the source that the token is for', async () => {
+test('each exchange request is counted as one to the source that needs the token', async () => {
   const ends: unknown[] = [];
   const observer = {
     downstreamEnded: (source: string, status: number | string) => void ends.push([source, status]),
@@ -62,7 +62,7 @@ test('each request counts as one to the source that the token is for', async () 
   ]);
 });
 
-test('a wrong client is refused with a message that contains no token', async () => {
+test('a refusal of the client has a message that contains no token', async () => {
   const failure = await failureOf(
     create().exchange('shop', settings({ client_secret: new Secret('wrong') }), alice),
   );
@@ -71,8 +71,8 @@ test('a wrong client is refused with a message that contains no token', async ()
   expect(String(failure.cause)).toBe('Error: the token endpoint answered 400 invalid_request');
 });
 
-describe('memory', () => {
-  test('there is one exchange, however many calls wait for it', async () => {
+describe('the cache of exchanged tokens', () => {
+  test('there is one exchange, however many calls wait for the token', async () => {
     const exchange = create();
     const tokens = await Promise.all(
       Array.from({ length: 50 }, () => exchange.exchange('shop', settings(), alice)),
@@ -83,7 +83,7 @@ describe('memory', () => {
     expect(server.exchanged).toHaveLength(1);
   });
 
-  test('each person, source and audience has a separate token', async () => {
+  test('there is a separate token for each person, source and audience', async () => {
     const exchange = create();
     const first = await exchange.exchange('shop', settings(), alice);
     const others = [
@@ -97,7 +97,7 @@ describe('memory', () => {
     expect(server.wrong).toEqual(['audience: else']);
   });
 
-  test('a token is not used beyond expires_in', async () => {
+  test('a token is not used after expires_in', async () => {
     const exchange = create();
     await exchange.exchange('shop', settings(), alice);
     now += 594_000;
@@ -108,7 +108,7 @@ describe('memory', () => {
     expect(server.exchanged).toHaveLength(2);
   });
 
-  test('a token is not used beyond its own exp', async () => {
+  test('a token is not used after its own exp', async () => {
     const exp = START / 1000 + 60;
     server.answer = { token_type: 'bearer', expires_in: 6_000, access_token: signToken({ exp }, secret) };
     const exchange = create();
@@ -118,7 +118,7 @@ describe('memory', () => {
     expect(server.exchanged).toHaveLength(2);
   });
 
-  test("a token is not used beyond the exp of the person's token, which is then not exchanged", async () => {
+  test("a token is not used after the exp of the person's token, which is then not exchanged", async () => {
     const exchange = create();
     const short = subject('user-1', START / 1000 + 60);
     await exchange.exchange('shop', settings(), short);
@@ -142,13 +142,13 @@ describe('memory', () => {
     expect(server.exchanged).toHaveLength(2);
   });
 
-  test('a refused token is exchanged again', async () => {
+  test('a token that was refused is replaced by another exchange', async () => {
     const exchange = create();
     exchange.refused(await exchange.exchange('shop', settings(), alice));
     expect((await exchange.exchange('shop', settings(), alice)).reveal()).toBe('exchanged-2-for-billing');
   });
 
-  test('the memory is bounded: the least recently used token is dropped first', async () => {
+  test('the number of tokens is limited, and the least recently used one is dropped first', async () => {
     const exchange = create(2);
     const use = async (sub: string) => void (await exchange.exchange('shop', settings(), subject(sub)));
     for (const sub of ['a', 'b', 'a', 'c', 'a']) await use(sub);
@@ -158,8 +158,8 @@ describe('memory', () => {
   });
 });
 
-describe('failures', () => {
-  test('a failure is not cached', async () => {
+describe('failures of the exchange', () => {
+  test('a failure is not kept in the cache', async () => {
     const exchange = create();
     server.instead = { status: 500, body: 'oops' };
     expect(await failureOf(exchange.exchange('shop', settings(), alice))).toMatchObject({
@@ -174,7 +174,7 @@ describe('failures', () => {
     ['no token', { access_token: undefined }],
     ['a token with a line break', { access_token: 'a\r\nX-Evil: 1' }],
     ['a type other than bearer', { token_type: 'N_A' }],
-  ])('an answer with %s is a failure', async (_, answer) => {
+  ])('an answer with %s is treated as a failure', async (_, answer) => {
     server.answer = answer;
     expect((await failureOf(create().exchange('shop', settings(), alice))).reason).toBe('exchange_failed');
   });
@@ -187,13 +187,13 @@ describe('failures', () => {
     await elsewhere.close();
   });
 
-  test("the endpoint's message about a refusal is not passed on", async () => {
+  test('the message of the endpoint about a refusal is not passed on', async () => {
     server.instead = { status: 400, body: JSON.stringify({ error: `bad ${alice.reveal()}` }) };
     const failure = await failureOf(create().exchange('shop', settings(), alice));
     expect(`${failure.message} ${String(failure.cause)}`).not.toContain(alice.reveal());
   });
 
-  test('a call that aborts does not affect the others', async () => {
+  test('a call that is aborted does not affect the other calls', async () => {
     const gate = Promise.withResolvers<void>();
     server.wait = gate.promise;
     const exchange = create();

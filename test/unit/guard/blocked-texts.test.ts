@@ -11,7 +11,7 @@ function textsOf(reason: 'rate_limit' | 'repetition'): string[] {
 }
 
 it.each(['rate_limit', 'repetition'] as const)(
-  'an open circuit blocks every message, so no text suggests writing something else: %s',
+  'no text for a blocked message suggests writing something else, because the circuit blocks every message: %s',
   (reason) => {
     for (const text of textsOf(reason)) {
       expect(text).not.toBe('');

@@ -67,7 +67,7 @@ describe('judge', () => {
     expect(added).toBeNull();
   });
 
-  it('checks the first verdict, the circuit, burst, repetition and turns, in this order', () => {
+  it('checks an earlier verdict, the circuit, burst, repetition and turns, in this order', () => {
     const over = { texts: ['a text', 'a text', 'b', 'c', 'd'], turns: 200 };
     const earlier = { ...verdictOf(aState()) };
     expect(verdictOf({ ...aState({ ...over, circuit }), verdict: earlier })).toEqual({
@@ -95,7 +95,7 @@ describe('judge', () => {
     expect(verdictOf(aState(has)).allowed).toBe(allowed);
   });
 
-  it('does not count a blocked turn, and marks the first one that is over the limit', () => {
+  it('does not count blocked turns, and marks only the first message over the limit as first', () => {
     const over = { ...limits, repeat_threshold: 100, max_messages: 100 };
     let state = aState({ turns: 200 });
     const next = (max_turns: number) => {
@@ -110,7 +110,7 @@ describe('judge', () => {
     expect(state.turns).toMatchObject({ turns: 201, blocked: 1 });
   });
 
-  it('ends a count no later than a session that is used now', () => {
+  it('ends the count of turns no later than a session that is used now would expire', () => {
     const at = (now: number) => judge(aState({ turns: 3 }), aMessage(), limits, now).state.turns?.ends_at;
     expect(at(1_000_000 - HOUR)).toBe(1_000_000);
     expect(at(999_999 - HOUR)).toBe(999_999);
@@ -121,7 +121,7 @@ describe('judge', () => {
     [40_001, false],
     [129_999, false],
     [130_000, true],
-  ])('blocks only messages that were sent while a circuit was open: %d', (sent_at, allowed) => {
+  ])('blocks only messages that were sent while the circuit was open: %d', (sent_at, allowed) => {
     expect(verdictOf(aState({ circuit }), { sent_at }, 140_000).allowed).toBe(allowed);
   });
 
@@ -135,7 +135,7 @@ describe('judge', () => {
     expect(blocked.state.turns).toBe(opened.state.turns);
   });
 
-  it('does not end the cooldown of a circuit because of an earlier burst', () => {
+  it('keeps the cooldown of an open circuit if a late message belongs to an earlier burst', () => {
     const messages = hitsOf(
       ['b', 'c', 'd', 'e', 'f'].map((text) => ({ at: 1000, counted_at: 110_000, text })),
     );
@@ -163,7 +163,7 @@ const sent = fc.record({
 describe('judge, for any messages,', () => {
   const tight = { ...limits, max_messages: 3, max_turns: 8 };
 
-  it('does not change the given state, and returns exactly what it adds', () => {
+  it('does not change the state that it gets, and returns exactly what it adds to the state', () => {
     fc.assert(
       fc.property(fc.array(sent, { maxLength: 40 }), (messages) => {
         let now = HOUR;
@@ -186,7 +186,7 @@ describe('judge, for any messages,', () => {
     );
   });
 
-  it('makes nobody wait longer than the cooldown, and then allows the next message', () => {
+  it('makes no user wait longer than the cooldown, after which the next message is allowed', () => {
     fc.assert(
       fc.property(fc.array(sent, { maxLength: 40 }), fc.boolean(), (messages, isSetBack) => {
         let now = HOUR;
@@ -207,7 +207,7 @@ describe('judge, for any messages,', () => {
     );
   });
 
-  it('decides like a guard that forgets nothing, for messages in order', () => {
+  it('decides like a guard with unlimited memory if messages arrive in order', () => {
     const inOrder = fc.record({
       text: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
       pass: fc.integer({ min: 0, max: 20_000 }),
@@ -236,7 +236,7 @@ describe('judge, for any messages,', () => {
     );
   });
 
-  it('never allows more messages than the limit of one window, in whatever order they are reported', () => {
+  it('never allows more messages within a window than its limit, in whatever order they arrive', () => {
     const fullest = (times: number[]) =>
       Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 10).length));
     fc.assert(
@@ -256,7 +256,7 @@ describe('judge, for any messages,', () => {
     );
   });
 
-  it('counts a late message with the others of its time, even after the burst window has passed', () => {
+  it('counts a late message with others of the same time, even after the burst window has passed', () => {
     let state: GuardState = { verdict: null, user: null, turns: null };
     const send = (text: string, sent_at: number, now: number) => {
       const judged = judge({ ...state, verdict: null }, aMessage({ text, sent_at }), limits, now);
@@ -268,7 +268,7 @@ describe('judge, for any messages,', () => {
     expect(send('g', 1001, 21_000)).toMatchObject({ allowed: false, reason: 'rate_limit', count: 6 });
   });
 
-  it('drops messages that were counted with a clock that was ahead', () => {
+  it('drops messages that were counted while the clock was ahead', () => {
     let state: GuardState = { verdict: null, user: null, turns: null };
     const send = (text: string, sent_at: number, now: number) => {
       state = judge({ ...state, verdict: null }, aMessage({ text, sent_at }), limits, now).state;
@@ -278,7 +278,7 @@ describe('judge, for any messages,', () => {
     expect(hitCount(state.user?.messages ?? hitsOf())).toBeLessThanOrEqual(7);
   });
 
-  it('stores no more messages of a user than are allowed within the longest window', () => {
+  it('stores no more messages of a user than the longest window allows', () => {
     let state: GuardState = { verdict: null, user: null, turns: null };
     const free = { ...limits, max_turns: 1_000_000 };
     for (let n = 0; n < 1000; n++) {

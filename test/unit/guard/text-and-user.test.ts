@@ -27,7 +27,7 @@ describe('textHash', () => {
     expect(textHash(one)).not.toBe(textHash(other));
   });
 
-  it('contains nothing of the text', () => {
+  it('reveals nothing of the text', () => {
     expect(textHash('hello')).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 });
@@ -36,13 +36,13 @@ describe('guardUser', () => {
   const client = { platform: 'chat', user_id: 'ada', person: null, address: '192.0.2.1' };
   const ada = personKey({ sub: 'ada' });
 
-  it('is the person of a valid token, whatever user id they use and wherever they are', () => {
+  it('is the person of a valid token, whatever the user id and the address are', () => {
     const key = guardUser({ platform: 'chat', user_id: 'x', person: ada, address: null }).key;
     expect(guardUser({ ...client, person: ada }).key).toBe(key);
     expect(guardUser({ ...client, person: personKey({ sub: 'ada', iss: 'other' }) }).key).not.toBe(key);
   });
 
-  it('cannot be somebody else, whatever ids are claimed', () => {
+  it('is different for each sender, whatever ids a client claims', () => {
     const keys = [
       client,
       { ...client, address: '192.0.2.2' },
@@ -57,7 +57,7 @@ describe('guardUser', () => {
   });
 });
 
-describe('the log lines', () => {
+describe('the log lines of the guard', () => {
   const user = { platform: 'chat', user_id: 'ada' };
   const open = { allowed: false, opened: true, blocked: 1, retry_after_ms: 1 } as const;
 
@@ -71,14 +71,14 @@ describe('the log lines', () => {
     );
   });
 
-  it('quote an id that could look like more than one word', () => {
+  it('quote an id that could be mistaken for several words', () => {
     const forged = { ...user, user_id: 'x message_id=1' };
     expect(duplicateLine(forged, 'm1')).toBe(
       '[LoopGuard] DUPLICATE platform=chat user="x message_id=1" message_id=m1',
     );
   });
 
-  it('show no more of a generated session id than may be known', () => {
+  it('show at most six characters of the random part of a generated session id', () => {
     const limit = {
       allowed: false,
       reason: 'turn_limit',

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseJson } from '../../../src/daemon/http/body.ts';
 import { closeAll, echo, post, problem, type Served, sendRaw, serve } from './serve.ts';
 
-describe('bodies', () => {
+describe('the body of a request', () => {
   let web: Served;
   beforeAll(async () => {
     web = await serve({
@@ -29,7 +29,7 @@ describe('bodies', () => {
   });
   afterAll(closeAll);
 
-  test('a JSON object arrives, even with a charset, in upper case, chunked, and after a byte order mark', async () => {
+  test('arrives as a JSON object, even with a charset, in upper case, in chunks, or after a byte order mark', async () => {
     for (const type of [
       'application/json',
       'Application/JSON; charset=UTF-8',
@@ -46,20 +46,20 @@ describe('bodies', () => {
     expect(await sendRaw(web.port, head + chunked)).toContain('{"got":{"a":1}}');
   });
 
-  test('a handler gets the exact bytes, and the same object each time', async () => {
+  test('arrives at the handler with its exact bytes, and is parsed only once', async () => {
     const response = await post(`${web.url}/hook`, new Uint8Array([123, 125, 32, 10]));
     expect(await response.json()).toEqual({ bytes: [123, 125, 32, 10], same: true, form: [['{} \n', '']] });
   });
 
   test.each(['', '{', '[]', 'null', '"text"', '1', '{"a":1}x', "{'a':1}"])(
-    '%j is malformed_json',
+    'of %j is refused as malformed_json',
     async (text) => {
       const response = await post(`${web.url}/echo`, text);
       expect([response.status, (await problem(response)).code]).toEqual([400, 'malformed_json']);
     },
   );
 
-  test('bytes that are not UTF-8 are malformed_json, and the answer does not quote them', async () => {
+  test('that is not UTF-8 is refused as malformed_json, and the answer does not quote it', async () => {
     const response = await post(
       `${web.url}/echo`,
       new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
@@ -68,7 +68,7 @@ describe('bodies', () => {
     expect((await problem(response)).detail).toBe('The body is not valid JSON in UTF-8.');
   });
 
-  test('nesting deeper than 64 levels is invalid_request', async () => {
+  test('with more than 64 nested levels is refused as invalid_request', async () => {
     const nested = (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`;
     expect((await post(`${web.url}/echo`, nested(64))).status).toBe(200);
     const response = await post(`${web.url}/echo`, nested(65));
@@ -77,13 +77,13 @@ describe('bodies', () => {
     expect([list.status, (await problem(list)).code]).toEqual([400, 'malformed_json']);
   });
 
-  test('text that only looks nested is accepted', () => {
+  test('with text that only looks nested is accepted', () => {
     const text = `${'['.repeat(100)}"${'{'.repeat(100)}\\`;
     const body = JSON.stringify({ text, [text]: [[], [], {}], after: '}' });
     expect(parseJson(Buffer.from(body))).toEqual(JSON.parse(body));
   });
 
-  test('a deeply nested body delays nobody', () => {
+  test('with deep nesting does not delay other requests', () => {
     const body = Buffer.from(`{"a":${'['.repeat(8e6)}${']'.repeat(8e6)}}`);
     const began = performance.now();
     expect(() => parseJson(body)).toThrow('The body is nested too deeply.');
@@ -96,13 +96,13 @@ describe('bodies', () => {
     ['application/json-patch+json', {}],
     ['application/json; charset=latin1', {}],
     ['application/json', { 'Content-Encoding': 'gzip' }],
-  ])('content type %j with %j is unsupported_media_type', async (type, headers) => {
+  ])('with content type %j and content %j is refused as unsupported_media_type', async (type, headers) => {
     const body = 'Content-Encoding' in headers ? new Uint8Array(gzipSync('{}')) : '{}';
     const response = await post(`${web.url}/echo`, body, { 'Content-Type': type, ...headers });
     expect([response.status, (await problem(response)).code]).toEqual([415, 'unsupported_media_type']);
   });
 
-  test('a body over the limit is body_too_large, whether its length is given or not', async () => {
+  test('over the limit is refused as body_too_large, whether its length is given or not', async () => {
     const exact = (length: number) => `{"a":"${'x'.repeat(length - 8)}"}`;
     expect((await post(`${web.url}/echo`, exact(2048))).status).toBe(200);
     for (const length of [2049, 300_000, 3_000_000]) {
@@ -120,21 +120,21 @@ describe('bodies', () => {
     );
   });
 
-  test('a connection can be used for another request after a refused body', async () => {
+  test('that is refused does not prevent another request on the same connection', async () => {
     const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
     const first = `${head}Content-Length: 4096\r\n\r\n${'x'.repeat(4096)}`;
     const answer = await sendRaw(web.port, `${first}${head}Connection: close\r\nContent-Length: 2\r\n\r\n{}`);
     expect(answer).toMatch(/^HTTP\/1.1 413 [\s\S]*HTTP\/1.1 200 /);
   });
 
-  test('DELETE can have a body or none', async () => {
+  test('of a DELETE may be present or absent', async () => {
     expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE' })).json()).toEqual({ length: 0 });
     expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE', body: 'abc' })).json()).toEqual({
       length: 3,
     });
   });
 
-  test('whatever bytes and headers arrive, the answer is never a 5xx and always names the request', async () => {
+  test('never causes a 5xx, whatever its bytes and headers are, and the answer always has the request id', async () => {
     const value = fc.string({ unit: fc.constantFrom(...'abc;="/*, -\t0'), maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(
@@ -160,7 +160,7 @@ describe('bodies', () => {
     expect(web.log.filter(({ level }) => level >= 40)).toEqual([]);
   });
 
-  test('any object arrives as it was sent', async () => {
+  test('arrives unchanged, whatever object it is', async () => {
     const object = fc.dictionary(fc.string({ maxLength: 10 }), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 5 });
     await fc.assert(
       fc.asyncProperty(object, async (sent) => {

@@ -14,11 +14,11 @@ describe('the client address', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
     ['1:2:3:4:5:6:7::', '1:2:3:4::/64'],
-  ])('of the socket %s is %s', (socket, address) => {
+  ])('for the socket address %s is %s', (socket, address) => {
     expect(clientAddress(socket, undefined, 0)).toBe(address);
   });
 
-  test('of a client that has disconnected is one shared name, so that its requests are counted', () => {
+  test('is the same fixed name for all clients that have disconnected, so that their requests are counted', () => {
     expect(clientAddress(undefined, undefined, 0)).toBe('unknown');
   });
 
@@ -27,20 +27,20 @@ describe('the client address', () => {
   });
 
   test.each([
-    ['what the one proxy saw', '203.0.113.9, 192.0.2.1', 1, '192.0.2.1'],
-    ['what the outer of two proxies saw', 'made-up, 192.0.2.1, 10.0.0.2', 2, '192.0.2.1'],
-    ['the leftmost, if there are fewer entries than proxies', '192.0.2.1', 3, '192.0.2.1'],
-    ['without a port', '192.0.2.1:4711', 1, '192.0.2.1'],
-    ['without brackets', '[2001:db8::1]', 1, '2001:db8:0:0::/64'],
-    ['without brackets and port', '[2001:db8::1]:4711', 1, '2001:db8:0:0::/64'],
-    ['the socket, if the entry is invalid', 'unknown', 1, '10.0.0.1'],
-    ['the socket, if the entry is empty', '192.0.2.1, ', 1, '10.0.0.1'],
-    ['the last valid one, if the entry before it is invalid', '192.0.2.1, _hidden, 10.0.0.2', 3, '10.0.0.2'],
-  ])('is %s: %j with %i hops', (_, forwarded, hops, address) => {
+    ['the address that the one proxy saw', '203.0.113.9, 192.0.2.1', 1, '192.0.2.1'],
+    ['the address that the outer of two proxies saw', 'made-up, 192.0.2.1, 10.0.0.2', 2, '192.0.2.1'],
+    ['the leftmost entry, if there are fewer entries than proxies', '192.0.2.1', 3, '192.0.2.1'],
+    ['the entry without its port', '192.0.2.1:4711', 1, '192.0.2.1'],
+    ['the entry without its brackets', '[2001:db8::1]', 1, '2001:db8:0:0::/64'],
+    ['the entry without its brackets and port', '[2001:db8::1]:4711', 1, '2001:db8:0:0::/64'],
+    ['the socket address, if the entry is invalid', 'unknown', 1, '10.0.0.1'],
+    ['the socket address, if the entry is empty', '192.0.2.1, ', 1, '10.0.0.1'],
+    ['the entry to the right of an invalid one', '192.0.2.1, _hidden, 10.0.0.2', 3, '10.0.0.2'],
+  ])('is %s: header %j, %i trusted proxies', (_, forwarded, hops, address) => {
     expect(clientAddress('10.0.0.1', forwarded, hops)).toBe(address);
   });
 
-  test('cannot be set by entries that a client adds on the left', () => {
+  test('cannot be changed by entries that a client adds on the left', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 60 }), (made_up) => {
         expect(clientAddress('10.0.0.1', `${made_up}, 192.0.2.1`, 1)).toBe('192.0.2.1');
@@ -48,7 +48,7 @@ describe('the client address', () => {
     );
   });
 
-  test('of every IPv6 address is its first four groups', () => {
+  test('for every IPv6 address has only its first four groups', () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         expect(clientAddress(address, undefined, 0)).toMatch(

@@ -15,7 +15,7 @@ describe('CORS with named origins', () => {
   });
   afterAll(closeAll);
 
-  test('an allowed origin can read the answer, with credentials and the documented headers', async () => {
+  test('an allowed origin may read the answer, with credentials and the documented headers', async () => {
     const response = await post(`${web.url}/echo`, '{}', ALLOWED);
     expect(allowOrigin(response)).toBe('https://shop.example');
     expect(response.headers.get('access-control-allow-credentials')).toBe('true');
@@ -33,7 +33,7 @@ describe('CORS with named origins', () => {
     'https://SHOP.example',
     'https://sub.shop.example',
     'null',
-  ])('the origin %s is compared exactly and gets no allow-origin header', async (Origin) => {
+  ])('an origin is compared exactly, so that %s gets no allow-origin header', async (Origin) => {
     for (const response of [
       await post(`${web.url}/echo`, '{}', { Origin }),
       await fetch(`${web.url}/echo`, {
@@ -49,7 +49,7 @@ describe('CORS with named origins', () => {
     }
   });
 
-  test('a preflight of an allowed origin is 204 with methods, headers and age', async () => {
+  test('a preflight of an allowed origin gets 204 with methods, headers and maximum age', async () => {
     const response = await fetch(`${web.url}/echo`, {
       method: 'OPTIONS',
       headers: {
@@ -69,7 +69,7 @@ describe('CORS with named origins', () => {
     expect(response.headers.get('x-request-id')).not.toBeNull();
   });
 
-  test('an OPTIONS without an origin returns the methods, and one for an unknown path is 404', async () => {
+  test('an OPTIONS request without an origin gets the methods, and one for an unknown path gets 404', async () => {
     const response = await fetch(`${web.url}/echo`, { method: 'OPTIONS' });
     expect([response.status, response.headers.get('allow')]).toEqual([204, 'POST, OPTIONS']);
     expect((await fetch(`${web.url}/nowhere`, { method: 'OPTIONS', headers: ALLOWED })).status).toBe(404);
@@ -84,7 +84,7 @@ describe('CORS with named origins', () => {
     }
   });
 
-  test('the origin can read errors, too: 400, 405, 413, 415, 429', async () => {
+  test('an allowed origin may also read the errors 400, 405, 413, 415 and 429', async () => {
     const answers = [
       await post(`${web.url}/echo`, '{', ALLOWED),
       await fetch(`${web.url}/echo`, { method: 'DELETE', headers: ALLOWED }),
@@ -97,7 +97,7 @@ describe('CORS with named origins', () => {
   });
 });
 
-test('CORS with `*` allows every origin, and never with credentials', async () => {
+test('CORS with `*` allows every origin, but never credentials', async () => {
   const web = await serve({ routes: [echo], settings: { WEBCHAT_ALLOWED_ORIGINS: ['*'] } });
   for (const method of ['POST', 'OPTIONS']) {
     const headers = { Origin: 'https://any.example', 'Access-Control-Request-Method': 'POST' };

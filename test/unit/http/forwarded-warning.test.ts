@@ -7,7 +7,7 @@ const warnings = (log: readonly { level: number; msg: string }[]) =>
   log.filter(({ level, msg }) => level === 40 && msg.startsWith('X-Forwarded-For arrived'));
 const FORWARDED = { 'X-Forwarded-For': '192.0.2.1' };
 
-test('X-Forwarded-For while TRUST_PROXY is 0 causes one warning per start', async () => {
+test('requests with X-Forwarded-For cause one warning per start if TRUST_PROXY is 0', async () => {
   const web = await serve({ routes: [echo] });
   await post(`${web.url}/echo`, '{}');
   expect(warnings(web.log)).toEqual([]);
@@ -21,7 +21,7 @@ test('X-Forwarded-For of a trusted proxy causes no warning', async () => {
   expect(warnings(web.log)).toEqual([]);
 });
 
-test('KEEP_ALIVE_SECONDS is the timeout of an idle connection', async () => {
+test('an idle connection is closed after KEEP_ALIVE_SECONDS', async () => {
   const web = await serve({ routes: [echo], settings: { KEEP_ALIVE_SECONDS: 7 } });
   const response = await post(`${web.url}/echo`, '{}', { Connection: 'keep-alive' });
   expect(response.headers.get('keep-alive')).toBe('timeout=7');

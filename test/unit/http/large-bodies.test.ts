@@ -48,7 +48,7 @@ const CHUNKED_HEAD =
 const chunked = (length: number) =>
   sendRaw(web.port, `${CHUNKED_HEAD}${length.toString(16)}\r\n${body(length)}\r\n0\r\n\r\n`);
 
-test('only a route with a bodyLimit accepts bodies over the setting, up to its own limit', async () => {
+test('only a route with a bodyLimit accepts a body over BODY_LIMIT_BYTES, and only up to its own limit', async () => {
   expect(await statusOf('/large', 8192)).toBe(200);
   expect(await statusOf('/echo', 2049)).toBe(413);
   const refused = await post(`${web.url}/large`, body(8193));
@@ -58,16 +58,16 @@ test('only a route with a bodyLimit accepts bodies over the setting, up to its o
   });
 });
 
-test('a bodyLimit below the setting does not lower the limit', async () => {
+test('a bodyLimit below BODY_LIMIT_BYTES does not lower the limit', async () => {
   expect([await statusOf('/small', 2048), await statusOf('/small', 2049)]).toEqual([200, 413]);
 });
 
-test('a body of unknown length has the same limit', async () => {
+test('the same limit applies to a body whose length is not announced', async () => {
   expect(await chunked(8192)).toMatch(/^HTTP\/1.1 200 /);
   expect(await chunked(8193)).toMatch(/^HTTP\/1.1 413 /);
 });
 
-test('beyond 16 large bodies at once the next one gets 503; smaller bodies are still accepted', async () => {
+test('while 16 large bodies are received, another one gets 503, but smaller bodies are accepted', async () => {
   gate = Promise.withResolvers();
   inside = 0;
   const held = Array.from({ length: LARGE_AT_ONCE }, () => statusOf('/held', 8192));
@@ -98,7 +98,7 @@ async function announce(): Promise<Socket> {
   return sender;
 }
 
-test('senders that keep the others waiting lose their slots to them', async () => {
+test('slow senders of large bodies lose their slots if other senders wait', async () => {
   const slow = await Promise.all(Array.from({ length: LARGE_AT_ONCE }, announce));
   expect(await statusOf('/large', 8192)).toBe(503);
   now += 1000;
@@ -107,7 +107,7 @@ test('senders that keep the others waiting lose their slots to them', async () =
   await left;
 });
 
-describe('the sender that loses its slot', () => {
+describe('the sender that loses its slot to another one', () => {
   const WANTED = 1_000_000;
   const route: Route = { ...echo, bodyLimit: WANTED };
   let time: number;
@@ -129,7 +129,7 @@ describe('the sender that loses its slot', () => {
   }
   const fill = () => Array.from({ length: LARGE_AT_ONCE }, () => new Sender());
 
-  test('is the slowest one', () => {
+  test('is the slowest sender', () => {
     const all = fill();
     for (const [index, { socket }] of all.entries()) socket.bytesRead += index === 7 ? 100 : 200;
     time += 1000;
@@ -141,13 +141,13 @@ describe('the sender that loses its slot', () => {
     expect(() => new Sender()).toThrow(expect.objectContaining({ code: 'unavailable' }));
   });
 
-  test('has had at least a second', () => {
+  test('has had its slot for at least a second', () => {
     fill();
     time += 999;
     expect(() => new Sender()).toThrow('Too many large bodies');
   });
 
-  test('has sent less than 256 KiB per second, and not everything', () => {
+  test('has sent less than 256 KiB per second, but not the whole body', () => {
     const all = fill();
     for (const sender of all) {
       if (all.indexOf(sender) % 2 === 0) sender.complete = true;

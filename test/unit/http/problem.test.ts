@@ -38,7 +38,7 @@ describe('problem documents', () => {
   });
   afterAll(closeAll);
 
-  test('an unknown path is 404 not_found with every member of the document', async () => {
+  test('describe an unknown path as 404 not_found, with every member of the document', async () => {
     const response = await fetch(`${web.url}/nowhere`, { headers: { 'X-Request-Id': 'my.id-1_a' } });
     expect(response.status).toBe(404);
     expect(response.headers.get('content-type')).toBe('application/problem+json');
@@ -54,18 +54,18 @@ describe('problem documents', () => {
   });
 
   test.each(['/Echo', '/echo/', '/things/a%ZZ', '/things/%FF', `/things/${'x'.repeat(513)}`, '//echo'])(
-    '%s is an unknown path: paths are exact and case-sensitive, and invalid encodings match nothing',
+    'describe %s as unknown, because paths are exact and case-sensitive, and invalid encodings match nothing',
     async (path) => {
       const response = await fetch(`${web.url}${path}`);
       expect([response.status, (await problem(response)).code]).toEqual([404, 'not_found']);
     },
   );
 
-  test('a path parameter arrives decoded', async () => {
+  test('are not needed for an encoded path parameter, which arrives decoded', async () => {
     expect(await (await fetch(`${web.url}/things/a%20b%2Fc?x=1`)).json()).toEqual({ name: 'a b/c' });
   });
 
-  test('a wrong method is 405 with the allowed ones', async () => {
+  test('describe a wrong method as 405, with the allowed methods', async () => {
     const response = await fetch(`${web.url}/echo`, { method: 'DELETE' });
     expect(response.status).toBe(405);
     expect(response.headers.get('allow')).toBe('POST, OPTIONS');
@@ -78,7 +78,7 @@ describe('problem documents', () => {
     );
   });
 
-  test('HEAD answers like GET, without a body', async () => {
+  test('have no body in answers to HEAD, which otherwise match those to GET', async () => {
     const response = await fetch(`${web.url}/things/a`, { method: 'HEAD' });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-length')).toBe(String('{"name":"a"}'.length));
@@ -87,7 +87,7 @@ describe('problem documents', () => {
   });
 
   test.each(['/bug', '/odd', '/circle'])(
-    '%s, an unexpected value, is 500 with a fixed text',
+    'describe an unexpected value (%s) as 500, with a fixed text',
     async (path) => {
       const response = await fetch(`${web.url}${path}`, {
         headers: { 'X-Request-Id': `unexpected${path.slice(1)}` },
@@ -108,13 +108,13 @@ describe('problem documents', () => {
     },
   );
 
-  test('401 says how to authenticate', async () => {
+  test('of status 401 come with a header that names the authentication', async () => {
     const response = await fetch(`${web.url}/signature`);
     expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     expect((await problem(response)).code).toBe('invalid_signature');
   });
 
-  test('503 says when to try again, in whole seconds, and its cause is logged', async () => {
+  test('of status 503 come with the wait in whole seconds, and the cause is logged', async () => {
     const response = await fetch(`${web.url}/busy`);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
     expect(web.log.find(({ msg }) => msg === 'request failed')).toMatchObject({
@@ -123,7 +123,7 @@ describe('problem documents', () => {
     });
   });
 
-  test('the invalid fields are named', async () => {
+  test('name the invalid fields', async () => {
     const response = await fetch(`${web.url}/fields`);
     expect(await problem(response)).toMatchObject({
       code: 'invalid_request',
@@ -132,15 +132,18 @@ describe('problem documents', () => {
     });
   });
 
-  test.each(['', 'has space', 'ä', 'x'.repeat(65), 'a,b'])('the request id %j is replaced', async (id) => {
-    const answer = await sendRaw(
-      web.port,
-      `GET /nowhere HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\nConnection: close\r\n\r\n`,
-    );
-    expect(answer).toMatch(/^X-Request-Id: [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\r$/m);
-  });
+  test.each(['', 'has space', 'ä', 'x'.repeat(65), 'a,b'])(
+    'replace the invalid request id %j',
+    async (id) => {
+      const answer = await sendRaw(
+        web.port,
+        `GET /nowhere HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\nConnection: close\r\n\r\n`,
+      );
+      expect(answer).toMatch(/^X-Request-Id: [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\r$/m);
+    },
+  );
 
-  test('every response carries the security headers', async () => {
+  test('come with the security headers, like every response', async () => {
     for (const path of ['/', '/nowhere', '/bug']) {
       const { headers } = await fetch(`${web.url}${path}`);
       expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -171,32 +174,32 @@ describe('invalid requests:', () => {
     });
   };
 
-  test('input that is not HTTP is 400', async () => {
+  test('input that is not HTTP gets 400', async () => {
     refused(await sendRaw(web.port, 'HELO there\r\n\r\n'), 400, 'Bad Request');
   });
 
-  test('headers beyond the limit are 431', async () => {
+  test('headers beyond the limit get 431', async () => {
     const big = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`;
     refused(await sendRaw(web.port, big), 431, 'Request Header Fields Too Large');
   });
 
-  test('a body that does not arrive is 408', async () => {
+  test('a body that does not arrive in time gets 408', async () => {
     const slow =
       'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
     refused(await sendRaw(web.port, slow), 408, 'Request Timeout');
   });
 
-  test('HTTP/1.1 without a Host is 400', async () => {
+  test('HTTP/1.1 without a Host header gets 400', async () => {
     refused(await sendRaw(web.port, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'Bad Request');
   });
 
-  test('with two Host headers: 400, since a proxy may have read the other one', async () => {
+  test('two Host headers get 400, because a proxy may have used the other one', async () => {
     const web = await serve();
     const head = 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n';
     refused(await sendRaw(web.port, head), 400, 'Bad Request');
   });
 
-  test('CONNECT: 405 with a problem document, not a closed connection', async () => {
+  test('CONNECT gets 405 with a problem document, and the connection is not just closed', async () => {
     const web = await serve();
     const answer = await sendRaw(
       web.port,
@@ -207,7 +210,7 @@ describe('invalid requests:', () => {
     expect(answer).toContain('"code":"method_not_allowed"');
   });
 
-  test('an unknown expectation is not met, and targets of every form are answered', async () => {
+  test('an unknown expectation is ignored, and request targets of every form get an answer', async () => {
     const request = (line: string) =>
       `${line} HTTP/1.1\r\nHost: a\r\nExpect: magic\r\nConnection: close\r\n\r\n`;
     expect(await sendRaw(web.port, request('GET /'))).toMatch(/^HTTP\/1.1 200 /);

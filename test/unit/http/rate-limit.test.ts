@@ -9,7 +9,7 @@ const ANA = { Authorization: 'Bearer good-ana' };
 describe('the rate limit', () => {
   afterEach(closeAll);
 
-  test('reports policy and state in every response of a limited route, and when to try again in 429', async () => {
+  test('reports its policy and state in every response of a limited route, and the wait in a 429', async () => {
     const web = await serve({ routes: [limited] });
     const responses = [];
     for (let i = 0; i < 3; i++) responses.push(await post(`${web.url}/limited`, '{}'));
@@ -29,7 +29,7 @@ describe('the rate limit', () => {
     });
   });
 
-  test('counts a person by the token, in the header or the body, over all limited routes', async () => {
+  test('counts a person by the token in the header or the body, over all limited routes', async () => {
     const web = await serve({ routes: [limited, { ...limited, path: '/second' }] });
     const statuses = [
       (await post(`${web.url}/limited`, '{}', ANA)).status,
@@ -42,21 +42,21 @@ describe('the rate limit', () => {
     expect(new Set(web.hits)).toEqual(new Set(['http:person:["","","ana"]', 'http:person:["","","bo"]']));
   });
 
-  test('counts an invalid token for the address, so that invented tokens do not help', async () => {
+  test('counts an invalid token for the address of the client, so that invented tokens do not help', async () => {
     const web = await serve({ routes: [limited] });
     for (let i = 0; i < 3; i++) await post(`${web.url}/limited`, '{}', { Authorization: `Bearer bad-${i}` });
     expect(web.hits).toEqual(Array(3).fill('http:address:127.0.0.1'));
     expect((await post(`${web.url}/limited`, '{}')).status).toBe(429);
   });
 
-  test('counts the address that a trusted proxy reports, by the /64', async () => {
+  test('counts the address that a trusted proxy reports, and an IPv6 address by its /64', async () => {
     const web = await serve({ routes: [limited], settings: { TRUST_PROXY: 1 } });
     await post(`${web.url}/limited`, '{}', { 'X-Forwarded-For': '1.1.1.1, 2001:db8:1:2::3' });
     await post(`${web.url}/limited`, '{}', { 'X-Forwarded-For': '2.2.2.2, 2001:db8:1:2::4' });
     expect(new Set(web.hits)).toEqual(new Set(['http:address:2001:db8:1:2::/64']));
   });
 
-  test('counts a request that is refused because of its body, for the person of its header', async () => {
+  test('counts a request with a refused body for the person of the token in its header', async () => {
     const web = await serve({ routes: [limited] });
     const refused = [
       await post(`${web.url}/limited`, '{', ANA),
@@ -69,13 +69,13 @@ describe('the rate limit', () => {
     expect(new Set(web.hits)).toEqual(new Set(['http:person:["","","ana"]']));
   });
 
-  test('counts a body without a readable token for the address', async () => {
+  test('counts a request without a readable token for the address of the client', async () => {
     const web = await serve({ routes: [limited] });
     expect((await post(`${web.url}/limited`, '{')).status).toBe(400);
     expect(web.hits).toEqual(['http:address:127.0.0.1']);
   });
 
-  test('refuses before the handler runs', async () => {
+  test('refuses a request before the handler runs', async () => {
     let handled = 0;
     const route: Route = { ...limited, handle: () => ({ body: { handled: ++handled } }) };
     const web = await serve({ routes: [route] });
@@ -90,7 +90,7 @@ describe('the rate limit', () => {
     expect([web.hits, web.validations]).toEqual([[], []]);
   });
 
-  test('passes on the validated token, so that it is validated once', async () => {
+  test('passes the validated token on, so that it is validated only once', async () => {
     const seen: unknown[] = [];
     const keep = (request: ChannelRequest) => {
       seen.push(ReceivedRequest.of(request)?.validated);
@@ -124,10 +124,10 @@ describe('the rate limit', () => {
   });
 });
 
-describe('refused requests', () => {
+describe('the traces of refused requests', () => {
   afterEach(closeAll);
 
-  test('are found by their request id', async () => {
+  test('are found by the request id', async () => {
     const web = await serve({ routes: [limited], settings: { RATE_LIMIT_ANONYMOUS_MAX: 1 } });
     await post(`${web.url}/limited`, '{', { 'X-Request-Id': 'first' });
     await post(`${web.url}/limited`, '{}', { 'X-Request-Id': 'second' });
@@ -142,7 +142,7 @@ describe('refused requests', () => {
     ]);
   });
 
-  test('do not wait for the store: their traces are bounded, and their loss is logged once', async () => {
+  test('do not make requests wait for the store: their number is limited, and lost ones are logged once', async () => {
     let kept = 0;
     const web = await serve({
       routes: [limited],

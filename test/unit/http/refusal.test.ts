@@ -25,7 +25,7 @@ const removal: Route = { ...registry, method: 'DELETE', limited: false };
 
 const ORIGIN = 'https://shop.example';
 
-describe('a route with its own refusals', () => {
+describe('a route with its own form of refusals', () => {
   let web: Served;
   let url: string;
   beforeAll(async () => {
@@ -53,7 +53,7 @@ describe('a route with its own refusals', () => {
     [413, 'body_too_large', () => post(url, JSON.stringify({ what: 'x'.repeat(3000) }))],
     [415, 'unsupported_media_type', () => post(url, 'what=x', { 'Content-Type': 'text/plain' })],
     [500, 'internal_error', () => post(url, '{"what":"bug"}')],
-  ])('reports %i %s in its own shape', async (status, code, send) => {
+  ])('reports %i %s in its own form', async (status, code, send) => {
     const answer = await answerOf(await send());
     expect(answer.status).toBe(status);
     expect(answer.message).toMatch(new RegExp(` \\(${status} ${code}\\)$`));
@@ -70,7 +70,7 @@ describe('a route with its own refusals', () => {
     await answerOf(nobody);
   });
 
-  test('answers OPTIONS as any other route, without a body', async () => {
+  test('answers OPTIONS without a body, like any other route', async () => {
     const preflight = await fetch(url, {
       method: 'OPTIONS',
       headers: { Origin: ORIGIN, 'Access-Control-Request-Method': 'POST' },
@@ -80,12 +80,12 @@ describe('a route with its own refusals', () => {
     expect(preflight.headers.get('allow')).toBe('POST, DELETE, OPTIONS');
   });
 
-  test('does not change its successful answers, and the problems of other paths', async () => {
+  test('does not change its successful answers or the problems of other paths', async () => {
     expect(await (await post(url, '{}')).json()).toEqual({ success: true, message: 'Done.' });
     expect(await problem(await fetch(`${url}/x`))).toMatchObject({ type: 'about:blank', code: 'not_found' });
   });
 
-  test('says 429 with how long to wait', async () => {
+  test('refuses with 429 and the time to wait', async () => {
     const { url: narrow } = await serve({ routes: [registry], settings: { RATE_LIMIT_ANONYMOUS_MAX: 1 } });
     await post(`${narrow}/registry`, '{}');
     const refused = await post(`${narrow}/registry`, '{}');
@@ -94,7 +94,7 @@ describe('a route with its own refusals', () => {
     expect((await answerOf(refused)).message).toContain('(429 rate_limited)');
   });
 
-  test('says 503 with how long to wait, if the store is unreachable and while the daemon stops', async () => {
+  test('refuses with 503 and the time to wait if the store is unreachable or while the daemon stops', async () => {
     const limits: LimitStore = { hit: () => Promise.reject(new StoreUnavailable(new Error('disk'))) };
     const broken = await serve({ routes: [registry], limits });
     const refused = await post(`${broken.url}/registry`, '{}');
@@ -126,7 +126,7 @@ describe('a route with its own refusals', () => {
       },
     ],
     ['returns nothing', () => undefined as unknown as object],
-  ])('whose function %s still refuses with a problem document, which is logged', async (_how, refusal) => {
+  ])('refuses with a problem document if its function %s, which is logged', async (_how, refusal) => {
     const odd = await serve({ routes: [{ ...registry, limited: false, refusal }] });
     const response = await post(`${odd.url}/registry`, '{"what":"nothing"}');
     expect(response.status).toBe(404);
@@ -155,7 +155,7 @@ describe('a route with its own headers', () => {
   });
   afterAll(closeAll);
 
-  test('has them in every answer, unless the request lacks the data for them', async () => {
+  test('has these headers in every answer, unless the request lacks the data for them', async () => {
     const answers = [];
     for (const body of ['{"count":1}', '{"count":2,"what":"nobody"}', '{"count":', '{"count":3}']) {
       const response = await post(`${web.url}/counted`, body);
@@ -169,7 +169,7 @@ describe('a route with its own headers', () => {
     ]);
   });
 
-  test('fails with 500 if it cannot create them', async () => {
+  test('fails with 500 if it cannot create these headers', async () => {
     const response = await post(`${web.url}/broken`, '{}');
     expect(response.status).toBe(500);
     expect(await response.text()).not.toContain('inner detail');

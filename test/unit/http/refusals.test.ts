@@ -31,7 +31,7 @@ function fixture() {
   return { time, kept, log, refuse, settle };
 }
 
-it('writes 20 traces per second on average, and 100 at once', async () => {
+it('on average, at most 20 traces of refusals per second are stored, and at most 100 at once', async () => {
   const { time, kept, refuse, settle } = fixture();
   for (let second = 0; second < 10; second++) {
     for (let n = 0; n < 1000; n++) {
@@ -50,7 +50,7 @@ it('writes 20 traces per second on average, and 100 at once', async () => {
   expect(kept.filter((id) => id.startsWith('late'))).toHaveLength(100);
 });
 
-it('logs losses with their number, at most once a minute', async () => {
+it('lost traces of refusals are logged with their number, at most once a minute', async () => {
   const { time, kept, log, refuse, settle } = fixture();
   time.fails = true;
   for (let n = 0; n < 5; n++) refuse('lost');

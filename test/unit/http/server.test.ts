@@ -37,7 +37,7 @@ describe('GET /', () => {
     });
   });
 
-  test('reports a degraded channel, and one whose state is unknown', async () => {
+  test('reports a channel as degraded if the channel says so or cannot report its health', async () => {
     const degraded = await serve({ health: () => ({ status: 'degraded', detail: 'no answer' }) });
     expect(await (await fetch(`${degraded.url}/`)).json()).toMatchObject({
       status: 'ok',
@@ -62,18 +62,18 @@ describe('GET /', () => {
     [{ status: 'degraded' }, { status: 'degraded', detail: 'The channel gives no reason.' }],
     [{ status: 'fine' }, { status: 'degraded', detail: 'The channel could not report its health.' }],
     [7, { status: 'degraded', detail: 'The channel could not report its health.' }],
-  ])('has the documented shape whatever a channel reports: %j', async (said, adapter) => {
+  ])('has the documented form, whatever a channel reports: %j', async (said, adapter) => {
     const web = await serve({ health: () => said as never });
     const { adapters } = (await (await fetch(`${web.url}/`)).json()) as { adapters: object };
     expect(adapters).toEqual({ web: adapter });
   });
 });
 
-describe('a store that is almost full', () => {
+describe('a daemon whose store is almost full', () => {
   const say: Route = { method: 'POST', path: '/say', handle: () => ({ body: {} }) };
   const read: Route = { method: 'GET', path: '/read', handle: () => ({ body: {} }) };
 
-  test('accepts no new message, and answers accepted ones', async () => {
+  test('accepts no new messages, but still answers other requests', async () => {
     const store = { full: true };
     const web = await serve({
       routes: [say, read, { ...limited, path: '/limited' }],
@@ -96,7 +96,7 @@ describe('a store that is almost full', () => {
   });
 });
 
-describe('answers of routes', () => {
+describe('the answer of a route', () => {
   const answering = (response: ChannelResponse): Route => ({
     method: 'GET',
     path: '/answer',
@@ -110,13 +110,13 @@ describe('answers of routes', () => {
     ['nothing', {}, 200, null, ''],
     ['nothing, as 204', { status: 204 }, 204, null, ''],
     ['its own type', { headers: { 'content-type': 'text/html' }, body: '<p>' }, 200, 'text/html', '<p>'],
-  ])('%s', async (_, response, status, type, text) => {
+  ])('with %s has the right status, type and body', async (_, response, status, type, text) => {
     const web = await serve({ routes: [answering(response)] });
     const got = await fetch(`${web.url}/answer`);
     expect([got.status, got.headers.get('content-type'), await got.text()]).toEqual([status, type, text]);
   });
 
-  test('have headers that replace those of the daemon, and keep several cookies separate', async () => {
+  test('has headers that replace those of the daemon, and several cookies in separate headers', async () => {
     const headers = {
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'Set-Cookie': ['a=1', 'b=2'],
@@ -134,7 +134,7 @@ describe('answers of routes', () => {
     ['an invalid header name', { headers: { 'X A': 'a' } }],
     ['a framing header', { headers: { 'Content-Length': '3' }, body: 'abc' }],
     ['an invalid status', { status: 99 }],
-  ])('%s is 500, and no part of it is sent', async (_, response) => {
+  ])('with %s becomes a 500, and no part of it is sent', async (_, response) => {
     const web = await serve({
       routes: [answering({ ...response, headers: { ...response.headers, 'X-B': 'b' } })],
     });
@@ -145,8 +145,8 @@ describe('answers of routes', () => {
   });
 });
 
-describe('the log line', () => {
-  test('names the request without queries and the random part of ids', async () => {
+describe('the log line of a request', () => {
+  test('has the path without the query and without the random part of ids', async () => {
     const route: Route = { method: 'GET', path: '/sse/stream/:id', handle: () => ({ body: {} }) };
     const web = await serve({ routes: [route] });
     const id = 'AbCdEf0123456789abcdef';
@@ -165,7 +165,7 @@ describe('the log line', () => {
     expect(JSON.stringify(web.log)).not.toMatch(/secret-token|0123456789/);
   });
 
-  test('a client that disconnects during a request is logged only at debug level, and its handler is notified', async () => {
+  test('is only at debug level if the client disconnects, and the handler is notified', async () => {
     const gone = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     const route: Route = {
@@ -195,7 +195,7 @@ describe('the log line', () => {
   });
 });
 
-describe('streams', () => {
+describe('a stream', () => {
   const streaming = (
     body: (out: ResponseStream) => Promise<void>,
     method: Route['method'] = 'GET',
@@ -205,7 +205,7 @@ describe('streams', () => {
     handle: () => ({ headers: { 'Content-Type': 'text/event-stream' }, body }),
   });
 
-  test('send their head at once, and each piece as it is written', async () => {
+  test('sends its head at once, and each piece as it is written', async () => {
     const go = Promise.withResolvers<void>();
     const web = await serve({
       routes: [
@@ -223,7 +223,7 @@ describe('streams', () => {
     expect(await response.text()).toBe('one,2');
   });
 
-  test('through a proxy end with their connection, on which the proxy would otherwise send the next request to a stopping daemon', async () => {
+  test('through a proxy closes its connection, because the proxy could send the next request on it to a stopping daemon', async () => {
     const web = await serve({ routes: [streaming(async (out) => void out.write('all'))] });
     const head = 'GET /stream HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.1\r\n\r\n';
     const answer = await sendRaw(web.port, `${head}${head}`);
@@ -234,9 +234,9 @@ describe('streams', () => {
 
   test.each([
     ['after another answer on its connection', 'HTTP/1.1', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', ''],
-    ['and keep the connection open', 'HTTP/1.1', '', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['and keeps the connection open', 'HTTP/1.1', '', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['twice on a connection', 'HTTP/1.1', 'GET /stream HTTP/1.1\r\nHost: a\r\n\r\n', ''],
-  ])('are complete %s', async (_where, version, before, behind) => {
+  ])('is complete %s', async (_where, version, before, behind) => {
     const frame = new Uint8Array([50]);
     const web = await serve({
       routes: [
@@ -273,7 +273,7 @@ describe('streams', () => {
     expect(answer).toMatch(/\r\n\r\none,two$/);
   });
 
-  test('write nothing for a HEAD request', async () => {
+  test('writes nothing for a HEAD request', async () => {
     let written = false;
     const web = await serve({
       routes: [
@@ -286,7 +286,7 @@ describe('streams', () => {
     expect(written).toBe(false);
   });
 
-  test('wait for a slow reader, and stop waiting when it disconnects', async () => {
+  test('waits for a slow reader, and stops waiting when the reader disconnects', async () => {
     const full = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<boolean>();
     const web = await serve({
@@ -314,7 +314,7 @@ describe('streams', () => {
     expect(web.log.filter(({ level }) => level >= 40)).toEqual([]);
   });
 
-  test('break their connection if they fail, because the head has been sent', async () => {
+  test('breaks its connection if it fails, because the head has already been sent', async () => {
     const web = await serve({
       routes: [
         streaming(async (out) => {
@@ -329,8 +329,8 @@ describe('streams', () => {
   });
 });
 
-describe('stopping', () => {
-  test('answers running requests, refuses new ones on old and new connections, and closes the connections', async () => {
+describe('the stop of the server', () => {
+  test('lets running requests finish, refuses new ones on old and new connections, and closes the connections', async () => {
     const { route, arrived, finish } = slow();
     const web = await serve({ routes: [route, echo, limited] });
     const running = fetch(`${web.url}/slow`);
@@ -363,7 +363,7 @@ describe('stopping', () => {
     await expect(fetch(`${web.url}/`)).rejects.toThrow('fetch failed');
   });
 
-  test('reads the body of a request before it refuses the request, since its connection closes with the answer', async () => {
+  test('reads the body of a request before it refuses the request, because the connection closes with the answer', async () => {
     const { route, arrived, finish } = slow();
     const web = await serve({ routes: [route, echo] });
     const running = fetch(`${web.url}/slow`);
@@ -388,7 +388,7 @@ describe('stopping', () => {
     expect(await drained).toBe(true);
   });
 
-  test('reports a request that was not answered within the grace period, and aborts it when it closes', async () => {
+  test('reports a request that is not answered within the grace period, and aborts it at the end', async () => {
     const { route, arrived } = slow();
     const web = await serve({ routes: [route] });
     const running = fetch(`${web.url}/slow`).catch(() => 'cut');
@@ -398,7 +398,7 @@ describe('stopping', () => {
     expect(await running).toBe('cut');
   });
 
-  test('ends streams at once, so that their readers reconnect and are not refused', async () => {
+  test('ends streams at once, so that their readers reconnect elsewhere and are not refused', async () => {
     const route: Route = {
       method: 'GET',
       path: '/stream',
@@ -420,14 +420,14 @@ describe('stopping', () => {
     await web.server.close();
   });
 
-  test('ends at once if nothing runs, with or without idle connections', async () => {
+  test('ends at once if no request runs, even with idle connections', async () => {
     const web = await serve();
     await (await fetch(`${web.url}/`)).arrayBuffer();
     expect(await web.server.drain(20_000)).toBe(true);
     await web.server.close();
   });
 
-  test('a port in use is reported with the error of the system', async () => {
+  test('the server reports a port that is in use with the error of the system', async () => {
     const web = await serve();
     const other = await serve();
     await other.server.close();

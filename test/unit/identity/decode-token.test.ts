@@ -6,17 +6,17 @@ const header = part({ alg: 'HS256' });
 
 test.each([
   ['a complete token', `${header}.${part({ sub: 'u', email: 'e', exp: 1 })}.c2ln`],
-  ['one without claims', `${header}.${part({})}.c2ln`],
+  ['a token without claims', `${header}.${part({})}.c2ln`],
   ['a payload that is not an object', `${header}.${part([1])}.c2ln`],
   ['a payload that is not JSON', `${header}.bm8.c2ln`],
   ['two parts', `${header}.${part({ sub: 'u' })}`],
   ['an empty part', `${header}..c2ln`],
   ['white space', ` ${header}.${part({ sub: 'u' })}.c2ln`],
-  ['too long', `${header}.${part({ sub: 'x'.repeat(TOKEN_MAX) })}.c2ln`],
-])('decoding only the payload gives the same as decoding the whole token: %s', (_name, token) => {
+  ['a text that is too long', `${header}.${part({ sub: 'x'.repeat(TOKEN_MAX) })}.c2ln`],
+])('decodePayload returns the same payload as decodeToken for %s', (_name, token) => {
   expect(decodePayload(token)).toEqual(decodeToken(token).payload);
 });
 
-test('the payload is decoded, whatever the header is', () => {
+test('decodePayload decodes the payload, whatever the header is', () => {
   expect(decodePayload(`x.${part({ sub: 'u' })}.c2ln`)).toEqual({ sub: 'u' });
 });

@@ -8,8 +8,8 @@ const part = fc.oneof(
 );
 const person = fc.record({ sub: part, iss: part, tenant_id: part });
 
-describe('a person', () => {
-  it('is issuer, tenant and sub together: no two persons share a key, even when it is written as UTF-8', () => {
+describe('the key of a person', () => {
+  it('is different for each issuer, tenant and sub, even as UTF-8', () => {
     fc.assert(
       fc.property(person, person, (one, other) => {
         const same = one.sub === other.sub && one.iss === other.iss && one.tenant_id === other.tenant_id;
@@ -20,7 +20,7 @@ describe('a person', () => {
     );
   });
 
-  it('is the same if parts are absent or empty', () => {
+  it('is the same whether a part is absent or empty', () => {
     expect(personKey({ sub: 'u' })).toBe(personKey({ sub: 'u', iss: '', tenant_id: '' }));
     expect(personKey({ sub: 'u', iss: 'i' })).not.toBe(personKey({ sub: 'u', tenant_id: 'i' }));
   });

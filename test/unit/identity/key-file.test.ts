@@ -66,7 +66,7 @@ describe('the key file', () => {
     expect(readFileSync(path, 'utf8')).toBe('');
   });
 
-  it('can contain several keys, with or without a line break', async () => {
+  it('may contain several keys, with or without a line break', async () => {
     write(`${key(2)},${key(1)}`);
     expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
   });
@@ -77,20 +77,23 @@ describe('the key file', () => {
     ['says off', 'off\n'],
     ['has a broken second key', `${key(1)},x\n`],
     ['is far too long', 'x'.repeat(5000)],
-  ])('stops the program that reads it if it %s, and is not shown', async (_what, content) => {
-    write(content);
-    const error = await readKeyFile(directory).catch((reason: unknown) => reason as Error);
-    expect(error).toBeInstanceOf(ConfigurationError);
-    expect((error as Error).message).toContain(path);
-    if (content.length > 10) expect((error as Error).message).not.toContain(content.slice(0, 10));
-  });
+  ])(
+    'stops the program that reads it if it %s, and the error does not show its content',
+    async (_what, content) => {
+      write(content);
+      const error = await readKeyFile(directory).catch((reason: unknown) => reason as Error);
+      expect(error).toBeInstanceOf(ConfigurationError);
+      expect((error as Error).message).toContain(path);
+      if (content.length > 10) expect((error as Error).message).not.toContain(content.slice(0, 10));
+    },
+  );
 
   it('stops the program that reads it if it is a directory', async () => {
     mkdirSync(path);
     await expect(readKeyFile(directory)).rejects.toThrow('is not a regular file');
   });
 
-  it.each([0o640, 0o604, 0o622])('causes a warning with mode %o', async (mode) => {
+  it.each([0o640, 0o604, 0o622])('with mode %o causes a warning', async (mode) => {
     write(`${key(1)}\n`);
     chmodSync(path, mode);
     expect((await readKeyFile(directory))?.loose).toContain(
@@ -122,17 +125,17 @@ describe('the seal of the daemon', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('can read tokens that were stored unsealed', async () => {
+  it('can still read tokens that were stored unsealed', async () => {
     expect((await sealOf()).open('a.b.c', 'record')).toBe('a.b.c');
   });
 
-  it('creates no key if one is set, and seals with that', async () => {
+  it('seals with the key of the setting, if set, and creates no other', async () => {
     const seal = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) }, 5);
     expect(seal.open(sealed(1), 'record')).toBe('a.b.c');
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('still opens tokens that the key of the file has sealed when a key is set, or sealing is off', async () => {
+  it('opens tokens that the key in the file has sealed even if a key is set or sealing is off', async () => {
     write(`${key(2)}\n`);
     const other = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) });
     expect(other.open(sealed(2), 'record')).toBe('a.b.c');
@@ -142,12 +145,12 @@ describe('the seal of the daemon', () => {
     expect(off.open(sealed(2), 'record')).toBe('a.b.c');
   });
 
-  it('stops the start if tokens are sealed with a missing key, and creates no new one', async () => {
+  it('stops the start if tokens are sealed with a missing key, and creates no new key', async () => {
     await expect(sealOf({}, 3)).rejects.toThrow('the store holds 3 sealed tokens');
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('warns about a key that others can read', async () => {
+  it('causes a warning if others can read the key', async () => {
     write(`${key(1)}\n`, 0o644);
     chmodSync(path, 0o644);
     await sealOf();
@@ -162,12 +165,12 @@ describe('the seal of an administrator', () => {
       TOKEN_ENCRYPTION_KEY: keys === undefined ? undefined : new Secret(keys),
     });
 
-  it('creates no key, and reports that it has none', async () => {
+  it('creates no key, and reports if it has none', async () => {
     expect((await of()).knowsKey).toBe(false);
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('is that of the daemon: the file, the setting, or explicitly off', async () => {
+  it('uses the same key as the daemon: from the file or from the setting, which may also be off', async () => {
     expect((await of(key(1))).knowsKey).toBe(true);
     expect((await of('off')).knowsKey).toBe(true);
     write(`${key(3)}\n`);
@@ -177,8 +180,8 @@ describe('the seal of an administrator', () => {
   });
 });
 
-describe('a change of the key file', () => {
-  it('replaces the keys, readable only by the owner, and leaves no other files', async () => {
+describe('a command that changes the key file', () => {
+  it('replaces the keys, keeps the file readable only by its owner, and leaves no other files', async () => {
     write(`${key(1)}\n`);
     await changeKeyFile(directory, (keys) => [key(2), ...keys]);
     expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
@@ -188,7 +191,7 @@ describe('a change of the key file', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('is refused while another one is in progress, so that no key is lost, but not after an interrupted one', async () => {
+  it('is refused while another change is in progress, but not after an interrupted change', async () => {
     write(key(1));
     writeFileSync(`${path}.next`, key(9));
     const change = () => changeKeyFile(directory, (keys) => [key(2), ...keys]);
@@ -199,7 +202,7 @@ describe('a change of the key file', () => {
     expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
   });
 
-  it('keeps every key if many change the file at once', async () => {
+  it('loses no key if many commands change the file at once', async () => {
     write(key(1));
     const changes = Array.from({ length: 10 }, (_, n) =>
       changeKeyFile(directory, (keys) => [key(n + 2), ...keys]).then(
@@ -212,7 +215,7 @@ describe('a change of the key file', () => {
     expect((await keyIn())?.split(',').sort()).toEqual([key(1), ...added].sort());
   });
 
-  it('does not change a symbolic link, a broken file and a missing one', async () => {
+  it('does not change a symbolic link or a broken file, and creates no missing file', async () => {
     const change = () => changeKeyFile(directory, (keys) => [key(2), ...keys]);
     await expect(change()).rejects.toBeInstanceOf(KeyFileUnchanged);
     write('short');
@@ -225,7 +228,7 @@ describe('a change of the key file', () => {
 });
 
 describe('the key file of a running daemon', () => {
-  it('is read again when it has changed: new keys seal and open from then on', async () => {
+  it('is read again when it has changed, and its new keys then seal and open', async () => {
     write(key(1));
     const file = await readKeyFile(directory);
     if (!file) throw new Error('there is no file');

@@ -65,7 +65,7 @@ describe('a key set', () => {
     expect(fetches).toBe(1);
   });
 
-  it('is fetched once for many tokens at once', async () => {
+  it('is fetched once for many simultaneous tokens', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const keys = createKeySet(url);
     const all = await Promise.all(Array.from({ length: 10 }, () => ask(keys, one.privateKey, { kid: '1' })));
@@ -83,7 +83,7 @@ describe('a key set', () => {
     expect(fetches).toBe(3);
   });
 
-  it('is fetched again once for many tokens of a new key', async () => {
+  it('is fetched again only once for many tokens with the same new key', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const keys = createKeySet(url);
     await ask(keys, one.privateKey, { kid: '1' });
@@ -93,7 +93,7 @@ describe('a key set', () => {
     expect(fetches).toBe(2);
   });
 
-  it('is not fetched again for each unknown key', async () => {
+  it('is not fetched again for each token with an unknown key', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const keys = createKeySet(url);
     const unknown = () => ask(keys, two.privateKey, { kid: '2' });
@@ -110,7 +110,7 @@ describe('a key set', () => {
     expect(fetches).toBe(7);
   });
 
-  it('is renewed after ten minutes, so that a withdrawn key is no longer accepted', async () => {
+  it('is fetched again after ten minutes, so that a withdrawn key is no longer accepted', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const keys = createKeySet(url);
     await ask(keys, one.privateKey, { kid: '1' });
@@ -125,7 +125,7 @@ describe('a key set', () => {
     expect(fetches).toBe(3);
   });
 
-  it('stays in use for an hour while it cannot be renewed, with a warning, and no longer', async () => {
+  it('stays in use, with a warning, for an hour at most if it cannot be fetched again', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const { log, lines } = recordingLog();
     const keys = createKeySet(url, log as unknown as Log);
@@ -143,7 +143,7 @@ describe('a key set', () => {
     expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'Invalid Signature' });
   });
 
-  it('tries all suitable keys for a token without kid', async () => {
+  it('is searched for all suitable keys if a token has no kid', async () => {
     publish(jwk(one.publicKey, { kid: '1' }), jwk(two.publicKey, { kid: '2' }));
     const keys = createKeySet(url);
     expect(await ask(keys, one.privateKey)).toMatchObject({ said: 'valid' });
@@ -162,7 +162,7 @@ describe('a key set', () => {
     });
   });
 
-  it('does not use a short RSA key', async () => {
+  it('does not use an RSA key that is too short', async () => {
     const short = rsaPair(1024);
     publish(jwk(short.publicKey, { kid: '1' }));
     expect(await ask(createKeySet(url), short.privateKey, { kid: '1' })).toMatchObject({
@@ -170,7 +170,7 @@ describe('a key set', () => {
     });
   });
 
-  it('does not accept a MAC that was made with its public data', async () => {
+  it('does not make a MAC valid that was made with its public data', async () => {
     publish(jwk(one.publicKey, { kid: '1' }), { kty: 'oct', k: 'c2VjcmV0', kid: 'mac' });
     const keys = createKeySet(url);
     const settings = { ...SETTINGS, JWT_ALGORITHM: 'RS256' as const };
@@ -188,7 +188,7 @@ describe('a key set', () => {
   });
 });
 
-describe('an unreachable key set', () => {
+describe('a key set that cannot be fetched', () => {
   const broken: [what: string, answer: typeof answer, cause: string][] = [
     ['answers 500', (response) => response.writeHead(500).end(), 'Expected status 200, got 500.'],
     [
@@ -216,7 +216,7 @@ describe('an unreachable key set', () => {
     ],
   ];
   it.each(broken)(
-    'means Invalid Signature, with the cause in the warning, if it %s',
+    'causes Invalid Signature, with the cause in the warning, if its server %s',
     async (_what, given, cause) => {
       answer = given;
       const { said, lines } = await ask(createKeySet(url), one.privateKey, { kid: '1' });
@@ -231,7 +231,7 @@ describe('an unreachable key set', () => {
     },
   );
 
-  it('means Invalid Signature if nothing listens', async () => {
+  it('causes Invalid Signature if no server listens', async () => {
     await new Promise((closed) => server.close(closed));
     const { said, lines } = await ask(createKeySet(url), one.privateKey, { kid: '1' });
     expect(said).toBe('Invalid Signature');
@@ -240,7 +240,7 @@ describe('an unreachable key set', () => {
     ]);
   });
 
-  it('is not requested for as long as the failure took, and then requested again', async () => {
+  it('is not requested again for as long as the failed request took', async () => {
     answer = (response) => {
       vi.setSystemTime(NOW + 3 * SECOND);
       response.writeHead(500).end();
@@ -261,7 +261,7 @@ describe('an unreachable key set', () => {
 describe('a clock that was set back by an hour', () => {
   const HOUR = 60 * MINUTE;
 
-  it('does not delay a new key', async () => {
+  it('does not delay the fetching of a new key', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const keys = createKeySet(url);
     await ask(keys, one.privateKey, { kid: '1' });
@@ -271,7 +271,7 @@ describe('a clock that was set back by an hour', () => {
     expect(await ask(keys, two.privateKey, { kid: '2' })).toMatchObject({ said: 'valid' });
   });
 
-  it('does not delay an issuer that failed before', async () => {
+  it('does not delay the next request after a failed one', async () => {
     answer = (response) => {
       vi.setSystemTime(NOW + 3 * SECOND);
       response.writeHead(500).end();

@@ -35,21 +35,21 @@ describe('an RS256 key', () => {
     ['SPKI', spki],
     ['PKCS#1', pkcs1],
     ['SPKI on one line, with \\n for its line breaks', spki.replaceAll('\n', '\\n')],
-  ])('can be %s in JWT_PUBLIC_KEY', async (_form, pem) => {
+  ])('may be %s in JWT_PUBLIC_KEY', async (_form, pem) => {
     expect(await verdict(token, { ...RS256, JWT_PUBLIC_KEY: pem })).toBe('valid');
   });
 
-  it('can be the path of a PEM file', async () => {
+  it('may be the path of a PEM file', async () => {
     const path = join(folder, 'key.pem');
     await writeFile(path, spki);
     expect(await verdict(token, { ...RS256, JWT_PUBLIC_KEY: path })).toBe('valid');
   });
 
-  it('can be PEM in JWT_SECRET_KEY', async () => {
+  it('may be PEM in JWT_SECRET_KEY', async () => {
     expect(await verdict(token, { ...RS256, JWT_SECRET_KEY: new Secret(spki) })).toBe('valid');
   });
 
-  it('can be a certificate', async () => {
+  it('may be in a certificate', async () => {
     const keys = await importKeys({ ...SETTINGS, ...RS256, JWT_PUBLIC_KEY: CERTIFICATE });
     expect(new X509Certificate(CERTIFICATE).publicKey.asymmetricKeyType).toBe('rsa');
     expect(await keys.verify({ signed: 'a.b', signature: 'AAAA', kid: undefined })).toBe(false);
@@ -68,15 +68,15 @@ describe('an RS256 key', () => {
     );
   });
 
-  it('does not accept a signature whose last character differs in unused bits only', async () => {
+  it('does not accept a signature that differs only in unused bits of its last character', async () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const twin = `${token.slice(0, -1)}${alphabet[alphabet.indexOf(token.at(-1) ?? '') ^ 1]}`;
     expect(await verdict(twin, { ...RS256, JWT_PUBLIC_KEY: spki })).toBe('Invalid Signature');
   });
 });
 
-describe('key confusion', () => {
-  it('a token signed with the public key as HS256 secret is refused', async () => {
+describe('confusion of keys is prevented:', () => {
+  it('a token that is signed with the public key as HS256 secret is refused', async () => {
     for (const secret of [spki, spki.trim(), pkcs1]) {
       expect(await verdict(hs256(CLAIMS, { alg: 'HS256' }, secret), { ...RS256, JWT_PUBLIC_KEY: spki })).toBe(
         'Algorithm Not Allowed',
@@ -87,18 +87,18 @@ describe('key confusion', () => {
     }
   });
 
-  it('a token that calls its MAC RS256 is refused if HS256 is configured', async () => {
+  it('a token with an HMAC that names RS256 is refused if HS256 is configured', async () => {
     expect(await verdict(hs256(CLAIMS, { alg: 'RS256' }), {})).toBe('Algorithm Not Allowed');
   });
 
-  it('a header with its own key is not trusted', async () => {
+  it('a key in the header of a token is not trusted', async () => {
     const jwk = { kty: 'oct', k: encode('own') };
     expect(
       await verdict(hs256(CLAIMS, { alg: 'HS256', jwk, jku: 'http://127.0.0.1/', x5c: ['x'] }, 'own'), {}),
     ).toBe('Invalid Signature');
   });
 
-  it('an empty MAC key is not accepted as the secret', async () => {
+  it('an HMAC with an empty key is not accepted', async () => {
     const signed = hs256().slice(0, hs256().lastIndexOf('.'));
     const mac = createHmac('sha256', '').update(signed).digest('base64url');
     expect(await verdict(`${signed}.${mac}`, {})).toBe('Invalid Signature');
@@ -108,7 +108,7 @@ describe('key confusion', () => {
     ['public key', spki],
     ['PKCS#1 public key', pkcs1],
     ['certificate', '-----BEGIN CERTIFICATE-----\n…'],
-  ])('a %s as HS256 secret is refused at start', async (_what, pem) => {
+  ])('a %s as HS256 secret is refused at the start', async (_what, pem) => {
     await expect(importKeys({ ...SETTINGS, JWT_SECRET_KEY: new Secret(pem) })).rejects.toMatchObject({
       name: 'UnusableKey',
       message: 'JWT_SECRET_KEY holds a public key: for HS256 it must be a secret',
@@ -116,7 +116,7 @@ describe('key confusion', () => {
   });
 });
 
-describe('an unusable key is refused with the setting, the problem and a correct value', () => {
+describe('an unusable key', () => {
   const right =
     'give an RSA public key of 2048 bits or more as PEM (PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE)';
   const pemOf = (key: { export(options: object): string | Buffer }, type: string) =>
@@ -165,14 +165,17 @@ describe('an unusable key is refused with the setting, the problem and a correct
       { ...RS256, JWT_PUBLIC_KEY: '/nowhere/key.pem' },
       `JWT_PUBLIC_KEY is not PEM, and as a path it cannot be read (ENOENT): ${right}`,
     ],
-  ])('%s', async (_what, settings, message) => {
-    await expect(importKeys({ ...SETTINGS, ...settings })).rejects.toMatchObject({
-      name: 'UnusableKey',
-      message,
-    });
-  });
+  ])(
+    'such as %s is refused with the setting, the problem and a correct value',
+    async (_what, settings, message) => {
+      await expect(importKeys({ ...SETTINGS, ...settings })).rejects.toMatchObject({
+        name: 'UnusableKey',
+        message,
+      });
+    },
+  );
 
-  it('unless signatures are not checked', async () => {
+  it('is accepted if signatures are not checked', async () => {
     const keys = await importKeys({ ...SETTINGS, ...RS256, JWT_VERIFY_SIGNATURE: false });
     expect(keys.verify({ signed: 'a.b', signature: 'c', kid: undefined })).toBe(false);
   });

@@ -22,7 +22,7 @@ describe('the owner of memories', () => {
     );
   });
 
-  it('is the verified user of the platform without a token', () => {
+  it('is the verified user of the platform if there is no token', () => {
     expect(memoryOwner(sender({ platform: 'phone', user_id: '+49', alias_id: 'DE.1' }))).toEqual({
       key: 'phone:+49',
       alias: 'DE.1',
@@ -33,7 +33,7 @@ describe('the owner of memories', () => {
     });
   });
 
-  it('is nobody for a user id that a web client claims', () => {
+  it('is nobody if a web client only claims a user id', () => {
     expect(memoryOwner(sender({ user_id: 'ada' }))).toBeNull();
   });
 
@@ -42,7 +42,7 @@ describe('the owner of memories', () => {
     expect(memoryOwner(sender({ platform: 'phone', shared: true }))).toBeNull();
   });
 
-  it('is never the same for a person and a user of a platform, whatever their ids are', () => {
+  it('is never the same for a person and a platform user, whatever their ids are', () => {
     const keys = (ids: readonly string[]) => [
       ...ids.map((sub) => memoryOwner(sender({ person: personKey({ sub }) }))?.key),
       ...ids.map((user_id) => memoryOwner(sender({ platform: 'phone', user_id }))?.key),
@@ -51,7 +51,7 @@ describe('the owner of memories', () => {
     expect(new Set(keys(ids)).size).toBe(2 * ids.length);
   });
 
-  it('differs for each issuer, tenant and subject', () => {
+  it('is different for each issuer, tenant and subject', () => {
     const persons = [
       personKey({ sub: 'ada' }),
       personKey({ sub: 'ada', iss: 'shop' }),

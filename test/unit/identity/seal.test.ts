@@ -12,7 +12,7 @@ const record = 'session:["s","u"]';
 const token = hs256();
 
 describe('a sealed token', () => {
-  it('can be opened for its own record, and does not show the token', () => {
+  it('can be opened for its own record, and does not reveal the token', () => {
     const seal = sealWith(old);
     const stored = seal.close(token, record);
     expect(stored).toMatch(/^sealed\.v1\.[\w-]{8}\.[\w-]+$/);
@@ -20,17 +20,17 @@ describe('a sealed token', () => {
     expect(seal.open(stored, record)).toBe(token);
   });
 
-  it('looks different each time', () => {
+  it('is different each time', () => {
     const seal = sealWith(old);
     expect(seal.close(token, record)).not.toBe(seal.close(token, record));
   });
 
-  it('cannot be opened for another record', () => {
+  it('cannot be opened for a different record', () => {
     const seal = sealWith(old);
     expect(seal.open(seal.close(token, record), 'session:["s","v"]')).toBeNull();
   });
 
-  it('can be opened after a change of keys, as long as the old one is listed', () => {
+  it('can be opened after a change of keys as long as the old key is listed', () => {
     const stored = sealWith(old).close(token, record);
     const next = key();
     expect(sealWith(next, old).open(stored, record)).toBe(token);
@@ -38,7 +38,7 @@ describe('a sealed token', () => {
     expect(sealWith(next).open(stored, record)).toBeNull();
   });
 
-  it('is made with the first key', () => {
+  it('is sealed with the first key', () => {
     const next = key();
     const stored = sealWith(next, old).close(token, record);
     expect(sealWith(next).open(stored, record)).toBe(token);
@@ -64,7 +64,7 @@ describe('a sealed token', () => {
     expect(seal.open(withBody(Buffer.concat([bytes, Buffer.from([0])])), record)).toBeNull();
   });
 
-  it('of any content is returned unchanged; any other text cannot be opened, and throws nothing', () => {
+  it('can be opened whatever its content is, and no other text can be opened or causes an exception', () => {
     const seal = sealWith(old);
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), fc.string(), (text, where, junk) => {
@@ -76,13 +76,13 @@ describe('a sealed token', () => {
 });
 
 describe('a token that is not sealed', () => {
-  it('is stored unchanged without a key', () => {
+  it('is stored unchanged if there is no key', () => {
     const seal = createSeal(undefined);
     expect(seal.close(token, record)).toBe(token);
     expect(seal.open(token, record)).toBe(token);
   });
 
-  it('stays readable after a key was set', () => {
+  it('can still be read after a key was set', () => {
     expect(sealWith(old).open(token, record)).toBe(token);
   });
 });

@@ -16,12 +16,12 @@ async function walk(token: string, settings: Partial<typeof SETTINGS> = {}) {
   return steps;
 }
 
-describe('the decision sequence', () => {
+describe('the sequence of token checks', () => {
   it('has one check for each reason, in the documented order', () => {
     expect(TOKEN_CHECKS.map(({ reason }) => reason)).toEqual([...TOKEN_REASONS]);
   });
 
-  it('shows every step of a valid token as ok', async () => {
+  it('reports every check of a valid token as ok', async () => {
     expect(await walk(hs256())).toEqual([
       { check: 'format', outcome: 'ok' },
       { check: 'algorithm', outcome: 'ok' },
@@ -34,7 +34,7 @@ describe('the decision sequence', () => {
     ]);
   });
 
-  it('shows the first failure with its reason, and the rest as not reached', async () => {
+  it('reports the first failure with its reason, and all later checks as not reached', async () => {
     const steps = await walk(hs256({ ...CLAIMS, exp: NOW_S }), { JWT_ISSUER: 'x' });
     expect(steps[4]).toEqual({ check: 'expiry', outcome: 'failed', reason: 'Token Expired' });
     expect(steps.slice(5).map(({ outcome }) => outcome)).toEqual([
@@ -44,13 +44,13 @@ describe('the decision sequence', () => {
     ]);
   });
 
-  it('names the setting that has turned a check off', async () => {
+  it('names the setting that has disabled a check', async () => {
     const steps = await walk(hs256(), { JWT_VERIFY_SIGNATURE: false, JWT_VERIFY_EXP: false });
     expect(steps[2]).toEqual({ check: 'signature', outcome: 'off', setting: 'JWT_VERIFY_SIGNATURE' });
     expect(steps[4]).toEqual({ check: 'expiry', outcome: 'off', setting: 'JWT_VERIFY_EXP' });
   });
 
-  it('runs no check after a failure', async () => {
+  it('runs no further check after a failure', async () => {
     const asked: string[] = [];
     const keys = {
       verify: () => {

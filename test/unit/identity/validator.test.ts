@@ -23,7 +23,7 @@ const STRICT = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: 'agentd' };
 const past = NOW_S - 1;
 const future = NOW_S + 60;
 
-describe('the first fault in the sequence is the reason', () => {
+describe('if a token has several faults, the first one in the sequence of checks is the reason', () => {
   const faults: [fault: string, token: string, reason: TokenReason][] = [
     ['two parts, no alg', `${encode({})}.${encode({})}`, 'JWT Malformed'],
     [
@@ -63,7 +63,7 @@ describe('the first fault in the sequence is the reason', () => {
     ['wrong issuer and audience', hs256({ ...CLAIMS, iss: 'x', aud: 'x' }), 'Invalid Issuer'],
     ['wrong audience', hs256({ ...CLAIMS, iss: STRICT.JWT_ISSUER, aud: 'x' }), 'Invalid Audience'],
   ];
-  it.each(faults)('%s', async (_fault, token, reason) => {
+  it.each(faults)('for %s', async (_fault, token, reason) => {
     expect(await reasonFor(token, STRICT)).toBe(reason);
   });
 });
@@ -105,7 +105,7 @@ describe('JWT Malformed', () => {
     expect(await reasonFor(`${header}.${bytes.toString('base64url')}.${signature}`)).toBe('JWT Malformed');
   });
 
-  it('is not the reason at exactly 8192 characters', async () => {
+  it('is not the reason for a token of exactly 8192 characters', async () => {
     // The lengths of signed tokens have gaps because of base64, so the filler is found by trying.
     const token = Array.from({ length: 5700 }, (_, length) => length + 400)
       .map((length) => hs256({ ...CLAIMS, more: 'x'.repeat(length) }, HEADER))
@@ -118,11 +118,11 @@ describe('Algorithm Not Allowed', () => {
   it.each([
     ['none', 'none'],
     ['None', 'None'],
-    ['the configured one in another case', 'hs256'],
-    ['a stronger one of the same family', 'HS512'],
-    ['an asymmetric one', 'RS256'],
+    ['the configured algorithm in another case', 'hs256'],
+    ['a stronger algorithm of the same family', 'HS512'],
+    ['an asymmetric algorithm', 'RS256'],
     ['not a text', 256],
-    ['an array that holds the configured one', ['HS256']],
+    ['an array with the configured algorithm', ['HS256']],
     ['absent', undefined],
   ])('is the reason if alg is %s', async (_what, alg) => {
     expect(await reasonFor(hs256(CLAIMS, { ...HEADER, alg }))).toBe('Algorithm Not Allowed');
@@ -131,7 +131,7 @@ describe('Algorithm Not Allowed', () => {
     );
   });
 
-  it('is not avoided by a __proto__ member', async () => {
+  it('is the reason even if a __proto__ member has the right alg', async () => {
     expect(await reasonFor(hs256(CLAIMS, '{"__proto__":{"alg":"HS256"}}'))).toBe('Algorithm Not Allowed');
   });
 });
@@ -146,7 +146,7 @@ describe('Invalid Signature', () => {
     },
   );
 
-  it('is the reason if only unused bits of the last character differ', async () => {
+  it('is the reason even if the signature differs only in unused bits of its last character', async () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const last = alphabet.indexOf(good.at(-1) ?? '');
     const twin = `${good.slice(0, -1)}${alphabet[last ^ 1]}`;
@@ -156,11 +156,11 @@ describe('Invalid Signature', () => {
     expect(await reasonFor(twin)).toBe('Invalid Signature');
   });
 
-  it('is not checked with JWT_VERIFY_SIGNATURE=false', async () => {
+  it('is never the reason with JWT_VERIFY_SIGNATURE=false', async () => {
     expect(await reasonFor(`${signed}.x`, { JWT_VERIFY_SIGNATURE: false })).toBe('valid');
   });
 
-  it('is the reason if a check cannot be made, and the cause is logged', async () => {
+  it('is the reason if the signature cannot be checked, and the cause is logged', async () => {
     const cause = new Error('out of reach');
     const { validator, lines } = validatorWith({}, { verify: () => Promise.reject(cause) });
     expect(await validator.validate(good)).toEqual({ valid: false, reason: 'Invalid Signature' });
@@ -200,12 +200,12 @@ describe('Missing Required Claims', () => {
     expect(await reasonFor(hs256('{"sub":"u","email":"a@b.c","exp":1e999}'))).toBe('Missing Required Claims');
   });
 
-  it('is not the reason for the last moment in the range of dates', async () => {
+  it('is not the reason for the largest exp that is still a date', async () => {
     expect(await reasonFor(hs256({ ...CLAIMS, exp: 8.64e12 }))).toBe('valid');
   });
 });
 
-describe('times', () => {
+describe('the times of a token', () => {
   it.each([
     ['exp now', { exp: NOW_S }, 0, 'Token Expired'],
     ['exp one second from now', { exp: NOW_S + 1 }, 0, 'valid'],
@@ -219,31 +219,31 @@ describe('times', () => {
     ['nbf beyond the tolerance', { nbf: NOW_S + 31 }, 30, 'Token Not Yet Valid'],
     ['iat one second from now', { iat: NOW_S + 1 }, 0, 'Token Not Yet Valid'],
     ['iat before 1970', { iat: -1 }, 0, 'valid'],
-  ])('%s', async (_what, claims, skew, expected) => {
+  ])('are judged correctly for %s', async (_what, claims, skew, expected) => {
     expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), { JWT_CLOCK_SKEW_SECONDS: skew })).toBe(expected);
   });
 
-  it('JWT_VERIFY_EXP=false accepts an expired token, but not one from the future', async () => {
+  it('may include an expired exp, but no future nbf, with JWT_VERIFY_EXP=false', async () => {
     const off = { JWT_VERIFY_EXP: false };
     expect(await reasonFor(hs256({ ...CLAIMS, exp: past }), off)).toBe('valid');
     expect(await reasonFor(hs256({ ...CLAIMS, exp: past, nbf: future }), off)).toBe('Token Not Yet Valid');
   });
 });
 
-describe('issuer and audience', () => {
+describe('the issuer and the audience of a token', () => {
   it.each([
     ['no issuer and no audience', {}],
     ['an issuer and audiences', { iss: 'https://other.example', aud: ['a', 'b'] }],
     ['the star itself', { iss: '*', aud: '*' }],
-  ])('can be any if * is expected: %s', async (_what, claims) => {
+  ])('may have any value if * is configured: %s', async (_what, claims) => {
     expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), { JWT_ISSUER: '*', JWT_AUDIENCE: '*' })).toBe(
       'valid',
     );
   });
 
   it.each([
-    ['both match', { iss: STRICT.JWT_ISSUER, aud: 'agentd' }, 'valid'],
-    ['the audience is one of several', { iss: STRICT.JWT_ISSUER, aud: ['other', 'agentd'] }, 'valid'],
+    ['two matching values', { iss: STRICT.JWT_ISSUER, aud: 'agentd' }, 'valid'],
+    ['the right audience among several', { iss: STRICT.JWT_ISSUER, aud: ['other', 'agentd'] }, 'valid'],
     ['no issuer', { aud: 'agentd' }, 'Invalid Issuer'],
     ['an issuer in another case', { iss: 'https://Issuer.example', aud: 'agentd' }, 'Invalid Issuer'],
     [
@@ -257,11 +257,11 @@ describe('issuer and audience', () => {
     ['an audience that contains the name', { iss: STRICT.JWT_ISSUER, aud: 'agentd2' }, 'Invalid Audience'],
     ['an audience that is an object', { iss: STRICT.JWT_ISSUER, aud: { agentd: true } }, 'Invalid Audience'],
     ['an audience nested deeper', { iss: STRICT.JWT_ISSUER, aud: [['agentd']] }, 'Invalid Audience'],
-  ])('%s', async (_what, claims, expected) => {
+  ])('are judged correctly for %s', async (_what, claims, expected) => {
     expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), STRICT)).toBe(expected);
   });
 
-  it('are not checked if nothing is expected', async () => {
+  it('are not checked if none is configured', async () => {
     expect(await reasonFor(hs256({ ...CLAIMS, iss: 1, aud: 2 }))).toBe('valid');
   });
 });
@@ -287,7 +287,7 @@ describe('a valid token', () => {
     expect(verdict.expires_at).toBe(CLAIMS.exp * 1000);
   });
 
-  it('loses only optional claims of a wrong type', async () => {
+  it('loses only the optional claims that have a wrong type', async () => {
     const wrong = {
       name: 1,
       roles: 'admin',
@@ -303,7 +303,7 @@ describe('a valid token', () => {
     expect(verdict.user.roles).toEqual([]);
   });
 
-  it('distinguishes people of numbered tenants', async () => {
+  it('identifies a different person for each tenant that is a number', async () => {
     const { validator } = validatorWith();
     const one = await validator.validate(hs256({ ...CLAIMS, tenant_id: 1 }));
     const two = await validator.validate(hs256({ ...CLAIMS, tenant_id: 2 }));
@@ -311,7 +311,7 @@ describe('a valid token', () => {
     expect(one.person).not.toBe(two.person);
   });
 
-  it('distinguishes people of tenants whose numbers a double cannot represent', async () => {
+  it('identifies different people even for tenants that are equal as rounded numbers', async () => {
     const { validator } = validatorWith();
     const numbered = (number: string) => {
       const payload = JSON.stringify({ ...CLAIMS, tenant_id: '?' }).replace('"?"', number);
@@ -322,21 +322,21 @@ describe('a valid token', () => {
     expect(one.person).not.toBe(two.person);
   });
 
-  it.each(['sub', 'email'])('does not treat a long number as the text of %s', async (name) => {
+  it.each(['sub', 'email'])('must have a text as %s, not a long number', async (name) => {
     const payload = JSON.stringify({ ...CLAIMS, [name]: '?' }).replace('"?"', '9007199254740993');
     const verdict = await validatorWith().validator.validate(hs256(payload));
     expect(verdict).toMatchObject({ valid: false, reason: 'Missing Required Claims' });
   });
 
-  it('accepts a time that is too large for a number', async () => {
+  it('is refused as not yet valid if its nbf is too large for a number', async () => {
     const payload = JSON.stringify({ ...CLAIMS, nbf: '?' }).replace('"?"', '99999999999999999999');
     const verdict = await validatorWith().validator.validate(hs256(payload));
     expect(verdict).toMatchObject({ valid: false, reason: 'Token Not Yet Valid' });
   });
 });
 
-describe('the log', () => {
-  it('has one warning with the reason for a refused token', async () => {
+describe('the log of the validation', () => {
+  it('has one warning with the reason for each refused token', async () => {
     const { validator, lines } = validatorWith();
     await validator.validate('x.y.z');
     expect(lines).toEqual([
@@ -350,7 +350,7 @@ describe('the log', () => {
     expect(lines).toEqual([]);
   });
 
-  it('has claims, decision and a hint with JWT_DEBUG, never the token', async () => {
+  it('has claims, decision and a short form of the token with JWT_DEBUG, but never the token', async () => {
     const { validator, lines } = validatorWith({ JWT_DEBUG: true });
     const token = hs256({ ...CLAIMS, exp: past });
     await validator.validate(token);
@@ -383,7 +383,7 @@ describe('the validation of any input', () => {
     );
   });
 
-  it('accepts no token with a single changed, added or removed character', async () => {
+  it('accepts no token in which a single character was changed, added or removed', async () => {
     const { validator } = validatorWith();
     const token = hs256({ ...CLAIMS, tenant_id: 't' });
     const place = fc.nat(token.length - 1);
@@ -397,7 +397,7 @@ describe('the validation of any input', () => {
     );
   });
 
-  it('never accepts a forged alg', async () => {
+  it('never accepts a token with a forged alg', async () => {
     const { validator } = validatorWith({ JWT_VERIFY_SIGNATURE: false });
     await fc.assert(
       fc.asyncProperty(json, async (alg) => {
@@ -408,7 +408,7 @@ describe('the validation of any input', () => {
     );
   });
 
-  it('accepts a token only with sub, email and exp of the right types', async () => {
+  it('accepts a token only if sub, email and exp have the right types', async () => {
     const { validator } = validatorWith();
     const payload = fc.record(
       {

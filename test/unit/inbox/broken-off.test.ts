@@ -10,7 +10,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const CHAT = { name: 'chat', capabilities: { delivery: 'push', typing: false } } as ChannelPlugin;
 
-it('a message that a defect interrupted is retried, so that later messages do not wait forever', async () => {
+it('a message whose processing stopped because of a defect is retried, so that later messages do not wait forever', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));
   const store = openMemoryStore(emptyState(), { clock });
   let settles = 0;

@@ -28,8 +28,8 @@ const signIn = async (user: string, sub = user) => {
   expect(await link(world.services, TELEX, user, await token({ sub }))).toMatchObject({ linked: true });
 };
 
-describe('the question on a platform', () => {
-  it('is at the end of the reply, and is passed separately to channels with buttons', async () => {
+describe('a question that is sent on a platform', () => {
+  it('is at the end of the reply, and is also passed on separately to channels with buttons', async () => {
     const [text] = await world.write('cancel 1004 because late');
     const question =
       'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to decline.';
@@ -58,7 +58,7 @@ describe('the question on a platform', () => {
     expect(await world.write('ja', 'ada', { locale: 'de' })).toEqual([DONE]);
   });
 
-  it('can be answered for 15 minutes from when the platform took it', async () => {
+  it('can be answered within 15 minutes after the platform has accepted it', async () => {
     let fails = 1;
     world.take = () => {
       if (fails-- > 0) throw new DeliveryFailed('down', { final: false });
@@ -76,7 +76,7 @@ describe('the question on a platform', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('that the platform refuses permanently leaves nothing to confirm', async () => {
+  it('leaves no action to confirm if the platform refuses it permanently', async () => {
     world.take = ({ text }) => {
       if (text.includes('Please confirm')) throw new DeliveryFailed('refused', { final: true });
     };
@@ -87,22 +87,22 @@ describe('the question on a platform', () => {
   });
 });
 
-describe('a button', () => {
-  it('confirms', async () => {
+describe('a press of a button', () => {
+  it('confirms the action', async () => {
     const id = await ask();
     expect(await world.press({ id, approve: true })).toEqual({ outcome: 'enqueued' });
     expect(world.sent.at(-1)?.text).toBe(DONE);
     expect((await world.store.sessions.turns('telex:room')).at(-1)).toMatchObject({ text: 'Confirm' });
   });
 
-  it('declines', async () => {
+  it('declines the action', async () => {
     const id = await ask();
     await world.press({ id, approve: false });
     expect(world.sent.at(-1)?.text).toBe('Not done: Cancel order "1004"');
     expect(world.calls).toEqual([]);
   });
 
-  it('of somebody else changes nothing, and says so to the person who pressed', async () => {
+  it('by another person changes nothing, and that person is told so', async () => {
     const id = await ask();
     const before = world.sent.length;
     expect(await world.press({ id, approve: true }, 'bob')).toEqual({
@@ -126,7 +126,7 @@ describe('a button', () => {
     expect(await stateOf(id)).toBe('pending');
   });
 
-  it('of an unknown or expired action changes nothing', async () => {
+  it('for an unknown or expired action changes nothing', async () => {
     expect(await world.press({ id: 'unknown', approve: true })).toEqual({ outcome: 'refused', text: GONE });
     const id = await ask();
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
@@ -134,7 +134,7 @@ describe('a button', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('that is pressed twice counts once', async () => {
+  it('counts only once if the person presses several times', async () => {
     const id = await ask();
     const presses = [
       { id, approve: true },
@@ -149,7 +149,7 @@ describe('a button', () => {
     expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
   });
 
-  it('whose press is delivered twice runs once', async () => {
+  it('is processed only once if it is delivered twice', async () => {
     const id = await ask();
     const press = { message_id: 'press-1', confirm: { id, approve: true } };
     await world.post('', 'ada', press);
@@ -158,7 +158,7 @@ describe('a button', () => {
     expect(world.calls).toHaveLength(1);
   });
 
-  it('that expired between the press and its run says so', async () => {
+  it('is answered with a notice if the action expires before the press is processed', async () => {
     const id = await ask();
     await world.post('', 'ada', { confirm: { id, approve: true } });
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
@@ -178,7 +178,7 @@ describe('other people in the thread', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('can have a pending action of their own at the same time', async () => {
+  it('can have their own pending actions at the same time', async () => {
     const first = await ask('ada', 'cancel 1');
     const second = await ask('bob', 'cancel 2');
     expect(await world.write('yes', 'bob')).toEqual([DONE]);
@@ -187,8 +187,8 @@ describe('other people in the thread', () => {
   });
 });
 
-describe('signing in and out', () => {
-  it('withdraws the action of the platform’s user when the user signs in', async () => {
+describe('after a sign-in or sign-out, the daemon', () => {
+  it('withdraws the action of a platform user who signs in', async () => {
     const id = await ask();
     await signIn('ada');
     expect(await stateOf(id)).toBe('withdrawn');
@@ -203,7 +203,7 @@ describe('signing in and out', () => {
     expect(world.calls).toMatchObject([{ sub: 'ada' }]);
   });
 
-  it('withdraws the action when another person is linked, even if the first one is linked again', async () => {
+  it('withdraws the action if another person was linked, even if the first person is linked again', async () => {
     await signIn('ada');
     const id = await ask();
     await signIn('ada', 'bert');
@@ -214,7 +214,7 @@ describe('signing in and out', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('withdraws the action when the person signs out', async () => {
+  it('withdraws the action if the person signs out', async () => {
     await signIn('ada');
     const id = await ask();
     await unlink(world.services, TELEX, 'ada');
@@ -222,7 +222,7 @@ describe('signing in and out', () => {
     expect(await world.write('yes')).toEqual(['You said: yes']);
   });
 
-  it('keeps the action when the same person signs in again', async () => {
+  it('keeps the action if the same person signs in again', async () => {
     await signIn('ada');
     const id = await ask();
     await signIn('ada');
@@ -230,7 +230,7 @@ describe('signing in and out', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('asks for sign-in while the link has no usable token, and stays pending', async () => {
+  it('asks for sign-in while the link has no usable token, and keeps the action pending', async () => {
     await signIn('ada');
     const id = await ask();
     // As if the token had expired: nobody signed out.
@@ -245,7 +245,7 @@ describe('signing in and out', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('withdraws another person’s action no later than at the next message', async () => {
+  it('withdraws the action of another person at the next message at the latest', async () => {
     await signIn('ada');
     const id = await ask();
     const bert = {
@@ -261,7 +261,7 @@ describe('signing in and out', () => {
   });
 });
 
-describe('an action that is withdrawn while its confirmation waits for a run', () => {
+describe('an action that is withdrawn while its confirmation waits to be processed', () => {
   it('is not carried out', async () => {
     world = await ConfirmationWorld.open({ env: { AGENT_CONCURRENCY: '1' } });
     const id = await ask();
@@ -280,7 +280,7 @@ describe('an action that is withdrawn while its confirmation waits for a run', (
   });
 });
 
-describe('a process that dies around a confirmation', () => {
+describe('after a process died during a confirmation, the next one', () => {
   /** The first run of the message that waits settles the action, and dies before anything else. */
   async function dieAfterSettling(id: string, to: 'started' | 'declined'): Promise<void> {
     const { sessions, inbox, actions } = world.store;
@@ -291,7 +291,7 @@ describe('a process that dies around a confirmation', () => {
     await sessions.release(claim);
   }
 
-  it('after the call does not repeat it: the next run reports the outcome', async () => {
+  it('does not repeat the call, and reports its outcome as unknown', async () => {
     const id = await ask();
     await world.post('yes');
     await dieAfterSettling(id, 'started');
@@ -311,7 +311,7 @@ describe('a process that dies around a confirmation', () => {
     expect(world.calls).toMatchObject([{ key: id }]);
   });
 
-  it('reveals nothing to another person who was linked in the meantime, and makes no call for them', async () => {
+  it('makes no call for another person who has been linked since, and reveals nothing to that person', async () => {
     world = await ConfirmationWorld.open({ tool: { idempotent: true } });
     await signIn('ada');
     const id = await ask();
@@ -324,7 +324,7 @@ describe('a process that dies around a confirmation', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('does not repeat an anonymous call for a person who has signed in since', async () => {
+  it('does not repeat the call of an anonymous user for a person who has signed in since', async () => {
     world = await ConfirmationWorld.open({ tool: { idempotent: true } });
     const id = await ask();
     await world.post('yes');
@@ -335,7 +335,7 @@ describe('a process that dies around a confirmation', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('after declining the action reports this in the next run', async () => {
+  it('reports that the action was declined', async () => {
     const id = await ask();
     await world.post('no');
     await dieAfterSettling(id, 'declined');

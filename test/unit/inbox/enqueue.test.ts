@@ -43,7 +43,7 @@ async function kept(): Promise<InboxMessage[]> {
 const take = (...messages: IncomingMessage[]) => enqueue(TELEX, services, worker, messages);
 
 describe('enqueue', () => {
-  it('stores messages in order, trimmed, under the session id, before it resolves', async () => {
+  it('stores messages in order with their session ids and trimmed texts before it resolves', async () => {
     await take(aMessage({ text: ' one ', reply_to: { to: 'c1' } }), aMessage({ text: 'two' }));
     expect(await kept()).toMatchObject([
       {
@@ -58,12 +58,12 @@ describe('enqueue', () => {
     ]);
   });
 
-  it("stores the sender's other id with the message", async () => {
+  it('stores the alias id of the sender with the message', async () => {
     await take(aMessage({ alias_id: 'US.1234' }));
     expect(await kept()).toMatchObject([{ message: { user_id: 'u1', alias_id: 'US.1234' } }]);
   });
 
-  it('uses the time of the platform, in whole ms, never later than now', async () => {
+  it('stores the time that the platform gives, in whole ms, and never a time in the future', async () => {
     await take(
       aMessage({ sent_at: 5.678 }),
       aMessage({ sent_at: Date.now() + 1e9 }),
@@ -77,7 +77,7 @@ describe('enqueue', () => {
     expect(none?.sent_at).toBeLessThanOrEqual(Date.now());
   });
 
-  it('stores neither the token of the metadata nor a token that somebody typed, however deeply nested', async () => {
+  it('stores no token that is in the metadata or that a person typed, however deeply nested', async () => {
     const secret = await token();
     await take(
       aMessage({
@@ -129,7 +129,7 @@ describe('enqueue', () => {
       'must have at most 8192 characters as JSON',
     ],
     ['an invalid time', { sent_at: Number.NaN }, 'sent_at', 'must be a number, ms since the epoch'],
-  ])('refuses %s, and stores nothing of the delivery', async (_title, members, field, message) => {
+  ])('refuses %s, and then stores nothing of the delivery', async (_title, members, field, message) => {
     await expect(take(aMessage(), aMessage(members))).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'A message cannot be accepted.',
@@ -138,12 +138,12 @@ describe('enqueue', () => {
     expect(await kept()).toEqual([]);
   });
 
-  it('accepts a text of 16,000 characters, each counted as people count them', async () => {
+  it('accepts a text of 16,000 characters, and counts an emoji as one character', async () => {
     await take(aMessage({ text: '👍'.repeat(16_000) }));
     expect(await kept()).toHaveLength(1);
   });
 
-  it('logs each repeat, and stores the message once', async () => {
+  it('logs each repeated message, and stores the message only once', async () => {
     await take(aMessage({ message_id: 'm1' }));
     await take(aMessage({ message_id: 'm1' }), aMessage({ message_id: 'm2' }));
     expect(await kept()).toHaveLength(2);
@@ -152,7 +152,7 @@ describe('enqueue', () => {
     ]);
   });
 
-  it('answers 503 if the store is unreachable, and if too many messages wait', async () => {
+  it('fails with 503 if the store is unreachable or too many messages wait', async () => {
     const failing = (enqueue: InboxStore['enqueue']): Services => ({
       ...services,
       store: { ...services.store, inbox: { enqueue } as InboxStore },
@@ -172,7 +172,7 @@ describe('enqueue', () => {
     });
   });
 
-  it('shows typing at once, and ignores its failure', async () => {
+  it('shows the typing indicator at once, and ignores a failure of it', async () => {
     const shown: unknown[] = [];
     const channel = {
       routes: [],
@@ -191,7 +191,7 @@ describe('enqueue', () => {
 });
 
 describe('edit', () => {
-  it('replaces the text of a waiting message, tokens masked, and logs an edit that is too late', async () => {
+  it('replaces the text of a waiting message with tokens masked, and logs an edit that is too late', async () => {
     await take(aMessage({ message_id: 'm1' }));
     expect(await edit(TELEX, services, 'm1', `new ${await token()} `)).toBe(true);
     expect((await kept())[0]?.message?.text).toBe('new [token]');

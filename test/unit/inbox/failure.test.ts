@@ -51,18 +51,18 @@ describe('a failed run', () => {
     ],
     ['an answer without words', coded('empty_reply', false), 'counts', 'agent_failed: empty_reply'],
     ['a defect', new TypeError('x is not a function'), 'counts', 'internal_error: TypeError'],
-  ])('because of %s is classified', (_title, error, kind, failure) => {
+  ])('because of %s is classified correctly', (_title, error, kind, failure) => {
     expect(judgeRun(error)).toEqual({ failure, kind, askedSeconds: 0 });
   });
 
-  it('includes how long the model asks to wait', () => {
+  it('is stored with the wait that the model asks for', () => {
     expect(judgeRun(coded('model_overloaded', true, 30)).askedSeconds).toBe(30);
     expect(judgeRun(coded('model_overloaded', true, -1)).askedSeconds).toBe(0);
   });
 });
 
 describe('a failed delivery', () => {
-  it("is stored with the platform's error text, shortened, without tokens", async () => {
+  it('is described by the error text of the platform, shortened and without tokens', async () => {
     expect(failureOfDelivery('refused', new Error(`no ${await token()}`))).toBe(
       'delivery_refused: no [token]',
     );
@@ -70,7 +70,7 @@ describe('a failed delivery', () => {
     expect(failureOfDelivery('failed', 'busy')).toBe('delivery_failed: busy');
   });
 
-  it('says whether it concerns the platform as a whole', () => {
+  it('is recognized as a failure of the whole platform, or of one message', () => {
     const away = new DeliveryFailed('status 503', {
       final: false,
       retryAfterSeconds: 7,
@@ -89,7 +89,7 @@ describe('a failed delivery', () => {
     expect(platformFailureOf(new TypeError('x is not a function'))).toBeNull();
   });
 
-  it('is never final if it concerns the platform as a whole', () => {
+  it('is never final if the whole platform fails', () => {
     expect(new DeliveryFailed('invalid_auth', { final: true, platform: 'credentials' }).final).toBe(false);
   });
 });

@@ -8,8 +8,8 @@ const message = { session_id: 's', attempts: 1, passing: 0, first_run_at: 0 } as
 const SERVICES = { texts: new Texts() };
 const LATE = 61_000;
 
-describe('after a failed run', () => {
-  it('the person is notified when the time limit for temporary failures is over', () => {
+describe('after a run that failed for a temporary reason', () => {
+  it('the person is notified if the time limit for such failures has passed', () => {
     const failure = { failure: 'unavailable', kind: 'passing', askedSeconds: 0 } as const;
     expect(afterFailedRun(message, failure, BUDGETS, LATE, SERVICES)).toMatchObject({ kind: 'notify' });
   });

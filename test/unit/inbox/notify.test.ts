@@ -39,7 +39,7 @@ async function kept(): Promise<InboxMessage[]> {
 }
 
 describe('notify', () => {
-  it('stores a text that is sent without a run, in the queue of its chat, with tokens masked', async () => {
+  it('stores a text that is sent without a run of the agent, in the queue of its chat, with tokens masked', async () => {
     const secret = await token();
     await notify(notifier, { to: 'c1' }, ` linked ${secret}`);
     await notify(notifier, { to: 'c1' }, 'again');
@@ -57,7 +57,7 @@ describe('notify', () => {
     expect(third?.queue).not.toBe(first?.queue);
   });
 
-  it('answers a repeated message once, even one that was accepted before', async () => {
+  it('answers a repeated message only once, even if the message was accepted earlier', async () => {
     const answering = (message_id: string, text: string) =>
       notify(notifier, { to: 'c1' }, text, { message_id });
     await answering('m1', 'first');
@@ -75,14 +75,14 @@ describe('notify', () => {
     });
   });
 
-  it('refuses what cannot be sent', async () => {
+  it('refuses a text that cannot be sent', async () => {
     await expect(notify(notifier, {}, ' ')).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'A text cannot be sent: text must not be empty.',
     });
   });
 
-  it('drops only hints whose reader has already received enough of them', async () => {
+  it('drops a hint only if its reader has already received enough of them, and never drops other texts', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'I read words only.', { message_id: 'm1', throttle_key: 'u1' });
     await notify(notifier, to, 'I read words only.', { message_id: 'm2', throttle_key: 'u1' });
@@ -92,7 +92,7 @@ describe('notify', () => {
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm3', 'm4', 'm5']);
   });
 
-  it('does not count a hint that was sent before', async () => {
+  it('does not count a hint again for a repeated message', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'Hello!', { message_id: 'm1' });
     await notify(notifier, to, 'Hello!', { message_id: 'm1', throttle_key: 'u1' });

@@ -163,7 +163,7 @@ function modelError(count: number): Error {
 }
 
 describe.each(LENGTHS)('an outage of %s', (_length, length) => {
-  it('of the model loses no message whose time has not passed, and sends one notice for each of the others', async () => {
+  it('of the model loses no message, and sends one notice for each message whose time limit has passed', async () => {
     let runs = 0;
     const world = await World.with(['teamchat'], (here) =>
       echo(() => (here.isDuring(length) ? modelError(runs++) : null)),
@@ -190,7 +190,7 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
   });
 
   it.each(PLATFORMS.map(({ plugin }) => plugin.name))(
-    'of %s loses no reply, and sends nothing twice that it has confirmed',
+    'of %s loses no reply, and repeats no part that the platform has confirmed',
     async (name) => {
       const world = await World.with([name], () => echo(() => null));
       const [platform] = world.platforms as [VirtualPlatform];
@@ -241,7 +241,7 @@ describe('an outage of the business API', () => {
   afterAll(() => api.close());
 
   it.each(LENGTHS)(
-    'of %s does not prevent replies: the agent says that it cannot look things up',
+    'of %s does not prevent replies, in which the agent says that it cannot look things up',
     async (_length, length) => {
       const env = {
         API_BASE_URL: api.url,

@@ -29,7 +29,7 @@ async function processOn(database: string, observer: Observer) {
   return { services, worker };
 }
 
-it('a message keeps its parent until it runs, even in another process and after an edit', async () => {
+it('a message keeps its parent span until it runs, even in another process and after an edit', async () => {
   const database = join(stateDirectory(), 'agentd.db');
   const first = await processOn(database, {
     ...NO_OBSERVER,
@@ -68,7 +68,7 @@ it('a message keeps its parent until it runs, even in another process and after 
   expect(texts).toEqual(['hello again']);
 });
 
-it('a message without a parent has none', async () => {
+it('a message without a parent span is stored without one', async () => {
   const { services, worker } = await processOn(join(stateDirectory(), 'agentd.db'), NO_OBSERVER);
   await enqueue(TELEX, services, worker, [MESSAGE]);
   const [stored] = await services.store.inbox.list({ states: ['waiting'], limit: 1 });

@@ -13,7 +13,7 @@ function limited() {
 }
 
 describe('hints to one reader', () => {
-  it('with equal texts are sent once in three seconds', () => {
+  it('are sent once in three seconds if they have the same text', () => {
     const { clock, give } = limited();
     expect([give('ada', 'x'), give('ada', 'x'), give('ada', 'y'), give('bob', 'x')]).toEqual([
       true,
@@ -27,7 +27,7 @@ describe('hints to one reader', () => {
     expect(give('ada', 'x')).toBe(true);
   });
 
-  it('are at most ten a minute', () => {
+  it('are at most ten per minute', () => {
     const { clock, give } = limited();
     for (let n = 0; n < 10; n++) expect(give('ada', `x${n}`)).toBe(true);
     expect(give('ada', 'y')).toBe(false);
@@ -35,7 +35,7 @@ describe('hints to one reader', () => {
     expect(give('ada', 'y')).toBe(true);
   });
 
-  it('are at most thirty an hour', () => {
+  it('are at most thirty per hour', () => {
     const { clock, give } = limited();
     for (let n = 0; n < 30; n++) {
       expect(give('ada', 'x')).toBe(true);
@@ -46,7 +46,7 @@ describe('hints to one reader', () => {
     expect(give('ada', 'x')).toBe(true);
   });
 
-  it('are no longer counted for the oldest readers once there are too many readers', () => {
+  it('are forgotten for the oldest reader when there are more than 10,000 readers', () => {
     const { limit } = limited();
     for (let n = 0; n <= 10_000; n++) limit.note(`reader ${n}`, 'x');
     expect([limit.allows('reader 0', 'x'), limit.allows('reader 10000', 'x')]).toEqual([true, false]);

@@ -86,7 +86,7 @@ const status = (code: number, description: string, parameters: object = {}) =>
   new Response(JSON.stringify({ ok: false, error_code: code, description, parameters }), { status: code });
 
 describe('a run that fails', () => {
-  it('for a temporary reason does not count, and is repeated until the time limit has passed', async () => {
+  it('for a temporary reason does not count as an attempt, and is repeated until the time limit has passed', async () => {
     const at: number[] = [];
     plan = () => {
       at.push(clock.now());
@@ -109,7 +109,7 @@ describe('a run that fails', () => {
     ]);
   });
 
-  it('waits as long as the model asks, at most until the time limit', async () => {
+  it('is repeated after the wait that the model asks for, but no later than at the time limit', async () => {
     const at: number[] = [];
     plan = () => {
       at.push(clock.now());
@@ -125,7 +125,7 @@ describe('a run that fails', () => {
     expect(answers(1)).toEqual(['re: hello']);
   });
 
-  it('for any other reason counts; the person gets one notice, before the next answer', async () => {
+  it('for any other reason counts as an attempt, and the person gets one notice before the next answer', async () => {
     plan = (text) => {
       if (text === 'bad') throw new Error('a defect');
     };
@@ -137,7 +137,7 @@ describe('a run that fails', () => {
     expect(answers(1)).toEqual([TEXTS.failure_notice.default, 're: good']);
   });
 
-  it('is returned by a stopping daemon, however often', async () => {
+  it('because the daemon stops is repeated after the next start, however often', async () => {
     plan = (_text, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     for (let stops = 0; stops < 4; stops++) {
@@ -155,7 +155,7 @@ describe('a run that fails', () => {
 });
 
 describe('a platform', () => {
-  it('that asks to wait is obeyed, and does not count as unreachable', async () => {
+  it('that asks to wait is not called before, and does not count as unreachable', async () => {
     const calls = watchCalls((count) =>
       count <= 3 ? status(429, 'Too Many Requests', { retry_after: 30 }) : null,
     );
@@ -168,7 +168,7 @@ describe('a platform', () => {
     for (const person of [1, 2, 3]) expect(answers(person)).toEqual(['re: hello']);
   });
 
-  it('counts as unreachable after three failed messages in a row, not after three failed attempts to send one', async () => {
+  it('counts as unreachable after three messages in a row have failed, not after three attempts for one message', async () => {
     watchCalls(() => status(502, 'Bad Gateway'));
     await start();
     await write(1, 'hello');
@@ -195,7 +195,7 @@ describe('a platform', () => {
     expect((await all()).map(({ state }) => state)).toEqual(['replied', 'replied', 'failed', 'replied']);
   });
 
-  it('that refuses the token is probed with one message at a time, however many wait', async () => {
+  it('that refuses the token is tried with one message at a time, however many wait', async () => {
     let refuses = true;
     const calls = watchCalls(() => (refuses ? status(401, 'Unauthorized') : null));
     await start();
@@ -216,7 +216,7 @@ describe('a platform', () => {
     expect(process.worker.health('msgbot')).toBeNull();
   });
 
-  it('that is down for a day leaves replies in the list of failed messages, and no notice', async () => {
+  it('that is down for a day leaves the replies in the list of failed messages, without a notice', async () => {
     watchCalls(() => new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }));
     await start();
     for (let person = 1; person <= 8; person++) await write(person, 'hello');
@@ -236,7 +236,7 @@ describe('a platform', () => {
     for (let person = 1; person <= 8; person++) expect(answers(person)).toEqual(['re: hello']);
   });
 
-  it('is probed at once by a starting daemon', async () => {
+  it('is tried at once by a daemon that starts', async () => {
     watchCalls(() => status(401, 'Unauthorized'));
     await start();
     await write(1, 'hello');
@@ -249,8 +249,8 @@ describe('a platform', () => {
   });
 });
 
-describe('after a death', () => {
-  it('messages that were being answered run one at a time, before any others', async () => {
+describe('after a process has died', () => {
+  it('messages that were being answered run one at a time, before any other messages', async () => {
     let running = 0;
     let most = 0;
     const seen: string[] = [];
@@ -276,7 +276,7 @@ describe('after a death', () => {
     for (let person = 1; person <= 8; person++) expect(answers(person)).toHaveLength(1);
   });
 
-  it('a reply whose sending kills the process too often is kept in the list of failed messages', async () => {
+  it('a reply is in the list of failed messages if sending it killed the process too often', async () => {
     const hold = Promise.withResolvers<never>();
     for (let deaths = 0; deaths < 3; deaths++) {
       const calls: string[] = [];
@@ -307,7 +307,7 @@ describe('after a death', () => {
     expect(runs).toHaveLength(1);
   });
 
-  it('a message that kills the process too often has failed after the maximum number of runs', async () => {
+  it('a message fails if answering it killed the process as often as INBOX_MAX_ATTEMPTS', async () => {
     plan = () => new Promise<never>(() => {});
     for (let deaths = 0; deaths < 3; deaths++) {
       await start({ INBOX_MAX_ATTEMPTS: '3' });
@@ -324,7 +324,7 @@ describe('after a death', () => {
 
 describe('a process that dies at any call of the store', () => {
   it.each(['before', 'after'] as const)(
-    '%s it is carried out loses nothing, and repeats only parts that were being sent',
+    '%s the call takes effect loses nothing, and repeats only parts that were being sent',
     async (when) => {
       let call = 1;
       for (; ; call++) {

@@ -61,7 +61,7 @@ const summaries = async (sender: Partial<Sender> & Pick<Sender, 'principal'>) =>
   );
 
 describe('my_actions', () => {
-  test('lists time, summary and outcome of the person’s own actions, newest first', async () => {
+  test('lists time, summary and outcome of the actions for the person, newest action first', async () => {
     await record({ person: ada, summary: 'Cancel order "1"' });
     now += 1000;
     await record({ person: ada, summary: 'Cancel order "2"', platform: 'mail' }, null);
@@ -80,7 +80,7 @@ describe('my_actions', () => {
     expect(await listed(signedIn)).toMatchObject({ result: { actions: [{ outcome: 'unknown' }, {}] } });
   });
 
-  test('lists what was done for a platform’s user without sign-in', async () => {
+  test('lists the actions for a platform user who has not signed in', async () => {
     const of = { platform: 'telex', user_id: 'u1' };
     await record({ ...of, summary: 'theirs' });
     await record({ ...of, summary: 'of Ada, who was linked', person: ada });
@@ -89,7 +89,7 @@ describe('my_actions', () => {
     expect(await summaries(nobody)).toEqual(['theirs']);
   });
 
-  test('does not show a new owner of a user id the actions of the previous owner', async () => {
+  test('does not show the actions of the previous owner of a user id to the new owner', async () => {
     const of = { platform: 'telex', user_id: 'u1' };
     await record({ ...of, alias_id: 'first', summary: 'of the first owner' });
     await record({ ...of, alias_id: 'second', summary: 'of the second owner' });
@@ -98,7 +98,7 @@ describe('my_actions', () => {
     expect(await summaries(nobody)).toEqual([]);
   });
 
-  test('covers 90 days, however long actions are kept', async () => {
+  test('lists the actions of the last 90 days, even if actions are kept for longer', async () => {
     await record({ person: ada, summary: 'old' });
     now += 60_000;
     await record({ person: ada, summary: 'young' });
@@ -111,15 +111,18 @@ describe('my_actions', () => {
     ['a platform’s user', { memory_of: 'telex:u1', shared: false }, true],
     ['an unknown sender', { memory_of: null, shared: false }, false],
     ['a shared thread', { memory_of: ada, shared: true }, false],
-  ] satisfies [string, ToolAudience, boolean][])('is offered or not: %s', (_who, audience, isOffered) => {
-    const { bound } = bindOne(tool, { audience });
-    expect(bound !== undefined).toBe(isOffered);
-  });
+  ] satisfies [string, ToolAudience, boolean][])(
+    'is offered only if the sender is known and the thread is not shared: %s',
+    (_who, audience, isOffered) => {
+      const { bound } = bindOne(tool, { audience });
+      expect(bound !== undefined).toBe(isOffered);
+    },
+  );
 
   test.each([
     ['in a shared thread', { ...signedIn, message: aMessage({ shared: true }) }],
     ['to a web client that is not signed in', { ...nobody, channel: web }],
-  ])('shows nothing %s, even if it is called', async (_where, sender) => {
+  ])('shows nothing %s, even if the agent calls it', async (_where, sender) => {
     await record({ person: ada });
     await record({ platform: 'webchat', user_id: 'visitor' });
     expect(await listed(sender)).toMatchObject({ ok: false, message: expect.stringMatching('Sign-in') });

@@ -106,7 +106,7 @@ describe('a write', () => {
     ['no request', unsent, { state: 'failed', status: null }],
     ['a broken connection', broken, { state: 'unknown', status: null }],
     ['a 5xx', answered(503, null), { state: 'unknown', status: 503 }],
-  ] as const)('has the outcome for %s', async (_what, answer, outcome) => {
+  ] as const)('is recorded with the right outcome after %s', async (_what, answer, outcome) => {
     answers = [answer];
     const { call, journal } = await begin();
     await call({ id: 7 });
@@ -114,7 +114,7 @@ describe('a write', () => {
     expect(journal.unknown).toHaveLength(outcome.state === 'unknown' ? 1 : 0);
   });
 
-  test('of a run that is aborted has an unknown outcome', async () => {
+  test('is recorded with an unknown outcome if its run is aborted', async () => {
     const run = new AbortController();
     const tool: Tool = {
       ...cancel,
@@ -129,7 +129,7 @@ describe('a write', () => {
     expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
   });
 
-  test('that still runs when the reply ends has an unknown outcome', async () => {
+  test('counts as having an unknown outcome if it still runs when the reply ends', async () => {
     const tool: Tool = { ...cancel, send: () => new Promise(() => undefined) };
     const { call, journal } = await begin({}, tool);
     void call({ id: 7 });
@@ -148,7 +148,7 @@ describe('a write', () => {
     expect(lines()).toEqual([['failed', 'not_recorded']]);
   });
 
-  test('has failed if it may have been recorded, and was not sent', async () => {
+  test('is recorded as failed if it was perhaps recorded but not sent', async () => {
     const { call, journal } = await begin();
     const { start } = store.actions;
     store.actions.start = async (...given) => {
@@ -161,7 +161,7 @@ describe('a write', () => {
     expect([sent, journal.unknown]).toEqual([[], []]);
   });
 
-  test('is not sent if the run ends while it is being recorded', async () => {
+  test('is not sent, and is recorded as failed, if the run ends while it is being recorded', async () => {
     const run = new AbortController();
     const { call, journal } = await begin({}, cancel, { signal: run.signal });
     const { start } = store.actions;
@@ -187,7 +187,7 @@ describe('a write', () => {
     expect(lines().at(-1)).toEqual(['failed', 'claim_lost']);
   });
 
-  test('is not sent by a run that has lost its idempotency key, in whatever session', async () => {
+  test('is not sent by a run that has lost its idempotency key, whatever the session is', async () => {
     const found = await store.idempotency.claim('k', 'body');
     if (found.outcome !== 'new') throw new Error('the key is taken');
     const { call } = await begin({ claims: { session: claim, key: found.claim } });
@@ -197,7 +197,7 @@ describe('a write', () => {
     expect(sent).toEqual([]);
   });
 
-  test('continues if its outcome cannot be recorded, so that the next run does not know the outcome', async () => {
+  test('returns its answer even if its outcome cannot be recorded, which is then unknown to the next run', async () => {
     const first = await begin();
     const { finish } = store.actions;
     store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
@@ -209,7 +209,7 @@ describe('a write', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('has its outcome recorded before the reply if the first attempt to record it failed', async () => {
+  test('has its outcome recorded again before the reply if recording it failed', async () => {
     const { call, journal } = await begin();
     const { finish } = store.actions;
     store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
@@ -221,7 +221,7 @@ describe('a write', () => {
     expect((await listed()).map(({ state }) => state)).toEqual(['done', 'done']);
   });
 
-  test('that is equal to an earlier one is a separate write', async () => {
+  test('counts as separate from an equal earlier one', async () => {
     const { call } = await begin();
     await call({ id: 7 });
     await call({ id: 7 });
@@ -229,7 +229,7 @@ describe('a write', () => {
     expect(await listed()).toHaveLength(2);
   });
 
-  test('is not repeated in its own run, either, while it is unknown whether it was carried out', async () => {
+  test('is not repeated even in the same run while its outcome is unknown', async () => {
     answers = [broken];
     const { call, lines } = await begin();
     await call({ id: 7 });
@@ -238,7 +238,7 @@ describe('a write', () => {
     expect(lines().at(-1)).toEqual(['failed', 'outcome_unknown']);
   });
 
-  test('is sealed, and contains no token', async () => {
+  test('is stored sealed, and contains no token', async () => {
     const token = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.e30.c2ln`;
     const { call } = await begin();
     await call({ id: 7, why: token });
@@ -253,7 +253,7 @@ describe('a write', () => {
   test.each([
     ['a read', { effect: 'read' as const }],
     ["a write to the daemon's own data", { source: toolOf().source }],
-  ])('%s is not an action', async (_what, members) => {
+  ])('is recorded as an action, but %s is not', async (_what, members) => {
     const { call } = await begin({}, { ...cancel, ...members });
     await call({ id: 7 });
     await call({ id: 7 });
@@ -263,7 +263,7 @@ describe('a write', () => {
 });
 
 describe('a repeated run', () => {
-  test('is informed of what its turn has written', async () => {
+  test('learns what earlier runs of its turn have written', async () => {
     answers = [answered(200, {}), answered(404, {}), broken];
     const first = await begin();
     for (const id of [1, 2, 3]) await first.call({ id });
@@ -282,7 +282,7 @@ describe('a repeated run', () => {
     ['done', answered(200, { cancelled: 7 })],
     ['failed', answered(409, { error: 'shipped' })],
     ['failed before it was sent', unsent],
-  ])('gets the outcome of a call that is %s, and makes no second call', async (_what, answer) => {
+  ])('gets the outcome of an earlier call that is %s, and makes no second call', async (_what, answer) => {
     answers = [answer];
     const told = await (await begin()).call({ id: 7, why: 'late' });
     const { call, lines } = await begin();
@@ -291,7 +291,7 @@ describe('a repeated run', () => {
     expect(lines()).toEqual([[told.ok ? 'ok' : 'failed', 'made_before']]);
   });
 
-  test('numbers equal calls like the first run', async () => {
+  test('gets the answers to equal calls in the order of the first run', async () => {
     answers = [answered(200, { n: 1 }), answered(200, { n: 2 })];
     const first = await begin();
     const told = [await first.call({ id: 7 }), await first.call({ id: 7 })];
@@ -300,7 +300,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('compares arguments together with bound ones', async () => {
+  test('compares the arguments of calls together with the bound ones', async () => {
     const tool: Tool = {
       ...cancel,
       async send() {
@@ -326,7 +326,7 @@ describe('a repeated run', () => {
     });
   });
 
-  test('records that the outcome of a write of a run that died is unknown', async () => {
+  test('records an unknown outcome for a write whose run has died', async () => {
     const { journal } = await begin();
     const write = await journal.known({ tool: cancel, args: { id: 7 }, given: { id: 7 } });
     if (write.state !== 'new') throw new Error('the write is known');
@@ -339,7 +339,7 @@ describe('a repeated run', () => {
     expect(await listed()).toMatchObject([{ state: 'done' }]);
   });
 
-  test('is informed that the outcome of a write is unknown, and does not repeat it', async () => {
+  test('reports that the outcome of an earlier write is unknown, and does not repeat the write', async () => {
     answers = [broken];
     await (await begin()).call({ id: 7 });
     const { call, journal, lines } = await begin();
@@ -350,7 +350,7 @@ describe('a repeated run', () => {
     expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
   });
 
-  test('repeats an unknown write under the same key, if the tool allows it', async () => {
+  test('repeats a write with an unknown outcome under the same key if the tool allows it', async () => {
     answers = [broken, answered(200, { cancelled: 7 })];
     const tool = { ...cancel, idempotent: true };
     await (await begin({}, tool)).call({ id: 7 });
@@ -363,7 +363,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('sends nothing again after it has lost its session', async () => {
+  test('does not send a write again after it has lost its session', async () => {
     answers = [broken];
     const tool = { ...cancel, idempotent: true };
     await (await begin({}, tool)).call({ id: 7 });
@@ -374,7 +374,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('gets an outcome that was recorded after it began', async () => {
+  test('gets the outcome of an earlier write even if it was recorded only after the new run began', async () => {
     let answer: (sent: Sent) => void = () => undefined;
     const slow: Tool = { ...cancel, send: () => new Promise((resolve) => (answer = resolve)) };
     const first = (await begin({}, slow)).call({ id: 7 });
@@ -391,7 +391,7 @@ describe('a repeated run', () => {
   test.each([
     ['done', answered(200, {})],
     ['unknown', broken],
-  ])('needs a confirmation for a further write by a tool whose write is %s', async (_what, answer) => {
+  ])('needs a confirmation to write again with a tool whose earlier write is %s', async (_what, answer) => {
     answers = [answer];
     await (await begin()).call({ id: 7 });
     const asked: object[] = [];
@@ -410,7 +410,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('needs no confirmation if the tool has written nothing in the turn, or if the run is the first', async () => {
+  test('needs no confirmation if it is the first run, or if the tool has written nothing in the turn', async () => {
     answers = [answered(422, {})];
     const first = await begin();
     await first.call({ id: 7 });
@@ -423,13 +423,13 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(4);
   });
 
-  test('may write again if all earlier writes failed', async () => {
+  test('may write again without a confirmation if all earlier writes failed', async () => {
     answers = [answered(422, {})];
     await (await begin()).call({ id: 7 });
     expect(await (await begin()).call({ id: 8 })).toMatchObject({ ok: true });
   });
 
-  test('for another person gets no information about the first one, and does not write', async () => {
+  test('for a different person learns nothing of the earlier run, and repeats no write', async () => {
     answers = [answered(200, { secret: 'of ada' })];
     await (await begin()).call({ id: 7 });
     for (const person of [bob, null]) {
@@ -443,14 +443,14 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('of a person sees writes that were made without sign-in', async () => {
+  test('for a person also knows the writes that were made before sign-in', async () => {
     await (await begin({ person: null })).call({ id: 7 });
     const { call } = await begin({ person: ada });
     expect(await call({ id: 7 })).toEqual({ ok: true, result: { cancelled: true } });
     expect(sent).toHaveLength(1);
   });
 
-  test('knows the outcome, but not the answer, if no key opens the record', async () => {
+  test('knows the outcome but not the answer if no key opens the record', async () => {
     answers = [answered(200, { a: 1 }), answered(404, {})];
     const first = await begin();
     for (const id of [1, 2]) await first.call({ id });

@@ -55,7 +55,7 @@ describe('a link', () => {
     expect(outcome).toMatchObject({ expires_at: found && effectiveExpiry(found) });
   });
 
-  it('ends after 30 days if the token is valid for longer', async () => {
+  it('expires after 30 days even if the token is valid for longer', async () => {
     const outcome = await link(services, TELEX, 'u1', await token({ ttl: 60 * 86_400 }));
     if (!outcome.linked) throw new Error('not linked');
     expect(outcome.expires_at).toBeLessThanOrEqual(Date.now() + MONTH);
@@ -69,7 +69,7 @@ describe('a link', () => {
     expect(await findLink(services, TELEX, 'u1')).toBeNull();
   });
 
-  it('is sealed to its record if a key is set: copied to another user, it cannot be opened', async () => {
+  it('is sealed if a key is set, so that a copy under another user cannot be opened', async () => {
     const sealed = await laterServices(store, systemClock, KEY);
     const mine = await token();
     await link(sealed.services, TELEX, 'u1', mine);
@@ -87,7 +87,7 @@ describe('a link', () => {
     });
   });
 
-  it('of another person is taken over only if that is allowed', async () => {
+  it('of another person is replaced only if that is allowed', async () => {
     const adas = await token({ sub: 'ada' });
     await link(services, TELEX, 'u1', adas);
     const bobs = await token({ sub: 'bob' });
@@ -107,7 +107,7 @@ describe('a link', () => {
     expect((await findLink(services, TELEX, 'u1'))?.token).toBe(bobs);
   });
 
-  it('is renewed by its own person, and belongs to nobody when it has expired', async () => {
+  it('can be renewed by its person, and replaced by anybody after it has expired', async () => {
     await link(services, TELEX, 'u1', await token({ sub: 'ada' }));
     expect((await link(services, TELEX, 'u1', await token({ sub: 'ada', ttl: 60 }), never)).linked).toBe(
       true,
@@ -116,7 +116,7 @@ describe('a link', () => {
     expect((await link(services, TELEX, 'u1', await token({ sub: 'bob' }), never)).linked).toBe(true);
   });
 
-  it('is checked and replaced in one step: if two people link at the same time and may not take over, one of them gets it', async () => {
+  it('is checked and replaced in one step, so that only one of two people who link at the same time gets it', async () => {
     const [adas, bobs] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const outcomes = await Promise.all([
       link(services, TELEX, 'u1', adas, never),
@@ -126,7 +126,7 @@ describe('a link', () => {
     expect(outcomes.find(({ linked }) => !linked)).toMatchObject({ reason: 'held_by_another' });
   });
 
-  it('is removed, and no token is ever logged', async () => {
+  it('can be removed, and no token is ever logged', async () => {
     const mine = await token();
     await link(services, TELEX, 'u1', mine);
     expect(await unlink(services, TELEX, 'u1')).toBe(true);
@@ -148,7 +148,7 @@ const NUMBERED: ChannelPlugin = {
   },
 };
 
-describe('a link with several spellings of one id', () => {
+describe('a link for an id with several spellings', () => {
   const putAt = async (user_id: string, member: string) => {
     const key = `telex:jwt:${user_id}`;
     const person = personKey({ sub: member });
@@ -156,7 +156,7 @@ describe('a link with several spellings of one id', () => {
   };
   const keys = async () => (await store.links.list({ limit: 10 })).map(({ key }) => key);
 
-  it('is stored under the first one, and found by each', async () => {
+  it('is stored under the first spelling, and found under each', async () => {
     await link(services, NUMBERED, '+1555', await token());
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
     for (const written of ['+1555', '1555', '+1-555'])
@@ -164,7 +164,7 @@ describe('a link with several spellings of one id', () => {
     expect(await findLink(services, NUMBERED, '+1556')).toBeNull();
   });
 
-  it('is found under another one if there is none under the first', async () => {
+  it('is found under another spelling if there is none under the first', async () => {
     await putAt('+1555', 'ada');
     expect(await findLink(services, NUMBERED, '+1-555')).toMatchObject({
       key: 'telex:jwt:+1555',
@@ -174,7 +174,7 @@ describe('a link with several spellings of one id', () => {
     expect(await findLink(services, NUMBERED, '+1555')).toMatchObject({ key: 'telex:jwt:+1-555' });
   });
 
-  it('belongs to one person: linking replaces links under other spellings, if allowed', async () => {
+  it('belongs to one person: a new link replaces those under other spellings, if that is allowed', async () => {
     await putAt('+1555', 'ada');
     const bobs = await token({ sub: 'bob' });
     expect(await link(services, NUMBERED, '+1-555', bobs, never)).toMatchObject({
@@ -185,7 +185,7 @@ describe('a link with several spellings of one id', () => {
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
   });
 
-  it("counts as another person's link under any spelling, even if the sender has a link, too", async () => {
+  it("counts as another person's link under any spelling, even if the sender also has a link", async () => {
     await putAt('+1-555', 'bob');
     await putAt('+1555', 'ada');
     const bobs = await token({ sub: 'bob' });
@@ -194,7 +194,7 @@ describe('a link with several spellings of one id', () => {
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
   });
 
-  it('is removed under all of them', async () => {
+  it('is removed under all spellings', async () => {
     await putAt('+1555', 'ada');
     await putAt('+1-555', 'bob');
     expect(await unlink(services, NUMBERED, '1555')).toBe(true);
@@ -202,7 +202,7 @@ describe('a link with several spellings of one id', () => {
     expect(await unlink(services, NUMBERED, '1555')).toBe(false);
   });
 
-  it("is removed for a person if it is theirs; somebody else's stays", async () => {
+  it("is removed for a person only if it is that person's link", async () => {
     await putAt('+1555', 'ada');
     const [adas, bobs] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     expect(await unlinkPerson(services, NUMBERED, '+1-555', bobs)).toEqual({ outcome: 'none' });
@@ -227,7 +227,7 @@ describe('a link with several spellings of one id', () => {
     ['a control character', ['a\n']],
     ['half of a surrogate pair', ['\ud800']],
     ['too many', Array.from({ length: 9 }, (_, n) => `u${n}`)],
-  ])('is not looked up if the channel returns %s', async (_what, given) => {
+  ])('is not looked up if the channel returns %s as spellings', async (_what, given) => {
     const broken = { name: 'telex', linking: { argument: 'ID', idsOf: () => given as string[] } };
     await expect(findLink(services, broken, 'u1')).rejects.toThrow(
       '`linking.idsOf` of the channel telex must give at most 8 ids',
@@ -235,7 +235,7 @@ describe('a link with several spellings of one id', () => {
   });
 });
 
-describe('a sender with two ids', () => {
+describe('a sender with a number and a second id', () => {
   const NUMBER = '+1-555';
   const sender = (user_id: string, alias_id?: string) =>
     findSendersLink(services, NUMBERED, { user_id, ...(alias_id === undefined ? {} : { alias_id }) });
@@ -244,7 +244,7 @@ describe('a sender with two ids', () => {
     await link(services, NUMBERED, NUMBER, await token({ sub: 'ada' }));
   });
 
-  it('is found by the second id alone once both have arrived together, and not before', async () => {
+  it('is found by the second id alone only after both ids have arrived together', async () => {
     expect(await sender('US.1')).toBeNull();
     expect(await sender('+1555', 'US.1')).toMatchObject({ person: ADA });
     expect(await sender('US.1')).toMatchObject({ key: `telex:jwt:${NUMBER}`, person: ADA });
@@ -252,7 +252,7 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER)).toMatchObject({ person: ADA });
   });
 
-  it('who has the number with a different second id is somebody else: no link, and nothing is bound', async () => {
+  it('counts as a different sender if the second id differs from the bound one, and then gets no link', async () => {
     await sender(NUMBER, 'US.1');
     expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
     expect(await sender('US.2')).toBeNull();
@@ -261,7 +261,7 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.1')).toMatchObject({ person: ADA });
   });
 
-  it('keeps the second id when the person renews the link; another person starts without it', async () => {
+  it('keeps the second id when the same person renews the link, and loses it when another person links', async () => {
     await sender(NUMBER, 'US.1');
     const renewed = await token({ sub: 'ada', ttl: 60 });
     await link(services, NUMBERED, NUMBER, renewed);
@@ -273,7 +273,7 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.1')).toBe('other_sender');
   });
 
-  it('starts without it after the link was removed, even by the second id', async () => {
+  it('loses the second id when the link is removed, even if it is removed by the second id', async () => {
     await sender(NUMBER, 'US.1');
     expect(await unlink(services, NUMBERED, 'US.1')).toBe(true);
     expect(await sender(NUMBER, 'US.1')).toBeNull();
@@ -282,7 +282,7 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: ADA });
   });
 
-  it("gets no second id if others have stored a different person's token", async () => {
+  it('gets no second id if another process has meanwhile stored the token of a different person', async () => {
     await sender(NUMBER, 'US.1');
     const key = `telex:jwt:${NUMBER}`;
     const before = await store.links.get(key);
@@ -293,7 +293,7 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: personKey({ sub: 'bob' }) });
   });
 
-  it('keeps the second id when the link moves to another spelling', async () => {
+  it('keeps the second id when the link moves to another spelling of the number', async () => {
     await store.links.remove(`telex:jwt:${NUMBER}`);
     const first = { key: 'telex:jwt:+1555', token: await token({ sub: 'ada' }), person: ADA, ttl_ms: MONTH };
     await store.links.put(first, null);
@@ -304,12 +304,12 @@ describe('a sender with two ids', () => {
     expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
   });
 
-  it('has only one of two second ids bound that arrive at once', async () => {
+  it('gets only one of two second ids that arrive simultaneously', async () => {
     const found = await Promise.all([sender(NUMBER, 'US.1'), sender(NUMBER, 'US.2')]);
     expect(found.filter((one) => one === 'other_sender')).toHaveLength(1);
   });
 
-  it('whose second id moved to another number is found by that number', async () => {
+  it('whose second id has moved to another number is found under that number', async () => {
     await sender(NUMBER, 'US.1');
     await link(services, NUMBERED, '+1-777', await token({ sub: 'bob' }));
     expect(await sender('+1-777', 'US.1')).toMatchObject({ key: 'telex:jwt:+1-777' });
@@ -320,7 +320,7 @@ describe('a sender with two ids', () => {
   });
 });
 
-describe('a link whose token is resealed with another key meanwhile', () => {
+describe('a link whose token is sealed again with another key at the same time', () => {
   const OTHER = Buffer.alloc(32, 2).toString('base64');
   const old = createSeal(new Secret(KEY));
   const both = createSeal(new Secret(`${OTHER},${KEY}`));
@@ -354,21 +354,21 @@ describe('a link whose token is resealed with another key meanwhile', () => {
     return { ...services, seal: both, store: { links: port, actions: store.actions } };
   }
 
-  it('is removed for its person', async () => {
+  it('can still be removed for its person', async () => {
     expect(await unlinkPerson(await linked(), TELEX, 'u1', await token({ sub: 'ada' }))).toEqual({
       outcome: 'removed',
     });
     expect(await store.links.get('telex:jwt:u1')).toBeNull();
   });
 
-  it('is removed by its alias', async () => {
+  it('can still be removed by its alias', async () => {
     const changing = await linked();
     await findSendersLink(changing, TELEX, { user_id: 'u1', alias_id: 'b1' });
     expect(await unlink(changing, TELEX, 'b1')).toBe(true);
     expect(await store.links.get('telex:jwt:u1')).toBeNull();
   });
 
-  it('remembers that its person was notified of the expiry, unless it has a different token', async () => {
+  it('remembers that its person was notified of the expiry, unless its token has changed', async () => {
     const changing = await linked();
     const found = await findLink(changing, TELEX, 'u1');
     if (!found) throw new Error('there is no link');

@@ -22,7 +22,7 @@ async function open(directory = stateDirectory()) {
   return { store, services, lines, ask };
 }
 
-it('an effect is run once for one message, whose repeats get the first answer, and are logged', async () => {
+it('runOnce runs an effect once per message, and repeated messages get the first answer and are logged', async () => {
   const { ask, lines } = await open();
   expect(await ask('m1')).toEqual({ count: 1 });
   expect(await ask('m2')).toEqual({ count: 2 });
@@ -30,20 +30,20 @@ it('an effect is run once for one message, whose repeats get the first answer, a
   expect(lines).toMatchObject([{ msg: '[LoopGuard] DUPLICATE platform=telex user=ada message_id=m1' }]);
 });
 
-it('an effect is separate for the same message id of another person, or for another purpose', async () => {
+it('runOnce runs an effect again for the same message id of another person or for another purpose', async () => {
   const { ask } = await open();
   expect(await ask('m1')).toEqual({ count: 1 });
   expect(await ask('m1', { user_id: 'bob' })).toEqual({ count: 2 });
   expect(await ask('m1', { what: 'unlink' })).toEqual({ count: 3 });
 });
 
-it('an effect is run each time if no message id is given', async () => {
+it('runOnce runs an effect each time if there is no message id', async () => {
   const { ask } = await open();
   expect(await ask(undefined)).toEqual({ count: 1 });
   expect(await ask(undefined)).toEqual({ count: 2 });
 });
 
-it('an effect is remembered for seven days, even across a restart', async () => {
+it('runOnce remembers an effect for seven days, even across a restart', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
   onTestFinished(() => void vi.useRealTimers());
   const directory = stateDirectory();
@@ -58,7 +58,7 @@ it('an effect is remembered for seven days, even across a restart', async () => 
   expect(await second.ask('m1')).toEqual({ count: 2 });
 });
 
-it('an effect is refused while the first delivery is still in progress, so that the platform repeats it', async () => {
+it('runOnce refuses a repeated message while the first is in progress, so that the platform delivers it again', async () => {
   const { services } = await open();
   const asked = { platform: 'telex', user_id: 'ada', what: 'link', message_id: 'm1' } as const;
   const { promise, resolve } = Promise.withResolvers<string>();
@@ -70,7 +70,7 @@ it('an effect is refused while the first delivery is still in progress, so that 
   expect(await runOnce(services, asked, async () => 'twice')).toBe('once');
 });
 
-it('an effect is run again after an attempt that failed, or whose outcome could not be stored', async () => {
+it('runOnce runs an effect again if the first attempt failed or its outcome could not be stored', async () => {
   const { services, store, ask } = await open();
   const asked = { platform: 'telex', user_id: 'ada', what: 'link', message_id: 'm1' } as const;
   const fails = () => Promise.reject(new StoreUnavailable(new Error('disk full')));
@@ -84,7 +84,7 @@ it('an effect is run again after an attempt that failed, or whose outcome could 
   expect(await ask('m1')).toEqual({ count: 2 });
 });
 
-it('an effect is refused if the id of the message is invalid', async () => {
+it('runOnce refuses an invalid message id', async () => {
   const { ask } = await open();
   await expect(ask('')).rejects.toMatchObject({ code: 'invalid_request' });
 });

@@ -30,7 +30,7 @@ const visitor = (identified = NO_TOKEN, user_id = 'visitor') =>
   aTurnOf(world, { ...identified, message: aMessage({ user_id }) });
 
 describe('authorize-sender', () => {
-  it('finds the session, or reports that the message creates it', async () => {
+  it('finds the session of the message, if there is one', async () => {
     expect((await runStep(world, authorizeSender, visitor())).turn).toMatchObject({
       authorized: true,
       found: null,
@@ -45,19 +45,22 @@ describe('authorize-sender', () => {
     ['another user', {}, NO_TOKEN, 'eve', 'other_user'],
     ['another person', { owner: person('ada') }, signedIn('bob'), 'visitor', 'other_person'],
     ['another namespace', { namespace: 'telex' }, NO_TOKEN, 'visitor', 'other_channel'],
-  ])('refuses a session of %s, without saying why', async (_case, members, identified, user_id, why) => {
-    await stored(members);
-    const turn = visitor(identified, user_id);
-    await expect(runStep(world, authorizeSender, turn)).rejects.toMatchObject({
-      code: 'session_forbidden',
-      message: 'This session belongs to someone else.',
-    });
-    expect(turn.trace.lines).toMatchObject([
-      { step: 'authorize-sender', verdict: 'refused', reason: 'session_forbidden', detail: { why } },
-    ]);
-  });
+  ])(
+    'refuses a session of %s, without giving the reason',
+    async (_case, members, identified, user_id, why) => {
+      await stored(members);
+      const turn = visitor(identified, user_id);
+      await expect(runStep(world, authorizeSender, turn)).rejects.toMatchObject({
+        code: 'session_forbidden',
+        message: 'This session belongs to someone else.',
+      });
+      expect(turn.trace.lines).toMatchObject([
+        { step: 'authorize-sender', verdict: 'refused', reason: 'session_forbidden', detail: { why } },
+      ]);
+    },
+  );
 
-  it('refuses an id that only a channel assigns, except from that channel', async () => {
+  it('refuses a session id that only a channel assigns, except from that channel', async () => {
     const named = { session_id: 'webchat:room' };
     await expect(runStep(world, authorizeSender, Object.assign(visitor(), named))).rejects.toMatchObject({
       code: 'session_forbidden',
@@ -65,13 +68,13 @@ describe('authorize-sender', () => {
     await runStep(world, authorizeSender, Object.assign(visitor(), named, ON_PLATFORM));
   });
 
-  it('lets everybody in a session of a platform use it: the platform says who is in it', async () => {
+  it('lets everybody use a session of a platform, because the platform decides who is in it', async () => {
     await stored({ namespace: 'telex', owner: person('ada') });
     const other = Object.assign(visitor(signedIn('bob'), 'somebody'), ON_PLATFORM);
     expect((await runStep(world, authorizeSender, other)).turn.found?.session_id).toBe('s');
   });
 
-  it('leads the owner from the id before sign-in to the one after it, and nobody else', async () => {
+  it('finds a session by its id before sign-in, but only for its owner', async () => {
     await stored({ session_id: 'new', former_id: 's', owner: person('ada'), generated: true });
     const owner = await runStep(world, authorizeSender, visitor(signedIn('ada')));
     expect(owner.turn).toMatchObject({ session_id: 'new', session_tag: 's' });
@@ -82,7 +85,7 @@ describe('authorize-sender', () => {
     expect(stranger.line.reason).toBe('former_id_ignored');
   });
 
-  it('waits for the requests that arrived before', async () => {
+  it('waits for the requests of the session that arrived earlier', async () => {
     const sequencer = new RequestSequencer();
     const first = sequencer.ticketIn('s');
     const second = { ...visitor(), ticket: sequencer.ticketIn('s') };

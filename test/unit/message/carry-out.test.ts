@@ -19,11 +19,15 @@ const NEVER_REPEATED = {
   finish: () => Promise.reject(new Error('an outcome that is known was recorded again')),
 };
 
-describe('the known answer of a call that an earlier run has made', () => {
+describe('the answer of a call that an earlier run has made', () => {
   it.each([
-    ['marks the memories of the run if its tool has another origin', 'https://docs.example.com', true],
-    ['marks them even if the tool is gone', null, true],
-    ['marks nothing if its tool calls the API', API, false],
+    [
+      'marks the memories of the run as tainted if the tool has another origin',
+      'https://docs.example.com',
+      true,
+    ],
+    ['marks the memories of the run as tainted if the tool no longer exists', null, true],
+    ['marks no memories if the tool calls the API', API, false],
   ])('%s', async (_what, base_url, tainted) => {
     const { services, store, clock } = await stepWorld();
     const source = base_url === null ? null : sourceOf({ base_url, credentials: 'none' }, API);
@@ -83,7 +87,7 @@ describe('a call that an earlier run may have made', () => {
     ['unknown', answered(503)],
     ['unknown', unreachable],
     ['unknown', { outcome: 'sign_in_needed' }],
-  ] as const)('is recorded as %s if its repetition ends with %j', async (state, sent) => {
+  ] as const)('is recorded as %s if the repeated call ends with %j', async (state, sent) => {
     const { services, store } = await stepWorld();
     const claim = await claimSession(store, 's');
     const claims = { session: claim, key: null };

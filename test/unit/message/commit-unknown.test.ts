@@ -58,19 +58,19 @@ const replies = async ({ sessions }: Store) =>
   (await sessions.turns('room')).map(({ text, reply }) => `${text} → ${reply}`);
 
 describe('a commit whose outcome is unknown', () => {
-  it('stores no failed turn in addition to the one that may be stored', async () => {
+  it('does not store a failed turn in addition to the turn that may be stored', async () => {
     const { say: repeat, store } = await sessionWith({ isCarriedOut: true });
     await expect(repeat('request-1')).rejects.toMatchObject({ code: 'unavailable' });
     expect(await replies(store)).toEqual(['hi → re: hi', 'hello → re: hello']);
   });
 
-  it('gives the stored answer to a client that repeats the message', async () => {
+  it('returns the stored answer if the client repeats the message', async () => {
     const { say: repeat } = await sessionWith({ isCarriedOut: true });
     await expect(repeat('request-1')).rejects.toMatchObject({ code: 'unavailable' });
     expect(await repeat('request-2')).toMatchObject({ response: 're: hello', replayed: true });
   });
 
-  it('runs the message again for a client that repeats it if nothing was stored', async () => {
+  it('runs the message again if the client repeats it and nothing was stored', async () => {
     const { say: repeat, store } = await sessionWith({ isCarriedOut: false });
     await expect(repeat('request-1')).rejects.toMatchObject({ code: 'unavailable' });
     expect(await repeat('request-2')).toMatchObject({ response: 're: hello', replayed: false });

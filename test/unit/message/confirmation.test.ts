@@ -33,7 +33,7 @@ const codeOf = (promise: Promise<unknown>) =>
   );
 
 describe('a call that needs confirmation', () => {
-  it('is not made: the daemon asks at the end of the reply', async () => {
+  it('is not made: the reply ends with a question to the person', async () => {
     const { response, confirmation } = await world.say('cancel 1004', { token: ada });
     expect(world.calls).toEqual([]);
     expect(response).toBe(ASKED);
@@ -50,7 +50,7 @@ describe('a call that needs confirmation', () => {
     expect(confirmation?.summary).toBe('Cancel order "1004"\nreason: "*too* late"');
   });
 
-  it('is stored sealed', async () => {
+  it('is stored sealed until it is confirmed', async () => {
     const sealKey = Buffer.alloc(32, 7).toString('base64');
     world = await ConfirmationWorld.open({ sealKey });
     const { id } = await ask('cancel 1004 because late');
@@ -75,7 +75,7 @@ describe('a call that needs confirmation', () => {
     expect(confirmation).toBeNull();
   });
 
-  it('is refused if another one is pending, in the same run and in a later one', async () => {
+  it('is refused while another call waits for confirmation, in the same run or in a later one', async () => {
     const { response } = await world.say('cancel 1004 and 1005', { token: ada });
     expect(response).toContain('another action waits');
     expect(response).toContain('Cancel order "1004"');
@@ -95,7 +95,7 @@ describe('a call that needs confirmation', () => {
     expect(confirmation).toBeNull();
   });
 
-  it('is refused if an argument has the form of a token', async () => {
+  it('shows no token in its question, because tokens in a message are masked before the agent runs', async () => {
     const { response, confirmation } = await world.say('cancel 1004', { token: ada, session: 'a' });
     expect([response, confirmation?.summary]).toEqual([ASKED, 'Cancel order "1004"']);
     const masked = await world.say(`cancel ${bert}`, { token: ada, session: 'b' });
@@ -103,7 +103,7 @@ describe('a call that needs confirmation', () => {
     expect(masked.confirmation?.summary).not.toContain(bert);
   });
 
-  it('is repeated with its question under the Idempotency-Key', async () => {
+  it('is returned again with its question if the Idempotency-Key is repeated', async () => {
     const first = await world.say('cancel 1004', { token: ada, key: 'k' });
     const again = await world.say('cancel 1004', { token: ada, key: 'k' });
     expect(again).toEqual({ ...first, replayed: true });
@@ -112,22 +112,28 @@ describe('a call that needs confirmation', () => {
 });
 
 describe('an answer', () => {
-  it.each(['yes', ' YES! ', 'ok', 'Confirm.', 'yes please'])('confirms with %j', async (word) => {
-    await ask();
-    expect((await world.say(word, { token: ada })).response).toBe(DONE);
-    expect(world.calls).toEqual([{ args: { id: '1004' }, sub: 'ada', key: expect.any(String) }]);
-  });
+  it.each(['yes', ' YES! ', 'ok', 'Confirm.', 'yes please'])(
+    'confirms the action if it is %j',
+    async (word) => {
+      await ask();
+      expect((await world.say(word, { token: ada })).response).toBe(DONE);
+      expect(world.calls).toEqual([{ args: { id: '1004' }, sub: 'ada', key: expect.any(String) }]);
+    },
+  );
 
-  it.each(['no', 'Cancel.', 'STOP!'])('declines with %j, and the agent does not run', async (word) => {
-    await ask();
-    world.turns.length = 0;
-    expect((await world.say(word, { token: ada })).response).toBe('Not done: Cancel order "1004"');
-    expect(world.turns).toEqual([]);
-    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
-    expect(world.calls).toEqual([]);
-  });
+  it.each(['no', 'Cancel.', 'STOP!'])(
+    'declines the action if it is %j, and the agent does not run',
+    async (word) => {
+      await ask();
+      world.turns.length = 0;
+      expect((await world.say(word, { token: ada })).response).toBe('Not done: Cancel order "1004"');
+      expect(world.turns).toEqual([]);
+      expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+      expect(world.calls).toEqual([]);
+    },
+  );
 
-  it('in any other words declines it, and is processed as usual', async () => {
+  it('in any other words declines the action, and is processed as an ordinary message', async () => {
     await ask('cancel 1004 because *late*');
     expect((await world.say('what else?', { token: ada })).response).toBe(
       'Not done: Cancel order "1004" (reason: "\\*late\\*")\n\nYou said: what else?',
@@ -136,7 +142,7 @@ describe('an answer', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('can ask for another action, which is then pending', async () => {
+  it('may ask for another action, which then waits for confirmation', async () => {
     await ask();
     const { response, confirmation } = await world.say('cancel 1005', { token: ada });
     expect(response).toMatch(/^Not done: Cancel order "1004"\n\n.*Please confirm: Cancel order "1005"/s);
@@ -144,7 +150,7 @@ describe('an answer', () => {
     expect(world.calls).toMatchObject([{ args: { id: '1005' } }]);
   });
 
-  it('can be a word in the person’s language', async () => {
+  it('may be a word in the language of the person', async () => {
     const texts = new Texts(
       new Map([['de', { confirm: ['ja'], confirm_not_done: 'Nicht getan: {action}' }]]),
     );
@@ -159,7 +165,7 @@ describe('an answer', () => {
     expect((await world.say('Ja!', { token: ada })).response).toBe(DONE);
   });
 
-  it('counts only if its message was accepted after the question was sent', async () => {
+  it('counts only if it was accepted after the question was sent', async () => {
     const texts = ['cancel 1004', 'yes', 'no', 'what else?'];
     const [asked, ...earlier] = await Promise.all(texts.map((text) => world.say(text, { token: ada })));
     expect(earlier.map(({ response }) => response)).toEqual(
@@ -170,14 +176,14 @@ describe('an answer', () => {
     expect((await world.say('yes', { token: ada })).response).toBe(DONE);
   });
 
-  it('comes too late after 15 minutes', async () => {
+  it('comes too late if it comes more than 15 minutes after the question', async () => {
     await ask();
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
     expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
     expect(world.calls).toEqual([]);
   });
 
-  it('counts once', async () => {
+  it('counts only once', async () => {
     await ask();
     await world.say('yes', { token: ada });
     expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
@@ -186,7 +192,7 @@ describe('an answer', () => {
 });
 
 describe('metadata.confirm', () => {
-  it('confirms, with or without a text', async () => {
+  it('confirms the action, with or without a text', async () => {
     const { id } = await ask();
     const { response } = await world.say('', { token: ada, confirm: { id, approve: true } });
     expect(response).toBe(DONE);
@@ -196,7 +202,7 @@ describe('metadata.confirm', () => {
     expect(world.calls.map(({ args }) => args.id)).toEqual(['1004', '1005']);
   });
 
-  it('declines, and its text is processed as usual', async () => {
+  it('declines the action, and its text is processed as an ordinary message', async () => {
     const { id } = await ask();
     expect((await world.say('', { token: ada, confirm: { id, approve: false } })).response).toBe(
       'Not done: Cancel order "1004"',
@@ -209,7 +215,7 @@ describe('metadata.confirm', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('with an id that is not pending is confirmation_gone, and changes nothing', async () => {
+  it('with an id that is not pending fails with confirmation_gone, and changes nothing', async () => {
     const { id } = await ask();
     const say = (message: object) => codeOf(world.say('', { token: ada, ...message }));
     expect(await say({ confirm: { id: 'unknown', approve: true } })).toBe('confirmation_gone');
@@ -226,7 +232,7 @@ describe('metadata.confirm', () => {
     expect(world.calls).toHaveLength(1);
   });
 
-  it('is part of the comparison for Idempotency-Keys', async () => {
+  it('is part of the request that an Idempotency-Key identifies', async () => {
     const { id } = await ask();
     await world.say('', { token: ada, key: 'k', confirm: { id, approve: true } });
     const again = await world.say('', { token: ada, key: 'k', confirm: { id, approve: true } });
@@ -236,7 +242,7 @@ describe('metadata.confirm', () => {
     expect(await codeOf(other)).toBe('idempotency_key_reused');
   });
 
-  it('counts once if it is sent many times at once', async () => {
+  it('counts only once if it is sent many times simultaneously', async () => {
     const { id } = await ask();
     const presses = Array.from({ length: 5 }, () =>
       codeOf(world.say('', { token: ada, confirm: { id, approve: true } })),
@@ -246,8 +252,8 @@ describe('metadata.confirm', () => {
   });
 });
 
-describe('who may confirm', () => {
-  it('is the person, with a valid token in the confirming message and never by the stored context', async () => {
+describe('the confirmation of an action', () => {
+  it('needs a valid token of the person in the confirming message, not just the stored one', async () => {
     const opened = await world.say('cancel 1004', { token: ada, session: null });
     const session = opened.session_id;
     const id = opened.confirmation?.id ?? '';
@@ -259,7 +265,7 @@ describe('who may confirm', () => {
     expect((await world.say('yes', { session, token: ada })).response).toBe(DONE);
   });
 
-  it('is not somebody who guesses the session: the answer asks for sign-in, and does not reveal the action', async () => {
+  it('is refused if somebody guesses the session: the answer asks for sign-in, and does not reveal the action', async () => {
     const { id } = await ask();
     for (const confirm of [undefined, { id, approve: true }, { id, approve: false }]) {
       const { response } = await world.say(confirm ? '' : 'yes', confirm ? { confirm } : {});
@@ -270,7 +276,7 @@ describe('who may confirm', () => {
     expect((await world.say('yes', { token: ada })).response).toBe(DONE);
   });
 
-  it('is not another person', async () => {
+  it('is ignored if it comes from another person', async () => {
     const { id } = await ask();
     expect(await codeOf(world.say('yes', { token: bert }))).toBe('session_forbidden');
     expect(
@@ -279,7 +285,7 @@ describe('who may confirm', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('needs a token that is still valid', async () => {
+  it('is refused if the token has expired', async () => {
     const { id } = await ask();
     const expired = await token({ sub: 'ada', ttl: -10 });
     expect((await world.say('yes', { token: expired })).response).toBe(
@@ -288,7 +294,7 @@ describe('who may confirm', () => {
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
   });
 
-  it('is nobody after sign-out', async () => {
+  it('is ignored after the person has signed out', async () => {
     const { id } = await ask();
     expect((await world.say('bye', { token: null })).response).toBe('You said: bye');
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'withdrawn' });
@@ -296,7 +302,7 @@ describe('who may confirm', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('is nobody after the session has ended', async () => {
+  it('is ignored after the session has ended', async () => {
     const { id } = await ask();
     await world.store.sessions.end('room');
     expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
@@ -306,7 +312,7 @@ describe('who may confirm', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('is not the model, whatever it calls or says', async () => {
+  it('cannot come from the model, whatever the model calls or says', async () => {
     world.afterwards = async function* (turn) {
       const tool = turn.tools.find(({ name }) => name === 'cancel_order');
       for (let n = 0; n < 3; n++) yield JSON.stringify(await tool?.call({ id: '1004', confirmed: true }));
@@ -320,7 +326,7 @@ describe('who may confirm', () => {
 });
 
 describe('after a confirmation', () => {
-  it('the agent runs with the result, to report it', async () => {
+  it('the agent runs with the result, so that it can report it', async () => {
     await ask('cancel 1004 because late');
     await world.say('yes', { token: ada });
     expect(world.turns.at(-1)).toMatchObject({
@@ -333,14 +339,14 @@ describe('after a confirmation', () => {
     });
   });
 
-  it('the journal has its outcome, under its id as the key of the call', async () => {
+  it('the journal has the outcome of the action, whose id is the idempotency key of the call', async () => {
     const { id } = await ask();
     await world.say('yes', { token: ada });
     expect(world.calls).toMatchObject([{ key: id }]);
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'done', status: 200 });
   });
 
-  it('a call that fails is not repeated', async () => {
+  it('a call that failed is not repeated', async () => {
     world.answer = async () => ({ outcome: 'answered', status: 409, result: { error: 'shipped' } });
     await ask();
     expect((await world.say('yes', { token: ada })).response).toContain('"ok":false');
@@ -348,7 +354,7 @@ describe('after a confirmation', () => {
     expect(world.calls).toHaveLength(1);
   });
 
-  it('the person is informed of the outcome if the agent fails', async () => {
+  it('the person learns the outcome if the agent fails', async () => {
     world.afterwards = async function* () {
       yield 'It is ';
       throw new Error('broken');
@@ -358,7 +364,7 @@ describe('after a confirmation', () => {
     expect(response).toBe('It is \n\nDone: Cancel order "1004"');
   });
 
-  it('the person is informed of the outcome if the agent says that it cannot report it', async () => {
+  it('the person learns the outcome if the agent says that it cannot report it', async () => {
     world.afterwards = async function* (turn) {
       turn.reportWrites();
       yield 'Your budget is used up.';
@@ -369,7 +375,7 @@ describe('after a confirmation', () => {
   });
 });
 
-describe('the loop guard', () => {
+describe('the loop guard, while a call waits for confirmation,', () => {
   beforeEach(async () => {
     const env = {
       LOOP_GUARD_ENABLED: 'true',
@@ -379,7 +385,7 @@ describe('the loop guard', () => {
     world = await ConfirmationWorld.open({ env });
   });
 
-  it('does not count answers as repetition', async () => {
+  it('does not count answers to questions as repetition', async () => {
     for (let n = 0; n < 4; n++) {
       await ask(`cancel ${n}`);
       expect((await world.say('yes', { token: ada })).response).toBe(DONE);
@@ -387,7 +393,7 @@ describe('the loop guard', () => {
     expect(world.calls).toHaveLength(4);
   });
 
-  it('counts equal texts if nothing is pending', async () => {
+  it('counts equal texts if no call waits', async () => {
     const codes: unknown[] = [];
     for (let n = 0; n < 3; n++) codes.push(await codeOf(world.say('yes', { token: ada })));
     expect(codes).toEqual(['answered', 'answered', 'loop_guard_blocked']);

@@ -32,13 +32,13 @@ async function started(turn: ReturnType<typeof starting>) {
 }
 
 describe('deduplicate, for a stream', () => {
-  it('ends with the first stream of the key', async () => {
+  it('returns the first stream of the key for a repeated message', async () => {
     const first = await started(starting({ message_id: 'k' }));
     const { ended } = await runStep(world, deduplicateStream, starting({ message_id: 'k' }));
     expect(ended).toEqual(first);
   });
 
-  it('ends with a new stream if the message was answered over another channel', async () => {
+  it('returns a new stream if the message was already answered over another channel', async () => {
     const { turn } = await runStep(world, deduplicate, starting({ message_id: 'k' }));
     await world.store.idempotency.finish(turn.key as KeyClaim, { session_id: 's', response: 'Hi.' }, 60_000);
     const { ended, line } = await runStep(world, deduplicateStream, starting({ message_id: 'k' }));
@@ -57,7 +57,7 @@ describe('deduplicate, for a stream', () => {
     await expect(otherStream).rejects.toMatchObject({ code: 'idempotency_key_reused' });
   });
 
-  it('does not claim the key, which the run does', async () => {
+  it('leaves the claim of the key to the run', async () => {
     const { turn } = await runStep(world, deduplicateStream, starting({ message_id: 'k' }));
     expect(turn.idempotency_key).toEqual(expect.any(String));
     expect((await runStep(world, deduplicate, starting({ message_id: 'k' }))).turn.key).not.toBeNull();
@@ -65,7 +65,7 @@ describe('deduplicate, for a stream', () => {
 });
 
 describe('create-stream', () => {
-  it('stores the message without its token, which is sealed next to it', async () => {
+  it('stores the message without its token, and the token sealed in a separate field', async () => {
     const jwt_token = 'a.secret.token';
     const { stream_id } = await started(
       starting({ metadata: { jwt_token, user_name: 'Ada' } }, signedIn('ada')),
@@ -80,13 +80,13 @@ describe('create-stream', () => {
     expect(stream?.token).toEqual(expect.any(String));
   });
 
-  it('remembers that the sender signed out', async () => {
+  it('stores that the sender has signed out', async () => {
     const { stream_id } = await started(starting({ metadata: { jwt_token: null } }));
     const stream = await world.store.streams.find(stream_id);
     expect(stream).toMatchObject({ token: null, start: { message: { metadata: { jwt_token: null } } } });
   });
 
-  it('gives two simultaneous messages with one key the stream of the first', async () => {
+  it('gives two simultaneous messages with the same key the same stream', async () => {
     const both = await Promise.all([1, 2].map(() => started(starting({ message_id: 'k' }))));
     expect(both[0]).toEqual(both[1]);
   });

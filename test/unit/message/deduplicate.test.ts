@@ -28,7 +28,7 @@ const answer = (claim: KeyClaim, reader: null | ReturnType<typeof String> = null
   world.store.idempotency.finish(claim, { session_id: 's', response: 'Hi.', reader: reader as null }, 60_000);
 
 describe('deduplicate', () => {
-  it('claims the key of a message, and releases it if the turn fails', async () => {
+  it('claims the key of a message, and releases the claim if the turn fails', async () => {
     const first = await runStep(world, deduplicate, withKey('k'));
     expect(first.turn.key).toMatchObject({ owner: expect.any(String) });
     expect(first.ended).toBeUndefined();
@@ -40,7 +40,7 @@ describe('deduplicate', () => {
     expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
   });
 
-  it('ends the turn with the first answer, and logs the repeat', async () => {
+  it('ends the turn of a repeated message with the first answer, and logs it', async () => {
     const { turn } = await runStep(world, deduplicate, withKey('k'));
     await answer(turn.key as KeyClaim);
     await turn.release(false);
@@ -52,14 +52,14 @@ describe('deduplicate', () => {
     ]);
   });
 
-  it('refuses a key with a different body, even while the first request runs', async () => {
+  it('refuses a key with a different body, even while the first request is in progress', async () => {
     await runStep(world, deduplicate, withKey('k'));
     await expect(runStep(world, deduplicate, withKey('k', 'Bye'))).rejects.toMatchObject({
       code: 'idempotency_key_reused',
     });
   });
 
-  it('refuses it even after the first request has failed', async () => {
+  it('refuses a key with a different body even after the first request has failed', async () => {
     const { turn } = await runStep(world, deduplicate, withKey('k'));
     await turn.release(true);
     await expect(runStep(world, deduplicate, withKey('k', 'Bye'))).rejects.toMatchObject({
@@ -68,14 +68,14 @@ describe('deduplicate', () => {
     expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
   });
 
-  it('distinguishes the keys of different senders', async () => {
+  it('treats the same key of different senders as different keys', async () => {
     await runStep(world, deduplicate, withKey('k'));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('bob')));
     await runStep(world, deduplicate, { ...withKey('k'), address: '192.0.2.2' });
   });
 
-  it('does not give an answer that belongs to a person to anybody else', async () => {
+  it('does not give an answer for a person to anybody else', async () => {
     const { turn } = await runStep(world, deduplicate, withKey('k'));
     await answer(turn.key as KeyClaim, '["","","ada"]');
     await expect(runStep(world, deduplicate, withKey('k'))).rejects.toMatchObject({
@@ -83,7 +83,7 @@ describe('deduplicate', () => {
     });
   });
 
-  it('renews its claim during the turn, so that no other daemon runs the message, too', async () => {
+  it('renews its claim during the turn, so that no other daemon runs the same message', async () => {
     const { turn } = await runStep(world, deduplicate, withKey('k'));
     const claim = turn.key as KeyClaim;
     for (let second = 0; second < (3 * CLAIM_MS) / 1000; second++) {
@@ -99,7 +99,7 @@ describe('deduplicate', () => {
   it.each([
     ['without a key', () => withKey(undefined)],
     ['of a platform', () => Object.assign(withKey('k'), ON_PLATFORM)],
-  ])('does not look for repeats of a message %s', async (_case, make) => {
+  ])('does not look for earlier answers to a message %s', async (_case, make) => {
     for (let time = 0; time < 2; time++) {
       const { turn, line } = await runStep(world, deduplicate, make());
       expect([turn.key, line.reason]).toEqual([null, 'no_key']);
@@ -114,7 +114,7 @@ describe('deduplicate, for the run of a stream', () => {
     expect(turn.key?.key).toBe('of-the-stream');
   });
 
-  it('claims nothing without a key', async () => {
+  it('claims nothing if the stream has no key', async () => {
     const { turn, line } = await runStep(world, deduplicateRun, { ...withKey('k'), idempotency_key: null });
     expect([turn.key, line.reason]).toEqual([null, 'no_key']);
   });

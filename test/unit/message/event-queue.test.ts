@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { EventQueue } from '../../../src/daemon/message/event-queue.ts';
 
-it('an event queue returns events in order, including those before the reader, and ends', async () => {
+it('an event queue returns all events in order, even those from before the reader, and then ends', async () => {
   const queue = new EventQueue<number>();
   queue.push(1);
   const seen: number[] = [];
@@ -16,7 +16,7 @@ it('an event queue returns events in order, including those before the reader, a
   expect(seen).toEqual([1, 2, 3]);
 });
 
-it('an event queue throws a failure after the earlier events', async () => {
+it('an event queue throws a failure only after the earlier events', async () => {
   const queue = new EventQueue<number>();
   queue.push(1);
   queue.fail(new Error('the run failed'));

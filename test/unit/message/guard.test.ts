@@ -25,13 +25,13 @@ const turns = async () => (await runStep(world, guard, message())).line.detail?.
 const later = () => world.clock.moveTo(world.clock.now() + 11_000);
 
 describe('guard', () => {
-  it('allows a message, with its counters in the trace', async () => {
+  it('allows a message, and writes its counters to the trace', async () => {
     const { turn, line } = await runStep(world, guard, message());
     expect(turn.counted_in).toBe(turn.session_tag);
     expect(line).toMatchObject({ step: 'guard', detail: { messages: 1, equal_texts: 1, turns: 1 } });
   });
 
-  it('blocks the sixth message of a user within ten seconds, and says when to try again', async () => {
+  it('blocks the sixth message of a user within ten seconds, and returns the time to wait', async () => {
     world = await stepWorld({ env: { LOOP_GUARD_ENABLED: 'true' } });
     for (let sent = 0; sent < 5; sent++) await runStep(world, guard, message());
     await expect(runStep(world, guard, message())).rejects.toMatchObject({
@@ -45,7 +45,7 @@ describe('guard', () => {
     await runStep(world, guard, message('another person', signedIn('ada')));
   });
 
-  it('blocks the message after the last turn of a session, and does not say when to try again', async () => {
+  it('blocks a message after the last turn of a session, without a time to wait', async () => {
     await runStep(world, guard, message());
     await runStep(world, guard, message());
     await expect(runStep(world, guard, message())).rejects.toMatchObject({
@@ -54,7 +54,7 @@ describe('guard', () => {
     });
   });
 
-  it('uncounts the turn of a message only if it failed before it ran', async () => {
+  it('takes back the count of a turn only if the message failed before it ran', async () => {
     const failed = await runStep(world, guard, message());
     await failed.turn.release(true);
     expect(await turns()).toBe(1);
@@ -65,7 +65,7 @@ describe('guard', () => {
     await expect(turns()).rejects.toMatchObject({ members: { reason: 'turn_limit' } });
   });
 
-  it('uncounts the turn of a message that ran in another session', async () => {
+  it('takes back the count of a turn if the message ran in another session', async () => {
     const moved = await runStep(world, guard, message());
     const elsewhere = { principal: { person: null, reason: 'no_token' }, session_tag: 'other' };
     await Object.assign(moved.turn, elsewhere).release(false);
@@ -81,8 +81,8 @@ describe('guard', () => {
   });
 });
 
-describe('guard, for a message that was checked on arrival,', () => {
-  it('counts nothing, and uncounts the turn if the message fails before it runs', async () => {
+describe('guard, for a message that was already checked on arrival,', () => {
+  it('counts nothing, and takes back the count if the message fails before it runs', async () => {
     const { counted_in } = (await runStep(world, guard, message())).turn;
     const { turn, line } = await runStep(world, guardedOnArrival, { ...message(), counted_in });
     expect(line.reason).toBe('checked_on_arrival');
@@ -90,7 +90,7 @@ describe('guard, for a message that was checked on arrival,', () => {
     expect(await turns()).toBe(1);
   });
 
-  it('uncounts the turn if the message runs in a different session from the one in which it was counted', async () => {
+  it('takes back the count of a turn if the message runs in a session other than the counted one', async () => {
     const { counted_in } = (await runStep(world, guard, message())).turn;
     const moved = { ...message(), ...named(null), session_tag: 'another session', counted_in };
     const { turn } = await runStep(world, guardedOnArrival, moved);

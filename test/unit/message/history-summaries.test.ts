@@ -101,7 +101,7 @@ async function generatedSession(): Promise<string> {
 const ADA = { sub: 'ada' };
 
 describe('messages for which the history has no room', () => {
-  it('are summarized after the reply, and the next runs get the summary instead of those turns', async () => {
+  it('are summarized after the reply, and later runs get the summary instead of them', async () => {
     await sayAll(['1', '2', '3'], ADA);
     expect(asked).toEqual([]);
     await sayAll(['4'], ADA);
@@ -114,7 +114,7 @@ describe('messages for which the history has no room', () => {
     expect(shown()).toEqual({ summary: 'They said 4, 5, 6.', history: ['7'] });
   });
 
-  it('never delay a reply or the next message, and are summarized once at a time', async () => {
+  it('never delay a reply or the next message, and are summarized by one call at a time', async () => {
     const never = Promise.withResolvers<string>();
     sumUp = () => never.promise;
     for (const text of ['1', '2', '3', '4', '5', '6']) await say(text, ADA);
@@ -128,7 +128,7 @@ describe('messages for which the history has no room', () => {
     expect(shown()).toEqual({ summary: 'late', history: ['4', '5', '6'] });
   });
 
-  it('are summarized before there are more turns than a run can get, however short they are', async () => {
+  it('are summarized before a session has more turns than a run can get, even if the turns are short', async () => {
     world = await stepWorld({
       agent: world.services.agent,
       env: { AGENT_HISTORY_TOKENS: '1000000', RATE_LIMIT_TOKEN_MAX: '1000' },
@@ -142,7 +142,7 @@ describe('messages for which the history has no room', () => {
     expect(shown().history).toHaveLength(25);
   });
 
-  it('have a summary that is found by its time if its last turn is no longer read', async () => {
+  it('are recognized as summarized by their time if the last summarized turn can no longer be found', async () => {
     await sayAll(['1', '2', '3', '4'], ADA);
     const kept = await world.store.summaries.find('s', person('ada'));
     expect(kept).toMatchObject({ through_turn: 'turn-3' });
@@ -153,7 +153,7 @@ describe('messages for which the history has no room', () => {
   });
 });
 
-it('a summary is not changed by a message that the daemon answers without a run', async () => {
+it('a message that the daemon answers without a run does not change the summary', async () => {
   await sayAll(['1', '2', '3', '4', '5'], ADA);
   const turn = {
     ...aTurnOf(world),
@@ -172,8 +172,8 @@ it('a summary is not changed by a message that the daemon answers without a run'
   expect(asked).toHaveLength(1);
 });
 
-describe('a summary belongs to one person', () => {
-  it('is not given to anybody else in the same session', async () => {
+describe('the summary of a conversation', () => {
+  it('is not given to another person in the same session', async () => {
     await sayAll(['1', '2', '3', '4'], ADA);
     await say('5', ADA);
     expect(shown().summary).toMatch(/^They said/);
@@ -181,7 +181,7 @@ describe('a summary belongs to one person', () => {
     expect(shown()).toEqual({ summary: null, history: [] });
   });
 
-  it('is not given to a person who signs in to an anonymous session', async () => {
+  it('is not given to a person who signs in to the anonymous session', async () => {
     const session_id = await generatedSession();
     await sayAll(['1', '2', '3', '4', '5'], { session_id });
     expect(shown().summary).toMatch(/^They said/);
@@ -191,7 +191,7 @@ describe('a summary belongs to one person', () => {
     expect(seen.at(-1)?.history.every(({ before_sign_in }) => before_sign_in)).toBe(true);
   });
 
-  it('contains nothing from before sign-in', async () => {
+  it('contains nothing from before the sign-in of its person', async () => {
     const session_id = await generatedSession();
     await say('before', { session_id });
     const renamed = await say('1', { session_id, ...ADA });
@@ -201,13 +201,13 @@ describe('a summary belongs to one person', () => {
     expect(shown().history).toEqual(['before', '4']);
   });
 
-  it('is made for a user whom a platform has verified', async () => {
+  it('is also made for a user whom a platform has verified', async () => {
     await sayAll(['1', '2', '3', '4', '5'], { platform: true, user_id: 'U1' });
     expect(shown().summary).toMatch(/^They said/);
     expect(await world.store.summaries.find('s', 'telex:U1')).not.toBeNull();
   });
 
-  it('is not made in a session whose id a client chose, or that several people share', async () => {
+  it('is not made in a session whose id a client chose or that several people share', async () => {
     await sayAll(['1', '2', '3', '4', '5']);
     await sayAll(['1', '2', '3', '4', '5'], { platform: true, shared: true, session_id: 'thread' });
     expect(asked).toEqual([]);
@@ -217,7 +217,7 @@ describe('a summary belongs to one person', () => {
 describe('a summary that cannot be made', () => {
   const lastTrace = async () => (await world.store.traces.find('s')).at(-1);
 
-  it('omits the beginning of the conversation, and is tried again later', async () => {
+  it('leaves out the beginning of the conversation, and is tried again later', async () => {
     sumUp = () => Promise.reject(new Error('the model is down'));
     await sayAll(['1', '2', '3', '4'], ADA);
     expect(await lastTrace()).toMatchObject({
@@ -236,7 +236,7 @@ describe('a summary that cannot be made', () => {
     expect(shown().summary).toBe('At last.');
   });
 
-  it('is aborted at its time limit, and when the daemon stops', async () => {
+  it('is aborted at its time limit, or when the daemon stops', async () => {
     sumUp = () => new Promise(() => {});
     await sayAll.call(null, ['1', '2', '3'], ADA);
     await say('4', ADA);
@@ -252,7 +252,7 @@ describe('a summary that cannot be made', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('is not stored if the session ends meanwhile', async () => {
+  it('is not stored if the session has ended in the meantime', async () => {
     const going = Promise.withResolvers<string>();
     sumUp = () => going.promise;
     for (const text of ['1', '2', '3', '4']) await say(text, ADA);
@@ -265,7 +265,7 @@ describe('a summary that cannot be made', () => {
 });
 
 describe('a summary', () => {
-  it('is bounded, and contains nothing that looks like a token', async () => {
+  it('has a limited length, and contains nothing that looks like a token', async () => {
     const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
     sumUp = async () => `${jwt} ${'y'.repeat(10_000)}`;
     await sayAll(['1', '2', '3', '4', '5'], ADA);
@@ -273,7 +273,7 @@ describe('a summary', () => {
     expect(shown().summary?.length).toBeLessThanOrEqual(4000);
   });
 
-  it('counts in the budget of its person, and its model call is traced', async () => {
+  it('counts toward the token limit of its person, and its model call is in a trace', async () => {
     sumUp = async ({ meter }) => {
       const call = await meter.begin({ model: 'large', prompt_tokens: 500, max_output_tokens: 100 });
       if (call.ok) await call.end({ input_tokens: 500, output_tokens: 100 });

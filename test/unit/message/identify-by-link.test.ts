@@ -25,7 +25,7 @@ async function linked(user_id: string, ttl = 3600): Promise<void> {
 }
 
 describe('identify, by a link', () => {
-  it('finds the person of the link, and uses no token of the message', async () => {
+  it('finds the person of the link, and ignores a token in the message', async () => {
     await linked('u1');
     const { turn, line } = await runStep(world, identifyByLink, from('u1'));
     expect(turn.credential).toMatchObject({ kind: 'person', verdict: { person: '["","","ada"]' } });
@@ -37,7 +37,7 @@ describe('identify, by a link', () => {
     expect(nobody.line).toMatchObject({ verdict: 'ok', reason: 'no_link' });
   });
 
-  it('does not identify a sender whose user id has changed owners since', async () => {
+  it('does not identify the sender if the user id has a new owner', async () => {
     await linked('u1');
     await runStep(world, identifyByLink, from('u1', 'first'));
     const { turn, line } = await runStep(world, identifyByLink, from('u1', 'second'));
@@ -46,7 +46,7 @@ describe('identify, by a link', () => {
     expect(world.lines).toMatchObject([{}, { level: 'warn', request_id: 'request-1' }]);
   });
 
-  it('requests a mention of an expired sign-in until a turn that could mention it has succeeded', async () => {
+  it('marks an expired sign-in as not yet mentioned until a turn has succeeded after it', async () => {
     await linked('u1', 60);
     world.clock.moveTo(world.clock.now() + 2 * MINUTE);
     const notified = async (failed: boolean) => {

@@ -21,7 +21,7 @@ describe('identify, by a token', () => {
     expect(line).toMatchObject({ verdict: 'ok', reason: 'valid_token', detail: { sub: 'ada' } });
   });
 
-  it('falls back to default credentials if the token is not valid, and says why', async () => {
+  it('falls back to default credentials if the token is not valid, and gives the reason', async () => {
     const { turn, line } = await runStep(
       world,
       identifyByToken,
@@ -35,13 +35,13 @@ describe('identify, by a token', () => {
     [undefined, { kind: 'none', reason: 'no_token' }, 'no_token'],
     ['', { kind: 'none', reason: 'no_token' }, 'no_token'],
     [null, { kind: 'signed-out' }, 'signed_out'],
-  ])('distinguishes no token from an explicit null: %j', async (given, credential, reason) => {
+  ])('distinguishes a missing token from an explicit null: %j', async (given, credential, reason) => {
     const { turn, line } = await runStep(world, identifyByToken, withToken(given));
     expect(turn.credential).toEqual(credential);
     expect(line).toMatchObject({ verdict: 'ok', reason });
   });
 
-  it('validates any token except the one that was already validated for the request', async () => {
+  it('validates a token only if it is not the one that was already validated for the request', async () => {
     const validated = { token: 'of-the-request', verdict: personVerdict('ada') };
     const same = await runStep(world, identifyByToken, { ...withToken('of-the-request'), validated });
     expect(same.turn.credential).toMatchObject({ kind: 'person', verdict: { person: '["","","ada"]' } });

@@ -39,7 +39,7 @@ describe('lock-session', () => {
     expect(world.services.claims.size).toBe(0);
   });
 
-  it('begins the answer before it waits, if the id of the session is certain', async () => {
+  it('starts the answer before it waits if the session id cannot change', async () => {
     const { turn: first } = await runStep(world, lockSession, authorized());
     const session = aSession(world.clock.now(), { session_id: 's', generated: false });
     const waiting = authorized(named(session));
@@ -50,32 +50,32 @@ describe('lock-session', () => {
     expect((await asked).turn.has_started).toBe(true);
   });
 
-  it('begins the answer at once in a session whose id was created for this message', async () => {
+  it('starts the answer at once if the session id was created for this message', async () => {
     const { turn } = await runStep(world, lockSession, authorized({ session_is_generated: true }));
     expect([turn.has_started, turn.outlet.told]).toEqual([true, ['started s']]);
   });
 
-  it('does not begin the answer of a message whose session is not stored yet: its first run may sign in', async () => {
+  it('does not start the answer if the session is not stored yet, because its first message may still sign in', async () => {
     const session_id = generateSessionId('sse', 'visitor');
     const { turn } = await runStep(world, lockSession, authorized({ session_id, session_tag: session_id }));
     expect([turn.has_started, turn.outlet.told]).toEqual([false, []]);
   });
 
-  it('leaves the beginning of the answer to resolve-principal, if sign-in may change the id', async () => {
+  it('leaves the start of the answer to resolve-principal if a sign-in may change the session id', async () => {
     const session = aSession(world.clock.now(), { session_id: 's', generated: true });
     await saveSession(world.store, session);
     const { turn } = await runStep(world, lockSession, authorized(named(session)));
     expect([turn.has_started, turn.outlet.told]).toEqual([false, []]);
   });
 
-  it('reads the session again under the lock: another message may have created it', async () => {
+  it('reads the session again under the lock, because another message may have created it', async () => {
     const session = aSession(world.clock.now(), { session_id: 's' });
     await saveSession(world.store, session);
     const { turn } = await runStep(world, lockSession, authorized());
     expect(turn.found).toEqual(session);
   });
 
-  it('locks the session to which the id now leads, if another message has signed in meanwhile', async () => {
+  it('locks the right session if another message has signed in, which has changed the session id', async () => {
     const before = aSession(world.clock.now(), { session_id: 's', generated: true });
     const after = { ...before, session_id: 'new', former_id: 's', owner: person('ada') };
     await saveSession(world.store, after);
@@ -88,7 +88,7 @@ describe('lock-session', () => {
     expect(owner.turn).toMatchObject({ session_id: 'new', claim: { session_tag: 's' } });
   });
 
-  it('keeps the order of arrival, even of a message whose token takes longer to check', async () => {
+  it('keeps the order of arrival, even if the token of an earlier message takes longer to check', async () => {
     const sequencer = new RequestSequencer();
     const [slow, quick] = [sequencer.ticketIn('s'), sequencer.ticketIn('s')];
     const order: string[] = [];
@@ -116,7 +116,7 @@ describe('lock-session', () => {
     expect(turn.lost.signal.reason).toBeInstanceOf(ClaimLost);
   });
 
-  it('looks up what earlier runs have done only for messages that may run again', async () => {
+  it('reads the actions of earlier runs only for messages that may run again', async () => {
     const asked: unknown[] = [];
     const { beginTurn } = world.store;
     world.services.store.beginTurn = (...of) => {

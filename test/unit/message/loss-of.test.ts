@@ -6,7 +6,7 @@ import { ada, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-it('a run counts as lost when its person is erased', async () => {
+it('a run counts as lost as soon as its person is erased', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
   const store = openMemoryStore(emptyState(), { clock });
   const session = aSession(clock.now(), { owner: ada });

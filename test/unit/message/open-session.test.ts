@@ -27,7 +27,7 @@ const arrived = async (found: Session | null, members: object = {}, identified =
   aTurnOf(world, { ...identified, ...(await locked(world, named(found))), ...members });
 
 describe('open-session', () => {
-  it('opens an existing session unchanged', async () => {
+  it('opens an existing session without changing it', async () => {
     const found = session();
     const { turn, line } = await runStep(world, openSession, await arrived(found));
     expect(turn.session).toBe(found);
@@ -54,19 +54,19 @@ describe('open-session', () => {
     expect(await world.store.sessions.find('s')).toBeNull();
   });
 
-  it('counts no client address on a platform', async () => {
+  it('does not store a client address for a message from a platform', async () => {
     const { turn } = await runStep(world, openSession, await arrived(null, ON_PLATFORM));
     expect(turn.session).not.toHaveProperty('client');
   });
 
-  it('refuses a session that a stranger has created while the message waited', async () => {
+  it('refuses a session that somebody else has created while the message waited', async () => {
     const found = session({ user_id: 'somebody' });
     await expect(runStep(world, openSession, await arrived(found))).rejects.toMatchObject({
       code: 'session_forbidden',
     });
   });
 
-  it('replaces the private chat of a platform that is now linked to another person', async () => {
+  it('replaces the session of a private chat if the platform user is now linked to another person', async () => {
     const found = session({ namespace: 'telex', owner: person('ada'), turns: 7 });
     const private_chat = { ...ON_PLATFORM, message: aMessage({ platform: 'telex' }) };
     const { turn, line } = await runStep(

@@ -27,7 +27,7 @@ async function isReached(ticket: Ticket): Promise<boolean> {
 }
 
 describe('the tickets of requests', () => {
-  it('are called in order: the first at once, the next when it is done', async () => {
+  it('are reached in order: the first at once, the next when the previous one has left', async () => {
     const sequencer = new RequestSequencer();
     const [first, second] = [ticketFor(sequencer, 'a'), ticketFor(sequencer, 'a')];
     expect(await isReached(first)).toBe(true);
@@ -36,7 +36,7 @@ describe('the tickets of requests', () => {
     expect(await isReached(second)).toBe(true);
   });
 
-  it('do not call a later one too early if one in between ends early', async () => {
+  it('are not reached too early if a ticket between them leaves early', async () => {
     const sequencer = new RequestSequencer();
     const [first, second, third] = [
       ticketFor(sequencer, 'a'),
@@ -49,7 +49,7 @@ describe('the tickets of requests', () => {
     expect(await isReached(third)).toBe(true);
   });
 
-  it('of other threads do not wait, and nothing is kept for a thread without tickets', async () => {
+  it('of other threads are independent, and a thread without tickets uses no memory', async () => {
     const sequencer = new RequestSequencer();
     const [first, other] = [ticketFor(sequencer, 'a'), ticketFor(sequencer, 'b')];
     expect(await isReached(other)).toBe(true);
@@ -61,7 +61,7 @@ describe('the tickets of requests', () => {
     expect(sequencer.size).toBe(0);
   });
 
-  it('are given only if the request names a thread', () => {
+  it('are given only to requests that name a thread', () => {
     const sequencer = new RequestSequencer();
     const broken = {
       json() {

@@ -69,7 +69,7 @@ async function opened(session: Session | null, identified: { credential: Credent
 const now = async (session_id = 's') => world.store.sessions.find(session_id);
 
 describe('resolve-principal, with a valid token', () => {
-  it('acts as the person, and stores a new session before the run, under its id', async () => {
+  it('acts for the person, and stores a new session before the run, without changing its id', async () => {
     const { turn, line } = await runStep(world, resolvePrincipal, await opened(null, signedIn('ada')));
     expect(turn.principal).toMatchObject({ person: person('ada'), claims: { email: 'ada@example.com' } });
     expect(line).toMatchObject({ reason: 'token_bound', detail: { state: 'ValidJWT', credentials: 'user' } });
@@ -113,21 +113,21 @@ describe('resolve-principal, with a valid token', () => {
     await runStep(world, resolvePrincipal, await opened(found, signedIn('ada', same ?? '')));
   });
 
-  it('creates the session again that an administrator has ended meanwhile', async () => {
+  it('creates the session again if an administrator has ended it in the meantime', async () => {
     const turn = await opened(await stored({ turns: 7 }), signedIn('ada'));
     await world.peer.sessions.end('s');
     const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
     expect(await now(resolved.session_id)).toMatchObject({ turns: 0, owner: person('ada') });
   });
 
-  it('keeps the id of a session that an administrator has ended meanwhile, but treats it as not secret', async () => {
+  it('keeps the id of a session that an administrator has ended in the meantime, but no longer treats it as secret', async () => {
     const turn = await opened(await stored(), signedIn('ada'));
     await world.peer.sessions.end('s');
     const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
     expect(await now(resolved.session_id)).toMatchObject({ session_id: 's', generated: false });
   });
 
-  it('ends the turn if the session was taken over: nothing is stored', async () => {
+  it('ends the turn if another daemon has claimed the session, and stores nothing', async () => {
     const turn = await opened(await stored(), signedIn('ada'));
     world.clock.moveTo(world.clock.now() + CLAIM_MS);
     await world.peer.sessions.claim('s');
@@ -137,7 +137,7 @@ describe('resolve-principal, with a valid token', () => {
 });
 
 describe('resolve-principal, without a token', () => {
-  it('acts without sign-in in a new session, which is stored with its turn', async () => {
+  it('acts without sign-in in a new session, which is stored only with its turn', async () => {
     const { turn, line } = await runStep(world, resolvePrincipal, await opened(null, NO_TOKEN));
     expect(turn.principal).toEqual({ person: null, reason: 'no_token' });
     expect(line).toMatchObject({ verdict: 'ok', reason: 'no_token', detail: { state: 'NoJWT' } });
@@ -145,7 +145,7 @@ describe('resolve-principal, without a token', () => {
     expect(await now()).toBeNull();
   });
 
-  it('acts without sign-in if an administrator has ended the session meanwhile, whatever was stored in it', async () => {
+  it('acts without sign-in if an administrator has ended the session in the meantime, whatever was stored in it', async () => {
     const ending = world.clock.now() + 1000;
     const turn = await opened(await stored({ turns: 7, expires_at: ending }, 'ada'), NO_TOKEN);
     await world.peer.sessions.end('s');
@@ -156,14 +156,14 @@ describe('resolve-principal, without a token', () => {
     expect(resolved.changes.session).toEqual(resolved.session);
   });
 
-  it('does not return a session to its person if an invalid token arrives after the session has ended', async () => {
+  it('does not give an ended session back to its person if the token of the message is invalid', async () => {
     const turn = await opened(await stored({}, 'ada'), INVALID);
     await world.peer.sessions.end('s');
     const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
     expect(resolved.session).toMatchObject({ owner: null, credential_owner: null, metadata: {} });
   });
 
-  it('acts as the person whose token is stored, if the id is a secret that the daemon created', async () => {
+  it('acts for the person whose token is stored if the daemon created the session id, which is secret', async () => {
     const { turn, line } = await runStep(
       world,
       resolvePrincipal,
@@ -200,7 +200,7 @@ describe('resolve-principal, without a token', () => {
     expect((await now())?.metadata).toEqual({});
   });
 
-  it('clears a stored token that no key opens, with a warning', async () => {
+  it('clears a stored token that no key opens, and logs a warning', async () => {
     const found = await stored({}, 'ada');
     const context = found.metadata.jwt_context;
     if (!context) throw new Error('no context');
@@ -212,7 +212,7 @@ describe('resolve-principal, without a token', () => {
   });
 });
 
-describe('resolve-principal, with a credential that proves nothing', () => {
+describe('resolve-principal, with a credential that identifies nobody', () => {
   it.each([
     ['an invalid token', INVALID, { reason: 'invalid_token', token_reason: 'Token Expired' }, 'fallback'],
     ['an explicit null', SIGNED_OUT, { reason: 'signed_out' }, 'ok'],
@@ -222,7 +222,7 @@ describe('resolve-principal, with a credential that proves nothing', () => {
       { reason: 'no_link' },
       'ok',
     ],
-  ])('clears the stored context: %s', async (_case, identified, principal, verdict) => {
+  ])('clears the stored token: %s', async (_case, identified, principal, verdict) => {
     const { turn, line } = await runStep(
       world,
       resolvePrincipal,
@@ -233,7 +233,7 @@ describe('resolve-principal, with a credential that proves nothing', () => {
     expect(await now()).toMatchObject({ metadata: {}, credential_owner: null });
   });
 
-  it('keeps a session at least as long as its message may take', async () => {
+  it('makes the session last at least as long as its message may take', async () => {
     const found = await stored({ expires_at: world.clock.now() + 1000 });
     await runStep(world, resolvePrincipal, await opened(found, NO_TOKEN));
     const { AGENT_QUEUE_WAIT_SECONDS, AGENT_TIMEOUT_SECONDS } = world.services.settings;

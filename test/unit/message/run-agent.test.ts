@@ -82,14 +82,14 @@ async function* hanging(signal?: AbortSignal): AsyncGenerator<string> {
 }
 
 describe('run-agent', () => {
-  it('passes on the text as it arrives, and joins it into the reply', async () => {
+  it('passes the text on as it arrives, and joins it to the reply', async () => {
     const { turn, line } = await runStep(world, runAgent, resolved());
     expect(turn).toMatchObject({ reply: 'Hello there.', stopped: false });
     expect(turn.outlet.told.join('')).toBe('text Hello text there.');
     expect(line).toMatchObject({ step: 'run-agent', verdict: 'ok', detail: { characters: 12 } });
   });
 
-  it('tells the agent who writes, and what is known about them', async () => {
+  it('gives the agent the sender and what is known about the person', async () => {
     await runStep(world, runAgent, resolved(ADA));
     expect(seen).toMatchObject({
       text: 'Hello',
@@ -115,7 +115,7 @@ describe('run-agent', () => {
     expect(seen?.sign_in_expired).toBe(false);
   });
 
-  it('gives the tools only the context of this message', async () => {
+  it('gives the tools only the context of their own message', async () => {
     let context: ReturnType<typeof requestContext>;
     run = async function* () {
       context = requestContext();
@@ -128,7 +128,7 @@ describe('run-agent', () => {
     expect(requestContext()).toBeUndefined();
   });
 
-  describe('memory', () => {
+  describe('the memory of a run', () => {
     const LINKING = { idsOf: (id: string) => (id.startsWith('+') ? ['+5511', '+55911'] : [id]) };
     const phone = (members: object = {}) => ({
       ...ON_PLATFORM,
@@ -150,7 +150,7 @@ describe('run-agent', () => {
     const NOTHING = { texts: [], tools: [] };
     const TEA = { texts: ['I like tea'], tools: ['remember', 'recall', 'forget'] };
 
-    it('belongs to the person whom the message acts for', async () => {
+    it('belongs to the person for whom the message acts', async () => {
       await remember(ownerOfPerson(person('ada')));
       expect(await runWith(ADA)).toEqual(TEA);
       expect(await runWith(ADA, { ...phone({ text: 'tea?' }) })).toEqual(TEA);
@@ -158,7 +158,7 @@ describe('run-agent', () => {
       expect(await runWith(bob)).toEqual({ ...TEA, texts: [] });
     });
 
-    it("belongs to the platform's user if there is no person, and to nobody on a web channel", async () => {
+    it('belongs to the platform user if there is no person, and to nobody on a web channel', async () => {
       await remember(ownerOnPlatform('telex', 'U1'));
       expect(await runWith(NOBODY, phone({ text: 'tea?' }))).toEqual(TEA);
       expect(await runWith(NOBODY, phone({ text: 'tea?', user_id: 'U2' }))).toEqual({ ...TEA, texts: [] });
@@ -166,21 +166,21 @@ describe('run-agent', () => {
       expect(await runWith(NOBODY, { message: aMessage({ user_id: 'ada', text: 'tea?' }) })).toEqual(NOTHING);
     });
 
-    it('is empty from the first message in which the user has a different alias', async () => {
+    it('is empty as soon as a message of the user has a different alias', async () => {
       await remember(ownerOnPlatform('telex', 'U1', 'one'));
       expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'one' }))).toEqual(TEA);
       expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'two' }))).toEqual({ ...TEA, texts: [] });
       expect(await runWith(NOBODY, phone({ text: 'tea?', alias_id: 'one' }))).toEqual({ ...TEA, texts: [] });
     });
 
-    it('is the same for all spellings of one id', async () => {
+    it('is the same for all spellings of a user id', async () => {
       await remember(ownerOnPlatform('telex', '+5511'));
       const channel = { ...ON_PLATFORM.channel, linking: LINKING as unknown as ChannelLinking };
       const written = { ...phone({ text: 'tea?', user_id: '+55911' }), channel };
       expect(await runWith(NOBODY, written)).toEqual(TEA);
     });
 
-    it('is neither given nor offered if others can read the conversation', async () => {
+    it('is neither read nor offered if others can read the conversation', async () => {
       await remember(ownerOfPerson(person('ada')));
       await remember(ownerOnPlatform('telex', 'U1'));
       expect(await runWith(ADA, phone({ text: 'tea?', shared: true }))).toEqual(NOTHING);
@@ -189,7 +189,7 @@ describe('run-agent', () => {
     });
   });
 
-  it('keeps the deadline, even if the runtime ignores its signal', async () => {
+  it('ends the run at the deadline, even if the runtime ignores its signal', async () => {
     run = () => hanging();
     const asked = runStep(world, runAgent, resolved());
     await tick();
@@ -202,7 +202,7 @@ describe('run-agent', () => {
     expect((await runStep(world, runAgent, resolved())).turn.reply).toBe('next');
   });
 
-  it('ends with the text so far when the person stops it', async () => {
+  it('ends the run with the text so far if the person stops it', async () => {
     const stop = new AbortController();
     run = async function* ({ signal }) {
       yield 'So far, ';
@@ -216,12 +216,12 @@ describe('run-agent', () => {
     expect(line.reason).toBe('stopped');
   });
 
-  it('starts no run that was stopped before', async () => {
+  it('starts no run if the person has already stopped it', async () => {
     const { turn } = await runStep(world, runAgent, resolved(NOBODY, { stopped: AbortSignal.abort() }));
     expect([turn.reply, turn.stopped, seen]).toEqual(['', true, undefined]);
   });
 
-  it('ends without a result when a claim of the turn is lost', async () => {
+  it('ends the run without a result if a claim of the turn is lost', async () => {
     run = ({ signal }) => hanging(signal);
     const turn = resolved();
     const asked = runStep(world, runAgent, turn);
@@ -231,7 +231,7 @@ describe('run-agent', () => {
     expect(turn.trace.lines.at(-1)).toMatchObject({ verdict: 'failed', reason: 'claim_lost' });
   });
 
-  it('ends when the daemon stops', async () => {
+  it('ends the run when the daemon stops', async () => {
     run = ({ signal }) => hanging(signal);
     const turn = resolved();
     const asked = runStep(world, runAgent, turn);
@@ -244,7 +244,7 @@ describe('run-agent', () => {
   it.each([
     ['fails with a code', () => new AgentFailure('model_refused', 'no'), 'model_refused'],
     ['throws', () => new TypeError('no such thing'), 'runtime_threw'],
-  ])('fails with a fixed text when the runtime %s', async (_case, error, reason) => {
+  ])('fails with a fixed text if the runtime %s', async (_case, error, reason) => {
     // biome-ignore lint/correctness/useYield: it fails before it says anything
     run = async function* () {
       throw error();
@@ -257,14 +257,14 @@ describe('run-agent', () => {
     expect(turn.trace.lines.at(-1)).toMatchObject({ verdict: 'failed', reason });
   });
 
-  it('fails when the runtime ends without any text', async () => {
+  it('fails if the runtime ends without any text', async () => {
     run = async function* () {
       yield ' ';
     };
     await expect(runStep(world, runAgent, resolved())).rejects.toMatchObject({ code: 'agent_failed' });
   });
 
-  it('truncates an endless reply', async () => {
+  it('truncates a reply that does not end', async () => {
     run = async function* () {
       for (;;) yield 'word '.repeat(1000);
     };
@@ -272,7 +272,7 @@ describe('run-agent', () => {
     expect([turn.reply.length, line.reason]).toEqual([100_000, 'reply_cut']);
   });
 
-  it('masks text that is shaped like a token, even across several pieces', async () => {
+  it('masks text that looks like a token, even if it arrives in several pieces', async () => {
     run = async function* () {
       for (const piece of ['It is eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOi', 'JhZGEifQ.c2lnbmF0dXJlLW9mLWl0', ' ok'])
         yield piece;
@@ -282,7 +282,7 @@ describe('run-agent', () => {
   });
 });
 
-describe('writes', () => {
+describe('the writes of a run', () => {
   it.each([
     ['done', { outcome: 'answered', status: 200, result: {} }, 'Done: Cancel \\*order\\* "7"'],
     [
@@ -290,12 +290,12 @@ describe('writes', () => {
       { outcome: 'answered', status: 409, result: {} },
       'This could not be done: Cancel \\*order\\* "7"',
     ],
-  ] as const)('are all named if the agent cannot say what it did (%s)', async (_, sent, words) => {
+  ] as const)('are all listed in the reply if the agent cannot report them (%s)', async (_, sent, words) => {
     const { reply } = await runWith(sent, {}, (turn) => turn.reportWrites());
     expect(reply).toBe(`Cancelled!\n\n${words}`);
   });
 
-  it('are named if their outcome is unknown, even if the person stopped the run before it wrote anything', async () => {
+  it('are listed if their outcome is unknown, even if the person stopped the run before any text', async () => {
     const stop = new AbortController();
     const { reply, stopped } = await runWith(UNKNOWN, { stopped: stop.signal }, () => stop.abort());
     expect([reply, stopped]).toEqual(['It is not known whether this was done: Cancel \\*order\\* "7"', true]);
@@ -333,14 +333,14 @@ describe('writes', () => {
     return ran.turn;
   }
 
-  it('are recorded for the person, in the turn of the message', async () => {
+  it('are recorded for the person, under the turn of the message', async () => {
     await runWith(DONE);
     expect(await world.store.actions.ofTurn('turn-1')).toMatchObject([
       { state: 'done', person: person('ada'), session_tag: 's', user_id: 'visitor' },
     ]);
   });
 
-  it('are reported to the next run of the same message', async () => {
+  it('are given to the next run of the same message', async () => {
     await runWith(DONE);
     expect(seen?.already_done).toEqual([]);
     await runWith(DONE);
@@ -348,7 +348,7 @@ describe('writes', () => {
     expect(await world.store.actions.list({ limit: 10 })).toHaveLength(1);
   });
 
-  it('with an unknown outcome are named at the end of the reply, whatever the agent says', async () => {
+  it('with an unknown outcome are listed at the end of the reply, whatever the agent says', async () => {
     const turn = await runWith(UNKNOWN);
     const end = 'It is not known whether this was done: Cancel \\*order\\* "7"';
     expect(turn.reply).toBe(`Cancelled!\n\n${end}`);
@@ -361,7 +361,7 @@ describe('writes', () => {
     expect(again.turn.reply).toBe(`Fine.\n\n${end}`);
   });
 
-  it('are not named if the outcome is known', async () => {
+  it('are not listed by the daemon if the outcome is known', async () => {
     expect((await runWith(DONE)).reply).toBe('Cancelled!');
   });
 });
@@ -382,19 +382,19 @@ describe('the history that the agent gets', () => {
     return seen?.history.map(({ user, before_sign_in }) => (before_sign_in ? `(${user})` : user));
   }
 
-  it('has the turns of the same person, and marks those from before sign-in', async () => {
+  it('has the turns of the same person, and marks those from before the sign-in', async () => {
     expect(await shownTo(ADA, { generated: true })).toEqual(['(of nobody)', 'of Ada']);
   });
 
-  it('has no anonymous turns for a person, if the client chose the id', async () => {
+  it('has no anonymous turns for a signed-in person if the client chose the session id', async () => {
     expect(await shownTo(ADA, { generated: false })).toEqual(['of Ada']);
   });
 
-  it('has no turns of persons without sign-in', async () => {
+  it('has no turns of signed-in people for a sender without sign-in', async () => {
     expect(await shownTo(NOBODY, { generated: true })).toEqual(['of nobody']);
   });
 
-  it('is not marked on a platform, which says who wrote', async () => {
+  it('has no marks on a platform, because the platform verifies who wrote', async () => {
     expect(await shownTo(ADA, { generated: false }, ON_PLATFORM)).toEqual(['of nobody', 'of Ada']);
   });
 });

@@ -15,7 +15,7 @@ function slots(limits: { concurrency?: number; max?: number; wait_ms?: number } 
   return { clock, stopping, waits, take, line };
 }
 
-it('grants all free runs, and the next one as soon as one is released', async () => {
+it('the run slots grant all free runs at once, and the next run as soon as one is released', async () => {
   const { take, waits } = slots({ concurrency: 2 });
   const releases = [await take(), await take()];
   const order: number[] = [];
@@ -35,7 +35,7 @@ it('grants all free runs, and the next one as soon as one is released', async ()
   expect([order, waits.waiting]).toEqual([[1, 2], 0]);
 });
 
-it('refuses with 503 and the reason queue_full if too many wait', async () => {
+it('the run slots refuse a message with 503 and the reason queue_full if too many wait', async () => {
   const { take, line, waits } = slots({ max: 1 });
   const release = await take();
   const waits_now = take();
@@ -52,7 +52,7 @@ it('refuses with 503 and the reason queue_full if too many wait', async () => {
   expect(waits.waiting).toBe(0);
 });
 
-it('ends a wait that takes too long, and gives the run to the next waiting message', async () => {
+it('the run slots end a wait that takes too long, and give the run to the next message', async () => {
   const { clock, take, line } = slots({ wait_ms: 30 });
   const release = await take();
   const late = line();
@@ -67,7 +67,7 @@ it('ends a wait that takes too long, and gives the run to the next waiting messa
   (await take())();
 });
 
-it('lets a patient message wait beyond both limits, until the daemon stops', async () => {
+it('the run slots let a patient message wait beyond both limits, until the daemon stops', async () => {
   const { clock, stopping, take, line, waits } = slots({ max: 0, wait_ms: 1 });
   const release = await take();
   const patient = take(true);
@@ -85,7 +85,7 @@ it('lets a patient message wait beyond both limits, until the daemon stops', asy
   await take();
 });
 
-it('ends a limited wait when the daemon stops', async () => {
+it('the run slots end a limited wait when the daemon stops', async () => {
   const { stopping, take } = slots();
   await take();
   const waiting = take();

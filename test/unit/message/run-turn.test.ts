@@ -39,7 +39,7 @@ const traces = () => world.store.traces.find('request-1');
 const fails = () => Promise.reject(new Error('a defect'));
 
 describe('a turn', () => {
-  it('that is answered is stored before its reply is sent, and releases everything', async () => {
+  it('with an answer is stored before its reply is sent, and then releases everything', async () => {
     const turn = aTurnOf(world, withKey);
     const stored: number[] = [];
     turn.outlet.complete = async () => void stored.push((await turns()).length);
@@ -61,7 +61,7 @@ describe('a turn', () => {
     ]);
   });
 
-  it('that repeats another one gets the first answer, and is not a turn', async () => {
+  it('of a repeated message ends with the first answer, and is not stored again', async () => {
     await run(aTurnOf(world, withKey));
     const again = aTurnOf(world, withKey);
     expect(await run(again)).toMatchObject({ answered: true, reply: { response: 'Hi.', replayed: true } });
@@ -70,7 +70,7 @@ describe('a turn', () => {
     expect((await traces()).map(({ outcome }) => outcome)).toEqual(['answered', 'replayed']);
   });
 
-  it('that fails is stored, too, in one commit with its session, and its key can be used again', async () => {
+  it('that fails is stored in one commit with its session, and its idempotency key can be used again', async () => {
     before = fails;
     const ended = await run(aTurnOf(world, withKey));
     expect(ended).toMatchObject({ answered: false, isStored: true, error: { code: 'agent_failed' } });
@@ -80,7 +80,7 @@ describe('a turn', () => {
     expect(await run(aTurnOf(world, withKey))).toMatchObject({ answered: true });
   });
 
-  it('that fails stores what its outlet requests: the error event of a stream', async () => {
+  it('that fails also stores what its outlet wants, such as the error event of a stream', async () => {
     await world.store.streams.create(aStream({ stream_id: 'stream' }));
     const claim = await world.store.streams.claim('stream', { owner: null, reader: null });
     if (!claim) throw new Error('no claim');
@@ -92,7 +92,7 @@ describe('a turn', () => {
     expect(await world.store.streams.read('stream', 0)).toEqual([event]);
   });
 
-  it('that will be run again stores only its trace', async () => {
+  it('that fails and will run again stores only its trace', async () => {
     before = fails;
     const turn = aTurnOf(world);
     turn.outlet.wanted = () => ({ runs_again: true });
@@ -100,7 +100,7 @@ describe('a turn', () => {
     expect([await turns(), (await traces()).length]).toEqual([[], 1]);
   });
 
-  it('that is refused leaves a trace that is not found by the session of somebody else', async () => {
+  it('that is refused stores a trace that cannot be found by the session of somebody else', async () => {
     await saveSession(world.store, aSession(world.clock.now(), { session_id: 's', user_id: 'somebody' }));
     const ended = await run();
     expect(ended).toMatchObject({ answered: false, error: { code: 'session_forbidden' } });
@@ -108,7 +108,7 @@ describe('a turn', () => {
     expect(await world.store.traces.find('s')).toEqual([]);
   });
 
-  it('whose session was taken over sends nothing and stores no turn', async () => {
+  it('whose session another daemon has claimed sends nothing and is not stored', async () => {
     before = async () => {
       world.clock.moveTo(world.clock.now() + CLAIM_MS);
       if ((await world.peer.sessions.claim('s')) === null) {
@@ -126,7 +126,7 @@ describe('a turn', () => {
     expect((await traces())[0]?.lines.at(-1)).toMatchObject({ step: 'store-reply', reason: 'claim_lost' });
   });
 
-  it('that has lost any of its claims is not stored as failed, either', async () => {
+  it('that has lost any of its claims is not stored as failed either', async () => {
     const commits: string[] = [];
     world.services.store.commitTurn = async (_claim, { turn }) => {
       commits.push(turn?.record.outcome ?? 'none');
@@ -136,7 +136,7 @@ describe('a turn', () => {
     expect(commits).toEqual(['answered']);
   });
 
-  it('releases the rest if one resource cannot be released, and logs this', async () => {
+  it('releases the other resources if one cannot be released, and logs the failure', async () => {
     const failing = () => Promise.reject(new Error('disk'));
     Object.assign(world.services.store, { commitTurn: failing });
     world.services.store.sessions.release = failing;
@@ -159,11 +159,14 @@ describe('the trace of a turn', () => {
   it.each([
     ['that was answered', 'answered', 's'],
     ['that was refused as a stranger', 'session_forbidden', null],
-  ])('%s on a platform names its session only if it became part of it: %s', (_case, outcome, session_id) => {
-    expect(traceOf(aTurnOf(world, ON_PLATFORM), outcome, 0).session_id).toBe(session_id);
-  });
+  ])(
+    '%s on a platform has a session id only if the message became part of the session: %s',
+    (_case, outcome, session_id) => {
+      expect(traceOf(aTurnOf(world, ON_PLATFORM), outcome, 0).session_id).toBe(session_id);
+    },
+  );
 
-  it('names the person of a valid token, even if the message was refused before it was identified', () => {
+  it('has the person of a valid token, even if the message was refused before it was identified', () => {
     const verdict = personVerdict('ada');
     const validated = { token: 'token-of-ada', verdict };
     expect(traceOf(aTurnOf(world, { validated }), 'loop_guard_blocked', 0).person).toBe(verdict.person);

@@ -48,7 +48,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 describe('within a process', () => {
-  it('messages of a session run one at a time, in the order of requests; others do not wait', async () => {
+  it('the messages of one session run one at a time, in the order of requests, and other sessions do not wait', async () => {
     const { acquire, lock, waits } = daemon();
     const order: string[] = [];
     const first = await acquire('s');
@@ -79,7 +79,7 @@ describe('within a process', () => {
     await (await acquire('s')).release();
   });
 
-  it('a message that gives up is replaced by the next one', async () => {
+  it('a message that gives up waiting does not block the next one', async () => {
     const { acquire, lock } = daemon();
     const first = await acquire('s');
     const line: StepLine = { verdict: 'ok' };
@@ -94,7 +94,7 @@ describe('within a process', () => {
     expect(lock.size).toBe(0);
   });
 
-  it('a patient message waits until the daemon stops', async () => {
+  it('a patient message waits beyond the limit, until the daemon stops', async () => {
     const { acquire, lock } = daemon();
     const first = await acquire('s');
     const line: StepLine = { verdict: 'ok' };
@@ -109,7 +109,7 @@ describe('within a process', () => {
 });
 
 describe('in two processes', () => {
-  it('a session that the other process has claimed is retried until it is free', async () => {
+  it('a claim of the session is tried again until the other process releases the session', async () => {
     const [one, other] = [daemon(), daemon()];
     const first = await one.acquire('s');
     const waiting = other.acquire('s');
@@ -122,7 +122,7 @@ describe('in two processes', () => {
     await second.release();
   });
 
-  it('the wait for the other process is limited, too', async () => {
+  it('the wait for the other process is limited', async () => {
     const [one, other] = [daemon(), daemon()];
     await one.acquire('s');
     const waiting = other.acquire('s').catch((error: unknown) => error);
@@ -131,7 +131,7 @@ describe('in two processes', () => {
     expect(other.lock.size).toBe(0);
   });
 
-  it('the claim of a live process is renewed, and that of a dead one is taken over', async () => {
+  it('the claim of a live process is renewed, and the claim of a dead process is taken over', async () => {
     const [one, other] = [daemon(), daemon()];
     const lost = new AbortController();
     await one.acquire('s', { lost });
@@ -143,7 +143,7 @@ describe('in two processes', () => {
     await (await waiting).release();
   });
 
-  it('a process that returns after its claim was taken over is informed, and does not affect the new owner', async () => {
+  it('a process that was paused learns that it has lost its claim, and does not affect the new owner', async () => {
     const [one, other] = [daemon(), daemon()];
     const first = await one.acquire('s');
     one.claims.stop();
@@ -162,7 +162,7 @@ describe('in two processes', () => {
     await (await third).release();
   });
 
-  it('the commit of the turn ends the claim, and no renewal reports it as lost; in this process, the next message waits longer', async () => {
+  it('the commit of a turn ends its claim, which is not reported as lost, but the next message waits for the release', async () => {
     const [one, other] = [daemon(), daemon()];
     const lost = new AbortController();
     const first = await one.acquire('s', { lost });
@@ -177,7 +177,7 @@ describe('in two processes', () => {
     await (await next).release();
   });
 
-  it('a commit that is lost does not change the claim', async () => {
+  it('a commit that is refused because the claim was lost does not affect the new owner', async () => {
     const [one, other] = [daemon(), daemon()];
     const first = await one.acquire('s');
     one.claims.stop();
@@ -188,7 +188,7 @@ describe('in two processes', () => {
     expect(await second.commit({ trace: aTrace(null) })).toBe('committed');
   });
 
-  it('a commit that fails leaves the claim to the release', async () => {
+  it('a commit that fails leaves the claim in place until the release', async () => {
     const [one, other] = [daemon(), daemon()];
     const first = await one.acquire('s');
     one.store.commitTurn = () => Promise.reject(new Error('out of reach'));
@@ -197,7 +197,7 @@ describe('in two processes', () => {
     await (await other.acquire('s')).release();
   });
 
-  it('a session that cannot be claimed makes no message wait', async () => {
+  it('no message waits for a session that cannot be claimed', async () => {
     const one = daemon();
     one.store.beginTurn = () => Promise.reject(new Error('disk'));
     await expect(one.acquire('s')).rejects.toThrow('disk');

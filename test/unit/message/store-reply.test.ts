@@ -60,7 +60,7 @@ describe('store-reply', () => {
     ]);
   });
 
-  it('stores the answer under its key, only for the person who may have it', async () => {
+  it('stores the answer under its idempotency key, together with the person who may read it', async () => {
     const key = await aKey();
     await runStep(world, storeReply, await answered({ key, reader: person('ada') }));
     expect(await world.store.idempotency.look('k', 'body')).toEqual({
@@ -69,7 +69,7 @@ describe('store-reply', () => {
     });
   });
 
-  it('stores what the outlet requests: the last events of a stream', async () => {
+  it('stores what the outlet wants, such as the last events of a stream', async () => {
     await world.store.streams.create(aStream({ stream_id: 'stream' }));
     const claim = await world.store.streams.claim('stream', { owner: null, reader: null });
     if (!claim) throw new Error('no claim');
@@ -83,7 +83,7 @@ describe('store-reply', () => {
     expect(await world.store.streams.read('stream', 0)).toEqual([last]);
   });
 
-  it('stores the reply of a message of the inbox, which is sent from there', async () => {
+  it('stores the reply for the inbox, which sends it', async () => {
     await world.store.inbox.enqueue([anInboxMessage({ session_id: 's' })]);
     const [claim] = await world.store.inbox.claim('run', ['chat'], 1);
     if (!claim) throw new Error('no claim');
@@ -93,7 +93,7 @@ describe('store-reply', () => {
     expect(await world.store.inbox.find(claim.message.id)).toMatchObject({ state: 'replied', reply: 'Hi.' });
   });
 
-  it('stores nothing at all if any of the claims is lost', async () => {
+  it('stores nothing if any of the claims is lost', async () => {
     const key = await aKey();
     const turn = await answered({ key });
     await world.store.idempotency.release(key);
@@ -103,7 +103,7 @@ describe('store-reply', () => {
     expect(turn.outlet.told).toEqual([]);
   });
 
-  it('stores nothing after another daemon has taken the session over', async () => {
+  it('stores nothing after another daemon has claimed the session', async () => {
     const turn = await answered();
     world.clock.moveTo(world.clock.now() + CLAIM_MS);
     expect(await world.peer.sessions.claim('s')).not.toBeNull();
@@ -111,7 +111,7 @@ describe('store-reply', () => {
     expect(await turns()).toEqual([]);
   });
 
-  it('stores the rest if an administrator has ended the session meanwhile', async () => {
+  it('stores the answer and the trace, but no turn, if an administrator has ended the session in the meantime', async () => {
     const key = await aKey();
     const { line } = await runStep(
       world,
@@ -124,14 +124,14 @@ describe('store-reply', () => {
     expect(await world.store.idempotency.look('k', 'body')).toMatchObject({ outcome: 'done' });
   });
 
-  it('marks a turn that the person has stopped', async () => {
+  it('marks a turn that the person stopped', async () => {
     await runStep(world, storeReply, await answered({ reply: '', stopped: true }));
     expect(await turns()).toMatchObject([{ reply: '', stopped: true, outcome: 'answered' }]);
   });
 });
 
 describe('send-reply', () => {
-  it('informs the outlet that the reply may be sent', async () => {
+  it('tells the outlet that the reply may be sent', async () => {
     const stored = Object.assign(await answered(), { record: aTurn() });
     const { turn, line } = await runStep(world, sendReply, stored);
     expect(turn.outlet.told).toEqual(['complete s Hi.']);

@@ -21,8 +21,8 @@ async function samples(name: string): Promise<Record<string, number>> {
   return Object.fromEntries([...found].map(([, labels = '', value]) => [labels, Number(value)]));
 }
 
-describe('messages', () => {
-  it('from a button that is pressed again are replayed', async () => {
+describe('the messages metric', () => {
+  it('counts repeated presses of a button as replayed', async () => {
     const world = await ConfirmationWorld.open();
     Object.assign(world.services, { observer: metrics });
     await world.write('cancel 1004', 'ada');
@@ -36,10 +36,10 @@ describe('messages', () => {
   });
 });
 
-describe('an unreachable platform', () => {
+describe('the deliveries metric, while a platform is unreachable,', () => {
   const HOUR = 3_600_000;
 
-  it('causes one count for each text that has failed permanently, and one for each repeated attempt', async () => {
+  it('counts each text that failed permanently once, and each repeated attempt once', async () => {
     const clock = new VirtualClock(Date.UTC(2030, 0, 1));
     const platform = await VirtualPlatform.of(msgbot);
     const process = await InboxProcess.start({

@@ -37,7 +37,7 @@ function trace(outcome: string, lines: Omit<TraceLine, 'at'>[] = []): TraceRecor
 }
 
 describe('metrics', () => {
-  it('have the help of their records, and there are no other metrics of agentd', async () => {
+  it('have the help texts of their records, and no other metrics of agentd exist', async () => {
     const text = await metrics.text();
     const named = [...text.matchAll(/^# HELP (agentd_\w+) (.*)$/gm)].map(([, name, help]) => ({
       name,
@@ -65,7 +65,7 @@ describe('metrics', () => {
     expect(await sample(`agentd_messages_total{channel="webchat",outcome="${counted}"}`)).toBe(1);
   });
 
-  it('do not count a message that will run again, but count what its run did', async () => {
+  it('do not count a message that will run again, but count its tool calls', async () => {
     const lines = [
       { step: 'tool', verdict: 'failed', reason: 'tool_failed', detail: { tool: 'get_user' } },
     ] as const;
@@ -77,7 +77,7 @@ describe('metrics', () => {
     expect(await sample('agentd_tool_calls_total{tool="get_user",outcome="tool_failed"}')).toBe(2);
   });
 
-  it('measure turns and steps, but nothing within a step', async () => {
+  it('measure the time of turns and steps, but not of anything within a step', async () => {
     metrics.turnTraced(
       trace('answered', [
         { step: 'run-agent', verdict: 'ok', took_ms: 400 },
@@ -90,7 +90,7 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('step="tool"');
   });
 
-  it('count credentials, models, blocks of the guard, and deliveries', async () => {
+  it('count credentials, model calls, blocks by the guard, and deliveries', async () => {
     metrics.turnTraced(
       trace('answered', [
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'user' } },
@@ -128,7 +128,7 @@ describe('metrics', () => {
     expect(await sample('agentd_deliveries_total{channel="teamchat",outcome="retried"}')).toBe(1);
   });
 
-  it('name a route by its pattern, and invented methods as one', async () => {
+  it('name a route by its pattern, and any unknown method as `other`', async () => {
     const request = { route: '/sse/stream/:stream_id', method: 'GET', status: 200, code: null, seconds: 0.1 };
     metrics.requestEnded(request);
     metrics.requestEnded({ ...request, route: null, method: 'BREW', status: 404, code: 'not_found' });
@@ -146,7 +146,7 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('BREW');
   });
 
-  it('read the gauges when they are requested, and drop states without messages', async () => {
+  it('read the gauges at each request, and drop states that have no messages', async () => {
     let inbox = [{ platform: 'teamchat', state: 'waiting', messages: 2, oldest_seconds: 7 }];
     metrics.readFrom({
       runs: () => ({ running: 3, waiting: 1 }),
@@ -161,7 +161,7 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('channel="teamchat"');
   });
 
-  it('omit the gauges of the inbox while the store is unreachable', async () => {
+  it('leave out the gauges of the inbox while the store is unreachable', async () => {
     metrics.readFrom({
       runs: () => ({ running: 0, waiting: 0 }),
       streams: () => ({ running: 0, read: 0 }),
@@ -171,7 +171,7 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('agentd_inbox_messages{');
   });
 
-  it('name the version', async () => {
+  it('contain the version', async () => {
     const node = process.versions.node;
     expect(await sample(`agentd_build_info{version="1.2.3",node="${node}"}`)).toBe(1);
   });
@@ -181,7 +181,7 @@ describe('metrics', () => {
 const UNMEASURED = ['persons', 'replicas', 'maintenance'];
 
 describe('a measured store', () => {
-  it('measures every port of a store', () => {
+  it('measures every port of the store except persons, replicas and maintenance', () => {
     const store = openMemoryStore(emptyState(), { clock: systemClock });
     const ports = Object.entries(store)
       .filter(([, value]) => typeof value === 'object' && value !== null)
@@ -222,7 +222,7 @@ describe('a measured store', () => {
     expect(await sample('agentd_store_duration_seconds_count{operation="outages.list"}')).toBe(1);
   });
 
-  it('times each operation, counts outages, and is otherwise the same store', async () => {
+  it('times each operation and counts outages, but otherwise behaves like the store', async () => {
     class Sessions {
       #found = 'found';
       find = async () => this.#found;

@@ -21,7 +21,7 @@ const LABELS = [
 ];
 
 describe('a histogram', () => {
-  it('is written like that of prom-client', async () => {
+  it('is written in the same way as by prom-client', async () => {
     const [registry, expected] = [new Registry(), new Registry()];
     const ours = new Histogram(record, registry);
     const reference = new ReferenceHistogram({
@@ -42,7 +42,7 @@ describe('a histogram', () => {
 });
 
 describe('a counter', () => {
-  it('is written like that of prom-client, however often it is read', async () => {
+  it('is written in the same way as by prom-client, however often it is read', async () => {
     const [registry, expected] = [new Registry(), new Registry()];
     const ours = new Counter({ ...record, kind: 'counter' }, registry);
     const reference = new ReferenceCounter({

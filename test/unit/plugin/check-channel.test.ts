@@ -24,8 +24,8 @@ const route = (path: string, method: Route['method'] = 'POST'): Route => ({
 const refusals = (problems: readonly SettingProblem[]): string[] =>
   problems.map(({ setting, problem, right }) => `${setting}: ${problem} → ${right}`);
 
-describe('the channel that a plugin creates', () => {
-  it('needs only routes if it answers in the request', () => {
+describe('the channel object that a plugin creates', () => {
+  it('needs only `routes` if the channel answers in the response', () => {
     const channel = {
       routes: [route('/telex/webhook'), route('/telex/:id', 'DELETE'), route('/'), route('/a/')],
     };
@@ -76,11 +76,11 @@ describe('the channel that a plugin creates', () => {
       { routes: [{ method: 'GET', path: '/x' }] },
       'channel telex: `routes[0].handle` is missing → a function',
     ],
-  ])('is refused with %s', (_what, channel, problem) => {
+  ])('is refused: %s', (_what, channel, problem) => {
     expect(refusals(channelProblems(plugin('telex'), channel))).toEqual([problem]);
   });
 
-  it('is refused without `send`, if it answers later', () => {
+  it('is refused without `send` if the channel answers later', () => {
     expect(refusals(channelProblems(plugin('telex', 'push'), { routes: [] }))).toEqual([
       "channel telex: `send` is missing → a function, since `capabilities.delivery` is 'push'",
     ]);
@@ -90,7 +90,7 @@ describe('the channel that a plugin creates', () => {
 describe('the routes of all channels', () => {
   const active = (name: string, ...routes: Route[]) => ({ plugin: plugin(name), channel: { routes } });
 
-  it('can share a path with different methods', () => {
+  it('may share a path with different methods', () => {
     const channels = [
       active('a', route('/x'), route('/x', 'GET')),
       active('b', route('/x', 'DELETE'), route('/')),
@@ -98,14 +98,14 @@ describe('the routes of all channels', () => {
     expect(refusals(routeProblems(channels))).toEqual([]);
   });
 
-  it('are refused if another channel already has one, even with another parameter name', () => {
+  it('are refused if two channels have the same one, even with different parameter names', () => {
     const channels = [active('a', route('/x/:id')), active('b', route('/x/:key'))];
     expect(refusals(routeProblems(channels))).toEqual([
       'channel b: the route POST /x/:key is taken by the channel a → another path',
     ]);
   });
 
-  it('are refused if the daemon itself has one', () => {
+  it('are refused if the daemon itself has the same one', () => {
     expect(refusals(routeProblems([active('a', route('/', 'GET'))]))).toEqual([
       'channel a: the route GET / is taken by the daemon itself → another path',
     ]);

@@ -36,7 +36,7 @@ async function found(search: PluginSearch): Promise<string[]> {
 const manifest = (entry: object) => JSON.stringify({ name: 'p', type: 'module', ...entry });
 
 describe('a plugin is found', () => {
-  it('among the bundled ones', async () => {
+  it('among the bundled plugins', async () => {
     const { plugins } = await loadPlugins(searchIn({}, {}));
     expect(plugins.map(({ plugin, from }) => `${plugin.name} ${from}`)).toEqual(
       expect.arrayContaining(['sse bundled', 'webchat bundled']),
@@ -61,7 +61,7 @@ describe('a plugin is found', () => {
     ['exports', manifest({ exports: './lib/main.js' })],
     ['exports for import', manifest({ exports: { '.': { types: './x.d.ts', import: './lib/main.js' } } })],
     ['main', manifest({ main: 'lib/main.js' })],
-  ])('as the installed package of its name, by its %s', async (_what, content) => {
+  ])('as the installed package with its name, by the %s of the package', async (_what, content) => {
     const at = 'node_modules/agentd-channel-telex';
     const files = { [`${at}/package.json`]: content, [`${at}/lib/main.js`]: pluginSource() };
     expect(await found(searchIn(files, { platforms: ['telex'] }))).toEqual([
@@ -114,7 +114,7 @@ describe('a plugin is found', () => {
     expect(await found(searchIn(files, { platforms: [path] }))).toEqual([`telex from ${path}`]);
   });
 
-  it('once, if two places name the same file', async () => {
+  it('only once if two places name the same file', async () => {
     const search = searchIn(
       { 'telex.mjs': pluginSource() },
       { plugins: ['./telex.mjs'], platforms: ['./telex.mjs'] },
@@ -123,7 +123,7 @@ describe('a plugin is found', () => {
     expect((await loadPlugins(search)).byItem.get('./telex.mjs')?.plugin.name).toBe('telex');
   });
 
-  it('nowhere by an unknown name, which is reported with the active channels', async () => {
+  it('not by an unknown name, which is reported together with the active channels', async () => {
     const { byItem, refused, problems } = await loadPlugins(searchIn({}, { platforms: ['telex'] }));
     expect([byItem.size, refused.size, problems.length]).toEqual([0, 0, 0]);
   });
@@ -145,7 +145,7 @@ describe('a plugin is refused', () => {
     return problems;
   }
 
-  it('that does not exist', async () => {
+  it('if its file or package does not exist', async () => {
     const search = searchIn({}, { plugins: ['./none.ts', 'none-such'] });
     const { problems } = await loadPlugins(search);
     expect(problems).toMatchObject([
@@ -175,7 +175,7 @@ describe('a plugin is refused', () => {
       { 'p/index.ts': pluginSource({ summary: '1' }) },
       'plugins[0] `summary` is 1 (in FOLDER/p/index.ts) → one sentence',
     ],
-  ])('for the path of %s', async (_what, files, problem) => {
+  ])('if its path is that of %s', async (_what, files, problem) => {
     expect((await refusal(files, { plugins: ['./p'] })).problems).toEqual([problem]);
   });
 
@@ -263,7 +263,7 @@ describe('a plugin is refused', () => {
     expect(await refusalOf(source)).toEqual([problem]);
   });
 
-  it('with all problems at once', async () => {
+  it('with all problems reported at once', async () => {
     const capabilities = `{ delivery: 'soon', textLimit: 0, markdown: 'html', typing: false }`;
     expect(await refusalOf(pluginSource({ capabilities, summary: '1' }))).toEqual([
       'plugins[0] `summary` is 1 → one sentence',
@@ -273,21 +273,21 @@ describe('a plugin is refused', () => {
     ]);
   });
 
-  it('with a namespace, which it would share with web clients, if its platform says who writes', async () => {
+  it('if it has a namespace, shared with web clients, although its platform says who writes', async () => {
     const capabilities = `{ delivery: 'push', namespace: 'web', textLimit: null, markdown: 'none', typing: false }`;
     expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
       'plugins[0] `capabilities.namespace` is "web" → absent with `delivery: \'push\'`',
     ]);
   });
 
-  it('with `capabilities.groups` that is neither true nor false', async () => {
+  it('if its `capabilities.groups` is neither true nor false', async () => {
     const capabilities = `{ delivery: 'push', textLimit: null, markdown: 'none', typing: false, groups: 0 }`;
     expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
       'plugins[0] `capabilities.groups` is 0 → true or false, or absent',
     ]);
   });
 
-  it('with paths of an event stream that lead to no stream', async () => {
+  it('if the paths of its event stream lead to no stream', async () => {
     const eventStream = `{ start: '', stream: '/telex/stream' }`;
     expect(await refusalOf(pluginSource({ eventStream }))).toEqual([
       'plugins[0] `eventStream.start` is "" → a path',
@@ -296,24 +296,24 @@ describe('a plugin is refused', () => {
   });
 
   it.each([
-    ['an object', `'phone'`, '`linking` is "phone" → an object, or absent'],
+    ['is not an object', `'phone'`, '`linking` is "phone" → an object, or absent'],
     [
-      'its members',
+      'has invalid members',
       `{ word: 'Phone!', argument: '', idsOf: [] }`,
       '`linking.word` is "Phone!" → a name other than list and remove',
       '`linking.argument` is "" → a word',
       '`linking.idsOf` is a list → a function',
     ],
     [
-      'an invalid word for `agentd link`',
+      'has a reserved word for `agentd link`',
       `{ word: 'list', argument: 'ID', idsOf: (id) => [id] }`,
       '`linking.word` is "list" → a name other than list and remove',
     ],
-  ])('for `linking`, %s', async (_what, linking, ...told) => {
+  ])('if its `linking` %s', async (_what, linking, ...told) => {
     expect(await refusalOf(pluginSource({ linking }))).toEqual(told.map((one) => `plugins[0] ${one}`));
   });
 
-  it('before anything except its version is read', async () => {
+  it('for a wrong version before anything else is read', async () => {
     const source = `export default {
       apiVersion: 2,
       get name() { throw new Error('it was read'); },
@@ -322,7 +322,7 @@ describe('a plugin is refused', () => {
     expect(await refusalOf(source)).toEqual([expect.stringContaining('has apiVersion 2')]);
   });
 
-  it('if another one already has its name', async () => {
+  it('if another plugin already has its name', async () => {
     const files = { 'a.mjs': pluginSource(), 'b.mjs': pluginSource() };
     const { problems } = await refusal(files, { plugins: ['./a.mjs', './b.mjs'] });
     expect(problems).toEqual([
@@ -330,7 +330,7 @@ describe('a plugin is refused', () => {
     ]);
   });
 
-  it('if it is not the one that the entry names', async () => {
+  it('if its name differs from the entry of the configuration file', async () => {
     const { problems } = await refusal(
       { 'a.mjs': pluginSource() },
       { plugins: [{ path: './a.mjs', name: 'fax' }] },
@@ -338,7 +338,7 @@ describe('a plugin is refused', () => {
     expect(problems).toEqual(['plugins[0] is the channel telex, not fax → a plugin whose `name` is fax']);
   });
 
-  it('if a package contains TypeScript', async () => {
+  it('if its package contains TypeScript', async () => {
     const at = 'node_modules/agentd-channel-telex';
     const files = {
       [`${at}/package.json`]: manifest({ main: 'index.ts' }),

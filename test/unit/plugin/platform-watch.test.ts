@@ -54,14 +54,14 @@ const settled = () => vi.advanceTimersByTimeAsync(0);
 const DEGRADED = { status: 'degraded', detail: 'refuses [secret]' };
 const reply = {} as OutgoingReply;
 
-it('does not report a channel that its platform knows, and checks once', async () => {
+it('the platform watch does not report a channel that its platform knows, and checks it only once', async () => {
   answers = [OK];
   const channel = watched();
   await vi.advanceTimersByTimeAsync(60 * MINUTE);
   expect([channel.health?.(), asked, lines]).toEqual([{ status: 'ok' }, 1, []]);
 });
 
-it('marks a channel as degraded if its token is refused, until a later check succeeds', async () => {
+it('the platform watch marks a channel as degraded if the token is refused, until a later check succeeds', async () => {
   answers = [REFUSED, REFUSED, OK];
   const channel = watched();
   await settled();
@@ -76,7 +76,7 @@ it('marks a channel as degraded if its token is refused, until a later check suc
   expect(asked).toBe(3);
 });
 
-it('marks the channel as ok again when the platform accepts a reply, but not when it refuses one', async () => {
+it('the platform watch marks a channel as ok again if the platform accepts a reply, but not if it refuses one', async () => {
   answers = [REFUSED];
   let refuses = true;
   const channel = watched({
@@ -94,7 +94,7 @@ it('marks the channel as ok again when the platform accepts a reply, but not whe
   expect(asked).toBe(1);
 });
 
-it("keeps the channel's own text if it is degraded for its own reason", async () => {
+it('the platform watch keeps the text of a channel that reports itself as degraded', async () => {
   answers = [REFUSED];
   const own = { status: 'degraded', detail: 'the line is cut' } as const;
   const channel = watched({ health: () => own });
@@ -102,7 +102,7 @@ it("keeps the channel's own text if it is degraded for its own reason", async ()
   expect(channel.health?.()).toEqual(own);
 });
 
-it('checks less and less often, and no longer after it is stopped', async () => {
+it('the platform watch checks at growing intervals, and no longer after it is stopped', async () => {
   answers = [new Error('no line')];
   const channel = watched();
   await vi.advanceTimersByTimeAsync(60 * MINUTE);
@@ -115,7 +115,7 @@ it('checks less and less often, and no longer after it is stopped', async () => 
   expect(asked).toBe(9);
 });
 
-it('passes on a channel unchanged: members of a class keep their own state', async () => {
+it('the platform watch passes a channel on unchanged, even if it is an object of a class with private state', async () => {
   class Telex implements Channel {
     readonly routes = [];
     #said: string[] = [];

@@ -14,7 +14,7 @@ async function scopeOf(plugin: ChannelPlugin, texts = new Texts()) {
   return createScope(plugin, {}, services, new InboxWorker(services));
 }
 
-it('a channel that answers in the response does not get the inbox', async () => {
+it('the scope of a channel that answers in the response does not include the inbox', async () => {
   const scope = await scopeOf({ ...TELEX, capabilities: { ...TELEX.capabilities, delivery: 'response' } });
   const problem = (member: string) =>
     `the channel telex has capabilities.delivery 'response': ${member} needs 'push'`;
@@ -23,7 +23,7 @@ it('a channel that answers in the response does not get the inbox', async () => 
   await expect(scope.edit('m1', 'text')).rejects.toThrow(problem('edit'));
 });
 
-it('a channel whose platform says who writes does not get the entry points of web clients', async () => {
+it('the scope of a channel whose platform says who writes does not include the entry points for web clients', async () => {
   const scope = await scopeOf(TELEX);
   const message = {
     platform: 'telex',
@@ -44,7 +44,7 @@ it('a channel whose platform says who writes does not get the entry points of we
   await expect(stop('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.stop'));
 });
 
-it('texts of a channel are in the language of their reader', async () => {
+it('the scope returns the texts of a channel in the language of their reader', async () => {
   const text = { name: 'telex_signed_in', sentence: 'Confirms it.', default: 'Signed in as {email}.' };
   const german = new Texts(new Map([['de', { telex_signed_in: '{email} ist angemeldet.' }]]), 'fr');
   const scope = await scopeOf(TELEX, german);
@@ -56,7 +56,7 @@ it('texts of a channel are in the language of their reader', async () => {
   });
 });
 
-it('a failed delivery is an error that the daemon understands', async () => {
+it('the scope provides an error for failed deliveries that the daemon understands', async () => {
   const scope = await scopeOf(TELEX);
   const failure = scope.deliveryFailed('channel_not_found', { final: true });
   expect(failure).toBeInstanceOf(DeliveryFailed);

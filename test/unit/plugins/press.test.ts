@@ -39,39 +39,39 @@ describe('the payload of a button', () => {
     'agentd:yes:',
     `${YES} `,
     `agentd:yes:${'x'.repeat(53)}`,
-  ])('is ignored if it belongs to no question: %j', (payload) =>
+  ])('is ignored if it is not from a question: %j', (payload) =>
     expect(readPressPayload(payload)).toBeNull(),
   );
 });
 
-describe('a question that is too long for buttons', () => {
+describe('a question that is too long to have buttons', () => {
   const long = (characters: number) => 'x'.repeat(characters - 1);
 
-  it('is a text in Slack beyond 3,000 characters', async () => {
+  it('is sent as text in Slack, beyond 3,000 characters', async () => {
     expect((await slackParts('all', question(long(3000)))).at(-1)).toHaveProperty('blocks');
     expect(await slackParts('all', question(long(3002)))).toEqual([{ text: 'all' }]);
   });
 
-  it('is a text in WhatsApp beyond 1,024 characters', async () => {
+  it('is sent as text in WhatsApp, beyond 1,024 characters', async () => {
     expect((await whatsAppMessages('all', question(long(1024)))).at(-1)).toHaveProperty('interactive');
     expect(await whatsAppMessages('all', question(long(1026)))).toMatchObject([{ text: { body: 'all' } }]);
   });
 
-  it('is a text in Telegram beyond one message', async () => {
+  it('is sent as text in Telegram, if it does not fit into one message', async () => {
     expect((await telegramParts('all', question(long(4096)))).at(-1)).toHaveProperty('reply_markup');
     expect(await telegramParts('all', question(long(4098)))).toEqual([{ text: 'all' }]);
   });
 });
 
-describe('a question in Slack', () => {
-  it('shows no pictures for names between colons, and makes no links', async () => {
+describe('a question with buttons in Slack', () => {
+  it('does not turn names between colons into pictures, or addresses into links', async () => {
     const [part] = await slackParts('all', { ...question('reason: ":tada: :x:"'), lead: '' });
     expect(part?.text).not.toMatch(/:[\w]+:/);
     expect(part?.blocks?.[0]).toMatchObject({ text: { verbatim: true } });
   });
 });
 
-describe('a press in Slack', () => {
+describe('a press of a button in Slack', () => {
   const payload = {
     type: 'block_actions',
     user: { id: 'U1', team_id: 'T1' },
@@ -109,7 +109,7 @@ describe('a press in Slack', () => {
     });
   });
 
-  it('without a time has the same message id each time', () => {
+  it('without a time always has the same message id', () => {
     const press = read({ actions: [{ value: YES }] });
     expect(press).toMatchObject({ confirm: { id: ID, approve: true }, message_id: `press:C1:U1:${YES}` });
     expect(press).not.toHaveProperty('sent_at');
@@ -129,10 +129,10 @@ describe('a press in Slack', () => {
     [{ actions: [{ value: YES, action_ts: 'x' }] }],
     [{ user: { id: 'U1:evil' } }],
     [{ channel: null, container: null }],
-  ])('is ignored with %j', (members) => expect(read(members)).toEqual(expect.any(String)));
+  ])('is ignored if it has %j', (members) => expect(read(members)).toEqual(expect.any(String)));
 });
 
-describe('a press in Telegram', () => {
+describe('a press of a button in Telegram', () => {
   const update = (members: object = {}) => ({
     update_id: 1,
     callback_query: {
@@ -164,22 +164,22 @@ describe('a press in Telegram', () => {
     });
   });
 
-  it.each(['cb.1', 'a/b=', 'x'.repeat(64)])('can have the id %s', (id) => {
+  it.each(['cb.1', 'a/b=', 'x'.repeat(64)])('may have the id %s', (id) => {
     expect(readTelegramPress(update({ id }))?.query_id).toBe(id);
   });
 
-  it.each(['', 'a b', 'x\n', 'x'.repeat(65), 7])('is ignored with the id %j', (id) => {
+  it.each(['', 'a b', 'x\n', 'x'.repeat(65), 7])('is ignored if it has the id %j', (id) => {
     expect(readTelegramPress(update({ id }))).toBeNull();
   });
 
-  it('of another button is only acknowledged', () => {
+  it('of a different button is acknowledged, but causes no message', () => {
     expect(readTelegramPress(update({ data: 'other' }))).toEqual({ query_id: '438', message: null });
     expect(readTelegramPress(update({ message: undefined }))).toEqual({ query_id: '438', message: null });
     expect(readTelegramPress({ update_id: 1, message: {} })).toBeNull();
   });
 });
 
-describe('a press in WhatsApp', () => {
+describe('a press of a button in WhatsApp', () => {
   const webhook = (reply: object) => ({
     entry: [
       {
@@ -203,7 +203,7 @@ describe('a press in WhatsApp', () => {
     ],
   });
 
-  it('comes from its sender; any other button is a message with its title', () => {
+  it('is from its sender, and a press of any other button is a message with the title of that button', () => {
     const { presses, messages } = parseWhatsApp(webhook({ id: YES, title: 'Confirm' }), new Set(['1']));
     expect(messages).toEqual([]);
     expect(presses).toMatchObject([{ user_id: '+4915100000', text: '', confirm: { id: ID, approve: true } }]);
@@ -213,7 +213,7 @@ describe('a press in WhatsApp', () => {
 });
 
 it.each(PLATFORMS.map(({ plugin }) => [plugin.name, plugin] as const))(
-  'a press at %s needs the signature of the platform',
+  'a press on %s is accepted only with the signature of the platform',
   async (_, plugin) => {
     const simulator = await plugin.simulator?.();
     if (!simulator) throw new Error('the channel has no simulator');

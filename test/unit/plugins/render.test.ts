@@ -459,7 +459,7 @@ const CASES: readonly Case[] = [
 ];
 
 it.each(CASES)(
-  'a reply that has $has is converted for each platform',
+  'a reply that has $has is converted to the markup of each platform',
   async ({ markdown, teamchat, phonechat, msgbot }) => {
     expect({
       teamchat: await renderTeamchat(markdown),

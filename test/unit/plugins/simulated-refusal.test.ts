@@ -49,30 +49,33 @@ describe.each(PLUGINS)('a simulated refusal for $name', (plugin) => {
   // A token with an invalid form gets 404 from Telegram.
   const ofToken = plugin.name === 'msgbot' ? [401, 404] : [401];
 
-  it.each(ofToken)('of the credentials makes replies wait for new credentials with %i', async (status) => {
-    const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
-    expect(failure).toMatchObject({ final: false, platform: 'credentials' });
-  });
+  it.each(ofToken)(
+    'of the credentials, with status %i, makes replies wait for new credentials',
+    async (status) => {
+      const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
+      expect(failure).toMatchObject({ final: false, platform: 'credentials' });
+    },
+  );
 
   const others = [400, 403, 404, 409, 413].filter((status) => !ofToken.includes(status));
 
-  it.each(others)('is final for the channel with %i', async (status) => {
+  it.each(others)('with status %i is final for the channel', async (status) => {
     const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
     expect(failure.final).toBe(true);
     expect(failure.message).not.toMatch(/^status \d+$/);
   });
 
-  it.each([429, 500, 502, 503])('makes the channel try again with %i', async (status) => {
+  it.each([429, 500, 502, 503])('with status %i makes the channel try again', async (status) => {
     const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
     expect(failure.final).toBe(false);
   });
 
-  it('includes the requested wait', async () => {
+  it('passes on the wait that it requests', async () => {
     const { failure } = await refused(plugin, { status: 429, retryAfterSeconds: 7 });
     expect(failure).toMatchObject({ final: false, retryAfterSeconds: 7 });
   });
 
-  it('reports with 401 that the credentials are wrong', async () => {
+  it('with status 401 makes the health of the channel degraded', async () => {
     const { health } = await refused(plugin, { status: 401, retryAfterSeconds: null });
     expect(health).toMatchObject({ status: 'degraded' });
   });
@@ -112,7 +115,7 @@ it.each<[ChannelPlugin, SimulatedRefusal, number, object]>([
     502,
     { ok: false, error_code: 502, description: 'Bad Gateway' },
   ],
-])('%s: $name uses its own error text', async (plugin, asked, status, body) => {
+])('%s of $name has the error text of the real platform', async (plugin, asked, status, body) => {
   const { said } = await refused(plugin, asked);
   expect(said).toMatchObject({ status, body });
 });

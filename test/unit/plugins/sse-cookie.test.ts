@@ -4,13 +4,13 @@ import { cookieFor, tokensInCookie } from '../../../plugins/sse/cookie.ts';
 const CLEARED = 'jwt_token=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax';
 
 describe('the cookie for a token', () => {
-  it('is as documented, whether the token is valid or not', () => {
+  it('has the documented attributes, and is set without checking the token', () => {
     expect(cookieFor('ey_J-a.b.')).toBe(
       'jwt_token=ey_J-a.b.; Max-Age=3600; Path=/; HttpOnly; Secure; SameSite=Lax',
     );
   });
 
-  it('is cleared for a client that has signed out, and unchanged without a token', () => {
+  it('is cleared if the client has signed out, and left unchanged if there is no token', () => {
     expect(cookieFor(null)).toBe(CLEARED);
     expect(cookieFor(undefined)).toBeNull();
   });
@@ -22,7 +22,7 @@ describe('the cookie for a token', () => {
     },
   );
 
-  it('is cleared for a token that no browser would store', () => {
+  it('is cleared if the token is too long for browsers to store', () => {
     const longest = 'x'.repeat(4096 - 'jwt_token='.length);
     expect(cookieFor(longest)).toContain(longest);
     expect(cookieFor(`${longest}x`)).toBe(CLEARED);
@@ -30,7 +30,7 @@ describe('the cookie for a token', () => {
 });
 
 describe('the tokens in a cookie header', () => {
-  it('are all found among other cookies, even empty ones', () => {
+  it('are all found, even among other cookies and even if empty', () => {
     expect(tokensInCookie('a=b; jwt_token=x.y.z; c=d')).toEqual(['x.y.z']);
     expect(tokensInCookie('jwt_token=x==')).toEqual(['x==']);
     expect(tokensInCookie('jwt_token=x; jwt_token=y')).toEqual(['x', 'y']);

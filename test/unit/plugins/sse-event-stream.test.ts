@@ -45,7 +45,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('an event stream', () => {
-  it('sends the reconnect time once, then the events, with simultaneous ones in one piece', async () => {
+  it('sends the reconnect time once and then the events, and sends simultaneous events in one piece', async () => {
     const { take, end, done, state } = writing();
     take(event(1), event(2));
     take(event(3));
@@ -72,7 +72,7 @@ describe('an event stream', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('writes no comments while the reader has no room, and reports when it has room', async () => {
+  it('writes no comments while the reader has no room, and reports when the reader has room again', async () => {
     const { take, room, end, done, state } = writing();
     state.full = true;
     expect(take(event(1))).toBe(false);
@@ -99,7 +99,7 @@ describe('an event stream', () => {
     await dropped;
   });
 
-  it('ends like the stream', async () => {
+  it('fails if its source fails, and leaves no timer behind', async () => {
     const { signal } = new AbortController();
     const out: ResponseStream = { signal, write: () => true, drained: async () => {} };
     const stream: OpenStream = { follow: () => Promise.reject(new Error('given up')) };

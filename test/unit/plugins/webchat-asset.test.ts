@@ -14,18 +14,18 @@ function encodingFor(accepted: string) {
   return assetResponse(ASSET, request, {}).headers?.['Content-Encoding'];
 }
 
-describe('the encoding of a file for browsers', () => {
+describe('the content encoding of a file for browsers', () => {
   it.each([
     ['br, gzip', 'br'],
     [' GZIP ; Q=0.5 , br ; q=0', 'gzip'],
     ['gzip;q=0', undefined],
     ['zstd', undefined],
     ['', undefined],
-  ])('for %j is %s', (accepted, encoding) => {
+  ])('for the header %j is %s', (accepted, encoding) => {
     expect(encodingFor(accepted)).toBe(encoding);
   });
 
-  it.each([' ', '\t', ';', ',', ' ;'])('is chosen quickly from a long header of %j', (part) => {
+  it.each([' ', '\t', ';', ',', ' ;'])('is quickly chosen from a long header of %j', (part) => {
     const header = `a${part.repeat(15_000 / part.length)}a`;
     expect(cpuTime(() => encodingFor(header))).toBeLessThan(100);
   });

@@ -23,7 +23,7 @@ function* piecesOf(pieces: readonly Piece[]): Generator<Piece> {
   }
 }
 
-describe('Markdown', () => {
+describe('Markdown in the widget', () => {
   it.each([
     ['plain words', '<p>plain words</p>'],
     ['one\ntwo\n\nthree', '<p>one<br>two</p><p>three</p>'],
@@ -55,7 +55,7 @@ describe('Markdown', () => {
     ['a\n\n---\n\nb', '<p>a</p><hr><p>b</p>'],
     ['\\*not slanted\\* and \\<', '<p>*not slanted* and &lt;</p>'],
     ['<b>text</b> &amp;', '<p>&lt;b>text&lt;/b> &amp;amp;</p>'],
-  ])('%j', (text, expected) => {
+  ])('is converted as expected: %j', (text, expected) => {
     expect(html(text)).toBe(expected);
   });
 
@@ -238,7 +238,7 @@ describe('Markdown', () => {
     ['1. ', '1. a\n'],
     ['fences', '```\n~~~\n'],
     ['closed', '**a** _b_ `c` '],
-  ])('is converted quickly from 200,000 characters of %s', (_name, unit) => {
+  ])('is quickly converted from 200,000 characters of %s', (_name, unit) => {
     const text = unit.repeat(Math.ceil(200_000 / unit.length)).slice(0, 200_000);
     const before = process.cpuUsage();
     parseMarkdown(text);

@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 describe('the person of a token', () => {
-  it('is determined by issuer, tenant and subject together', () => {
+  it('is determined by the issuer, the tenant and the subject together', () => {
     expect(personOf(null)).toBeNull();
     expect(personOf(token({ sub: 'ada', exp: 1 }))).toBe(personOf(token({ sub: 'ada', exp: 2 })));
     const others = [{ sub: 'ada' }, { sub: 'ada', iss: 'x' }, { sub: 'ada', tenant_id: 'x' }, { sub: 'x' }];
@@ -27,15 +27,15 @@ describe('the person of a token', () => {
     expect(personOf(token({ sub: 'Zoë 🎈' }))).toContain('Zoë 🎈');
   });
 
-  it('is the token itself if its claims cannot be read', () => {
+  it('is identified by the token itself if its claims cannot be read', () => {
     expect(personOf('not a token')).not.toBeNull();
     expect(personOf('not a token')).not.toBe(personOf('another'));
     expect(expiryOf('not a token')).toBe(Number.POSITIVE_INFINITY);
   });
 });
 
-describe('the token of the site', () => {
-  it('is requested once, and again when less than five minutes remain', async () => {
+describe('the token that the widget gets from the site', () => {
+  it('is requested once, and again when it is valid for less than five minutes', async () => {
     const ask = vi.fn(async () => lasting(3600));
     const tokens = new TokenSource(ask, null);
     await tokens.current();
@@ -47,18 +47,18 @@ describe('the token of the site', () => {
     expect(ask).toHaveBeenCalledTimes(2);
   });
 
-  it.each([null, undefined, ''])('%j means that nobody is signed in', async (answer) => {
+  it.each([null, undefined, ''])('may be %j, which means that nobody is signed in', async (answer) => {
     expect(await new TokenSource(() => answer, null).current()).toBeNull();
   });
 
-  it('is requested once, however many callers need it', async () => {
+  it('is requested once, however many callers wait for it', async () => {
     const ask = vi.fn(async () => lasting(3600));
     const tokens = new TokenSource(ask, null);
     await Promise.all([tokens.current(), tokens.current(), tokens.renew()]);
     expect(ask).toHaveBeenCalledTimes(1);
   });
 
-  it('stays in use if the site cannot answer, and is requested again the next time', async () => {
+  it('stays in use if the site cannot answer, and is requested again at the next use', async () => {
     const fresh = lasting(7200);
     const ask = vi
       .fn<() => Promise<string>>()
@@ -79,7 +79,7 @@ describe('the token of the site', () => {
     expect(await current).toBe(lasting(60));
   });
 
-  it('that is only in the page is used unchanged', async () => {
+  it('that is fixed in the page is used unchanged', async () => {
     expect(await new TokenSource(undefined, 'given').current()).toBe('given');
     expect(await new TokenSource(undefined, null).renew()).toBeNull();
   });

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import { isLater, isVersion } from '../../../.ci/release/version.ts';
 
-it.each(['0.3.0', '10.20.30', '1.0.0-rc.1'])('%s is a version', (version) => {
+it.each(['0.3.0', '10.20.30', '1.0.0-rc.1'])('isVersion accepts %s', (version) => {
   expect(isVersion(version)).toBe(true);
 });
 
 it.each(['', 'v0.3.0', '0.3', '0.3.0.1', '01.0.0', '1.0.0-rc', '1.0.0-RC.1', ' 1.0.0', 'patch'])(
-  '%j is not a version',
+  'isVersion refuses %j',
   (version) => {
     expect(isVersion(version)).toBe(false);
   },
@@ -24,7 +24,7 @@ const IN_ORDER = [
   '2.0.0',
 ];
 
-it('orders versions as semver.org does', () => {
+it('isLater orders versions as semver.org does', () => {
   for (const [index, version] of IN_ORDER.entries())
     for (const [other, current] of IN_ORDER.entries())
       expect([version, current, isLater(version, current)]).toEqual([version, current, index > other]);

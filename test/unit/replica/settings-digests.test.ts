@@ -7,7 +7,7 @@ const KEY = { TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') };
 const digestsOf = async (env: Record<string, string>) =>
   settingsDigests((await configure(placeWith({ ...VALID, ...env }))).settings);
 
-it('a comparison names the settings in which daemons on one store differ', async () => {
+it('a comparison names the settings that differ between daemons on one store', async () => {
   const mine = await digestsOf({ ...KEY, LOOP_GUARD_MAX_MESSAGES: '5' });
   expect(differingSettings(mine, await digestsOf({ ...KEY, PORT: '9000' }))).toEqual([]);
   const other = { ...KEY, LOOP_GUARD_MAX_MESSAGES: '6', JWT_ISSUER: 'x', JWT_SECRET_KEY: 's'.repeat(40) };
@@ -18,7 +18,7 @@ it('a comparison names the settings in which daemons on one store differ', async
   ]);
 });
 
-it('a comparison names only the key if it differs, because no other secret can then be compared', async () => {
+it('a comparison names only the sealing key if that key differs, because no other secret can then be compared', async () => {
   const mine = await digestsOf(KEY);
   const other = await digestsOf({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 2).toString('base64') });
   expect(differingSettings(mine, other)).toEqual(['TOKEN_ENCRYPTION_KEY']);

@@ -49,7 +49,7 @@ describe('config check', () => {
     expect(stderr).toContain('  JWT_ALGORITHM\n    wrong: is not set\n');
   });
 
-  it('checks the agent like the daemon at its start', async () => {
+  it('checks the agent in the same way as the daemon does at its start', async () => {
     const model = { AGENT_MODEL: 'm', AGENT_BASE_URL: 'http://127.0.0.1:9/v1' };
     expect(await config('check', { ...VALID, ...model })).toMatchObject({ code: 0, stderr: '' });
     expect(await config('check', { ...VALID, ...model, AGENT_INSTRUCTIONS: './none.md' })).toMatchObject({
@@ -81,7 +81,7 @@ describe('config check', () => {
 });
 
 describe('config show', () => {
-  it('shows settings that are set first, with their source and without secrets', async () => {
+  it('lists first the settings that are set, with their source and without secrets', async () => {
     const { code, stdout } = await config('show', { ...VALID, PORT: '9000' });
     const lines = stdout.split('\n').map((line) => line.split(/\s+/));
     expect(code).toBe(0);
@@ -110,7 +110,7 @@ describe('config show', () => {
     expect(JSON.stringify(list)).not.toContain(SECRET);
   });
 
-  it('shows no private key that is in the place of the public one', async () => {
+  it('never shows a private key that was set instead of the public key', async () => {
     const pem = '-----BEGIN RSA PRIVATE KEY-----\\nMIIEowIBAAKCAQEA\\n-----END RSA PRIVATE KEY-----';
     for (const JWT_ALGORITHM of ['HS256', 'RS256']) {
       for (const command of ['show', 'show --json', 'check --json']) {
@@ -136,7 +136,7 @@ describe('config reference', () => {
     expect(stdout).toContain('The channel webchat\n\nWEBCHAT_ENABLED\n');
   });
 
-  it('prints a JSON Schema with --json, an example with --example', async () => {
+  it('prints a JSON Schema with --json, and an example with --example', async () => {
     const schema = JSON.parse((await config('reference --json', {})).stdout);
     expect(schema.$schema).toBe('https://json-schema.org/draft/2020-12/schema');
     expect((await config('reference --example', {})).stdout).toContain('\n# PORT: 8080\n');

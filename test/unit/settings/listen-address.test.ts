@@ -7,7 +7,7 @@ test.each([
   ['localhost:0', 'localhost', 0],
   ['[::1]:9464', '::1', 9464],
   ['admin.internal:65535', 'admin.internal', 65_535],
-])('%s is host %s, port %i', (text, host, port) => {
+])('the address %s has the host %s and the port %i', (text, host, port) => {
   expect(parseListenAddress(text)).toEqual({ host, port });
 });
 
@@ -23,6 +23,6 @@ test.each([
   'http://host:1',
   'a b:1',
   ':1 ',
-])('%j is not an address with a port', (text) => {
+])('%j is refused because it is not an address with a port', (text) => {
   expect(parseListenAddress(text)).toBeNull();
 });

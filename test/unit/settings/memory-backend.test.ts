@@ -7,12 +7,12 @@ const url = new Secret('postgres://db/agentd');
 const chosen = (settings: object) => memoryBackend({ SESSION_BACKEND: 'sqlite', ...settings } as Settings);
 
 describe('the backend of long-term memory', () => {
-  it('is the embedded store if it is not set, even with DATABASE_URL', () => {
+  it('is the embedded store by default, even if DATABASE_URL is set', () => {
     expect(chosen({})).toBe('sqlite');
     expect(chosen({ DATABASE_URL: url })).toBe('sqlite');
   });
 
-  it('is Postgres without an embedded store if DATABASE_URL is set, else there is none', () => {
+  it('without an embedded store is Postgres if DATABASE_URL is set, and none otherwise', () => {
     expect(chosen({ SESSION_BACKEND: 'redis', DATABASE_URL: url })).toBe('postgres');
     expect(chosen({ SESSION_BACKEND: 'redis' })).toBe('none');
     const REDIS_URL = new Secret('redis://127.0.0.1');
@@ -21,7 +21,7 @@ describe('the backend of long-term memory', () => {
     expect(chosen({ SESSION_BACKEND: undefined, DATABASE_URL: url })).toBe('sqlite');
   });
 
-  it('is the one that is set, under either name of Postgres', () => {
+  it('is the one that the setting names, under either name of Postgres', () => {
     for (const [MEMORY_BACKEND, backend] of [
       ['sqlite', 'sqlite'],
       ['postgres', 'postgres'],

@@ -11,10 +11,13 @@ it.each([
   ['EWBCHAT_ENABLDE', 2],
   ['XXWEBCHAT_ENABLED', 2],
   ['WEBCHAT_ENABL', 2],
-])('%s differs from WEBCHAT_ENABLED by %i typing errors', (word, distance) => {
+])('nearest finds that %s differs from WEBCHAT_ENABLED by %i typing errors', (word, distance) => {
   expect(nearest(word, ['SSE_ENABLED', 'WEBCHAT_ENABLED'], 2)).toEqual({ name: 'WEBCHAT_ENABLED', distance });
 });
 
-it.each(['EWBCHTA_ENABLDE', 'WEBCHAT', 'CHATWEB_ENABLED'])('%s is not similar to any name', (word) => {
-  expect(nearest(word, ['SSE_ENABLED', 'WEBCHAT_ENABLED'], 2)).toBeUndefined();
-});
+it.each(['EWBCHTA_ENABLDE', 'WEBCHAT', 'CHATWEB_ENABLED'])(
+  'nearest finds no name that is similar to %s',
+  (word) => {
+    expect(nearest(word, ['SSE_ENABLED', 'WEBCHAT_ENABLED'], 2)).toBeUndefined();
+  },
+);

@@ -10,11 +10,11 @@ describe('REDIS_URL', () => {
     ['rediss://r:6380', { host: 'r', port: 6380, tls: { servername: 'r' }, db: 0 }],
     ['unix:/run/redis.sock', { path: '/run/redis.sock' }],
     ['unix:///run/redis.sock', { path: '/run/redis.sock' }],
-  ])('names one server: %s', (url, options) => {
+  ])('can name a single server: %s', (url, options) => {
     expect(parseRedisUrl(url)).toEqual({ kind: 'single', options });
   });
 
-  it('names the sentinels of a master', () => {
+  it('can name the sentinels of a master', () => {
     expect(parseRedisUrl('redis+sentinel://user:pass@a:26380,b/main/2')).toEqual({
       kind: 'sentinel',
       options: {
@@ -30,7 +30,7 @@ describe('REDIS_URL', () => {
     });
   });
 
-  it('names nodes of a Cluster', () => {
+  it('can name the nodes of a Cluster', () => {
     expect(parseRedisUrl('redis+cluster://:pass@a:7000,b')).toEqual({
       kind: 'cluster',
       nodes: [
@@ -53,7 +53,7 @@ describe('REDIS_URL', () => {
     ['redis+sentinel://a:26379', /name of the master is missing/],
     ['redis+cluster://a/1', /Cluster has no databases/],
     ['unix:', /path of the socket is missing/],
-  ])('is refused with the reason, and is not shown: %s', (url, reason) => {
+  ])('is refused with a reason that does not reveal the URL: %s', (url, reason) => {
     expect(() => parseRedisUrl(url)).toThrow(reason);
     expect(() => parseRedisUrl(url)).not.toThrow(/secret/);
   });

@@ -15,12 +15,12 @@ import { placeWith, VALID } from './place.ts';
 const groups = settingGroups([]);
 
 describe.each([...(await settingsFiles())])('%s', (file, content) => {
-  it('is what `npm run man` writes', () => {
+  it('is the same as the output of `npm run man`', () => {
     expect(readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8')).toBe(content);
   });
 });
 
-describe('the reference', () => {
+describe('the reference of the settings', () => {
   it('describes for each setting its effect, its allowed values and its default', () => {
     const text = settingsReference(groups);
     expect(text).toContain(
@@ -46,10 +46,10 @@ describe('the reference', () => {
   });
 });
 
-describe('the JSON Schema', () => {
+describe('the JSON Schema of the settings', () => {
   const { properties } = settingsSchema(groups) as { properties: Record<string, object> };
 
-  it('gives each setting its form, bounds and default', () => {
+  it('gives each setting its type, bounds and default', () => {
     expect(properties.PORT).toEqual({
       title: 'PORT',
       description: 'Port to listen on; 0 takes a free one.',
@@ -66,13 +66,13 @@ describe('the JSON Schema', () => {
   });
 });
 
-describe('the example configuration', () => {
-  it('changes nothing if it is used unchanged', async () => {
+describe('the generated example configuration', () => {
+  it('changes no setting if it is used unchanged', async () => {
     const { effective } = await configure(placeWith(VALID, { 'agentd.yaml': exampleFile(groups) }));
     expect(effective.filter(({ source }) => source === 'agentd.yaml')).toEqual([]);
   });
 
-  it('sets everything to its default with each setting uncommented', async () => {
+  it('sets every setting to its default if all are uncommented', async () => {
     const uncommented = exampleFile(groups).replace(/^# (?=[A-Za-z]+(_[A-Z]+)*:)/gm, '');
     const { effective } = await configure(placeWith(VALID, { 'agentd.yaml': uncommented }));
     const byDefault = SETTINGS.filter((record) => 'default' in record && record.name !== 'STATE_DIR');

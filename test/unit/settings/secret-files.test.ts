@@ -27,13 +27,16 @@ describe('a secret in a file', () => {
     ['alone', SECRET, SECRET],
     ['with a line break', `${SECRET}\n`, SECRET],
     ['with the line break of Windows', `${SECRET}\r\n`, SECRET],
-    ['with two line breaks, of which one belongs to it', `${SECRET}\n\n`, `${SECRET}\n`],
-    ['with spaces around it, which belong to it', ` ${SECRET}\t\n`, ` ${SECRET}\t`],
-  ])('is the value: %s', async (_what, content, expected) => {
-    expect(await secretOf(placeWith(FILE, { 'secrets/jwt': content }))).toBe(expected);
-  });
+    ['with two line breaks, of which the first belongs to the value', `${SECRET}\n\n`, `${SECRET}\n`],
+    ['with spaces around it, which belong to the value', ` ${SECRET}\t\n`, ` ${SECRET}\t`],
+  ])(
+    'is the whole value of the setting, except for one final line break: %s',
+    async (_what, content, expected) => {
+      expect(await secretOf(placeWith(FILE, { 'secrets/jwt': content }))).toBe(expected);
+    },
+  );
 
-  it('can be named in .env and in the configuration file, where its path is relative to that file', async () => {
+  it('may be named in .env or in the configuration file; its path is relative to that file', async () => {
     const files = { 'secrets/jwt': `${SECRET}\n` };
     const line = 'JWT_SECRET_KEY_FILE=secrets/jwt';
     expect(await secretOf(placeWith(WITHOUT, { ...files, '.env': line }))).toBe(SECRET);
@@ -44,14 +47,14 @@ describe('a secret in a file', () => {
     expect(await secretOf({ ...place, configFile: 'config/agentd.yaml' })).toBe(SECRET);
   });
 
-  it('is shown with both its sources, and not shown itself', async () => {
+  it('is shown as [secret] with both of its sources', async () => {
     const { effective } = await configure(placeWith(FILE, { 'secrets/jwt': SECRET }));
     const setting = effective.find(({ record }) => record.name === 'JWT_SECRET_KEY');
     expect(setting).toMatchObject({ shown: '[secret]', source: 'environment, JWT_SECRET_KEY_FILE' });
     expect(JSON.stringify(effective)).not.toContain(SECRET);
   });
 
-  it('is passed to a channel', async () => {
+  it('is passed to the channel that it is for', async () => {
     const channel = `export default { name: 'telex', apiVersion: 1, summary: 'By telex.',
       settings: [{ name: 'TELEX_TOKEN', kind: 'string', secret: true, required: true, sentence: 'Token.' }],
       detect: (settings) => settings.TELEX_TOKEN !== undefined,
@@ -70,19 +73,19 @@ describe('a secret in a file', () => {
     ]);
   });
 
-  it('is overridden by a source of higher precedence, and is then not read', async () => {
+  it('is overridden by a source of higher precedence, and the file is then not read', async () => {
     const place = placeWith({ ...VALID }, { '.env': 'JWT_SECRET_KEY_FILE=no/such/file' });
     expect(await secretOf(place)).toBe(SECRET);
     const { effective } = await configure(place);
     expect(effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.source).toBe('environment');
   });
 
-  it('overrides the value in a source of lower precedence', async () => {
+  it('overrides a value in a source of lower precedence', async () => {
     const place = placeWith(FILE, { '.env': 'JWT_SECRET_KEY=of-the-env-file', 'secrets/jwt': SECRET });
     expect(await secretOf(place)).toBe(SECRET);
   });
 
-  it('is checked like any other', async () => {
+  it('is validated like any other secret', async () => {
     const env = { ...FILE, NODE_ENV: 'production' };
     expect(await problemsOf(placeWith(env, { 'secrets/jwt': 'abc\n' }))).toEqual([
       expect.stringMatching(/^JWT_SECRET_KEY has 24 bits/),
@@ -91,7 +94,7 @@ describe('a secret in a file', () => {
 });
 
 describe('a secret in a file is refused', () => {
-  it('if the same source has the value, too', async () => {
+  it('if the same source also has the value itself', async () => {
     const both = placeWith({ ...VALID, JWT_SECRET_KEY_FILE: 'secrets/jwt' }, { 'secrets/jwt': SECRET });
     expect(await problemsOf(both)).toEqual([
       'JWT_SECRET_KEY_FILE is set together with JWT_SECRET_KEY in the same source',
@@ -115,13 +118,13 @@ describe('a secret in a file is refused', () => {
     expect(await problemsOf(place)).toEqual(['JWT_SECRET_KEY_FILE is a file that is not UTF-8 text']);
   });
 
-  it('only for a command that needs it', async () => {
+  it('only by commands that need the secret', async () => {
     const place = placeWith(FILE);
     await expect(configureCore({ ...place, purpose: 'tokens' })).rejects.toThrow('JWT_SECRET_KEY_FILE');
     expect((await configureCore({ ...place, purpose: 'store' })).PORT).toBe(8080);
   });
 
-  it('without revealing a secret that was set instead of the path', async () => {
+  it('without revealing a secret that was set in place of the path', async () => {
     const { problems } = await inspectConfiguration(placeWith({ ...WITHOUT, JWT_SECRET_KEY_FILE: SECRET }));
     expect(problems).toMatchObject([{ setting: 'JWT_SECRET_KEY_FILE', value: null, source: 'environment' }]);
     expect(JSON.stringify(problems)).not.toContain(SECRET);
@@ -153,14 +156,14 @@ describe('a file of settings that others can read', () => {
     expect((await modes(file, content, 0o600)).warnings).toEqual([]);
   });
 
-  it('causes no warning if it contains no secret, or names the file of one', async () => {
+  it('causes no warning if it contains no secret, or only the path of a file with one', async () => {
     expect((await modes('.env', 'PORT=1\nJWT_ISSUER=x\n', 0o644)).warnings).toEqual([]);
     const place = placeWith(WITHOUT, { '.env': 'JWT_SECRET_KEY_FILE=jwt\n', jwt: SECRET });
     chmodSync(join(place.cwd, '.env'), 0o644);
     expect((await configure(place)).warnings).toEqual([]);
   });
 
-  it('causes a warning for the secret of a channel', async () => {
+  it('causes a warning if it contains the secret of a channel', async () => {
     const { warnings } = await modes('.env', 'TEAMCHAT_SIGNING_SECRET=s\n', 0o604);
     expect(warnings[0]).toContain('.env holds TEAMCHAT_SIGNING_SECRET');
   });

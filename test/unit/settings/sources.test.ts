@@ -13,7 +13,7 @@ async function givenIn(place: Parameters<typeof readSources>[0], name: string) {
 describe('the source of a setting', () => {
   const files = { '.env': 'PORT=2\nHOST=two', 'agentd.yaml': 'PORT: 3\nHOST: three\nAPP_NAME: three' };
 
-  it('is first the environment, then .env, then the file, then the defaults of --dev', async () => {
+  it('is the environment first, then .env, then the configuration file, then the defaults of --dev', async () => {
     const place = { ...placeWith({ PORT: '1' }, files), defaults: { APP_NAME: 'dev', LOG_FILE: 'dev.log' } };
     expect(await givenIn(place, 'PORT')).toEqual(['1', 'environment']);
     expect(await givenIn(place, 'HOST')).toEqual(['two', '.env']);
@@ -22,11 +22,11 @@ describe('the source of a setting', () => {
     expect(await givenIn(place, 'JWT_ISSUER')).toBeUndefined();
   });
 
-  it.each(['', '  '])('is the next one if a value is %j', async (blank) => {
+  it.each(['', '  '])('is the next source if the value is %j', async (blank) => {
     expect(await givenIn(placeWith({ PORT: blank }, files), 'PORT')).toEqual(['2', '.env']);
   });
 
-  it('is the named file of variables instead of .env', async () => {
+  it('is the file of variables that is named, instead of .env', async () => {
     const place = placeWith({}, { ...files, 'other.env': 'PORT=9' });
     expect(await givenIn({ ...place, envFile: 'other.env' }, 'PORT')).toEqual(['9', 'other.env']);
     expect(await givenIn({ ...place, envFile: 'other.env' }, 'HOST')).toEqual(['three', 'agentd.yaml']);
@@ -38,11 +38,11 @@ describe('the source of a setting', () => {
     ['agentd.config.mjs', 'export default { PORT: 7 };'],
     ['.agentdrc', 'PORT: 7'],
     ['package.json', '{"agentd": {"PORT": 7}}'],
-  ])('can be %s', async (name, content) => {
+  ])('may be %s', async (name, content) => {
     expect(await givenIn(placeWith({}, { [name]: content }), 'PORT')).toEqual([7, name]);
   });
 
-  it('is the named configuration file instead of the one that is found', async () => {
+  it('is the configuration file that is named, instead of one that would be found', async () => {
     const place = placeWith({}, { ...files, 'etc/my.yaml': 'PORT: 9\nplugins: [./x.ts]' });
     const named = { ...place, configFile: 'etc/my.yaml' };
     expect(await givenIn(named, 'PORT')).toEqual(['2', '.env']);
@@ -84,13 +84,13 @@ describe('a file that cannot be read', () => {
     ]);
   });
 
-  it('is reported if it is not a list of settings', async () => {
+  it('is reported if it does not contain settings by name', async () => {
     expect(await problemsOf({ 'agentd.yaml': '- PORT' })).toEqual([
       'agentd.yaml is not an object at its top level',
     ]);
   });
 
-  it('is reported for each invalid line of .env', async () => {
+  it('is reported with each line of .env that is invalid', async () => {
     const text = '# note\n\nexport PORT=1\nPORT 2\nJWT_PUBLIC_KEY="line\nline\n"\n: 3\nHOST=\r\n';
     expect(await problemsOf({ '.env': text })).toEqual([
       '.env:4 is neither NAME=value, nor a comment, nor blank',
@@ -103,7 +103,7 @@ describe('a file that cannot be read', () => {
     ['[{ name: telex }]', 'plugins[0] has no `path`'],
     ['[{ path: x, name: 1 }]', 'plugins[0] has a `name` that is not a string'],
     ['[{ path: x, from: y }]', 'plugins[0] has the unknown member `from`'],
-  ])('is reported if plugins are %s', async (plugins, problem) => {
+  ])('is reported if `plugins` is %s', async (plugins, problem) => {
     expect(await problemsOf({ 'agentd.yaml': `plugins: ${plugins}` })).toEqual([problem]);
   });
 });

@@ -13,7 +13,7 @@ const text: SettingRecord = { ...base, kind: 'string' };
 const choice: SettingRecord = { ...base, kind: 'choice', choices: ['INFO', 'WARN', 'FATAL'] };
 const durability: SettingRecord = { ...base, kind: 'choice', choices: ['everysec', 'always'] };
 
-describe('a value', () => {
+describe('the value of a setting', () => {
   it.each<[SettingRecord, unknown, unknown]>([
     [integer, '0', 0],
     [integer, ' 65535 ', 65_535],
@@ -36,7 +36,7 @@ describe('a value', () => {
     [choice, 'CRITICAL', 'FATAL'],
     [durability, 'everysec', 'everysec'],
     [durability, 'default', 'everysec'],
-  ])('for %o can be %j', (record, raw, value) => {
+  ])('of the kind %o may be %j', (record, raw, value) => {
     expect(readValue(record, raw)).toEqual({ ok: true, value });
   });
 
@@ -66,11 +66,11 @@ describe('a value', () => {
     [text, { a: 1 }, 'is not a string'],
     [{ ...text, pattern: /^\/\w+$/g }, 'chat', 'does not have the right form'],
     [choice, 'LOUD', 'is not one of the known values'],
-  ])('for %o cannot be %j', (record, raw, problem) => {
+  ])('of the kind %o may not be %j', (record, raw, problem) => {
     expect(readValue(record, raw)).toEqual({ ok: false, problem });
   });
 
-  it('that is secret becomes a Secret, with all its characters', () => {
+  it('that is secret becomes a Secret, and keeps all characters', () => {
     const reading = readValue({ ...text, secret: true }, ' s3cret ');
     expect(reading.ok && reading.value).toBeInstanceOf(Secret);
     expect(reading.ok && (reading.value as Secret).reveal()).toBe(' s3cret ');

@@ -26,12 +26,12 @@ const inCircuit: GuardVerdict = {
   ...{ count: 6, max: 5, blocked: 1, retry_after_ms: 30_000 },
 };
 
-it('stores an allowed message, even a repeated one, which the inbox may have lost', () => {
+it('afterVerdict stores an allowed message, even if it is repeated, because the inbox may have lost it', () => {
   expect(afterVerdict(arrival, passed, 5)).toEqual({ message, trace: null });
   expect(afterVerdict(arrival, { ...passed, repeated: true }, 5)).toEqual({ message, trace: null });
 });
 
-it('stores only a trace of a blocked message', () => {
+it('afterVerdict stores only a trace of a blocked message', () => {
   expect(afterVerdict(arrival, inCircuit, 5)).toEqual({
     message: null,
     trace: {
@@ -57,7 +57,7 @@ it('stores only a trace of a blocked message', () => {
   });
 });
 
-it('stores a notice for the first message over the limit of its session, but for no other', () => {
+it('afterVerdict stores a notice for the first message over the turn limit of its session, and for no other message', () => {
   const { message: stored, trace } = afterVerdict(arrival, overLimit, 5);
   const reply = 'All 2 messages were used. It goes on after 2030-01-02 03:04 (UTC).';
   expect(stored).toEqual({ ...notice, message_id: 'm1', reply });
@@ -68,7 +68,7 @@ it('stores a notice for the first message over the limit of its session, but for
   });
 });
 
-it('stores only the notice for a repeated blocked message, because the inbox may have had no room for it before', () => {
+it('afterVerdict stores the notice of a repeated blocked message again, because the inbox may have had no room, but no trace', () => {
   expect(afterVerdict(arrival, { ...inCircuit, repeated: true }, 5)).toEqual({ message: null, trace: null });
   expect(afterVerdict(arrival, { ...overLimit, repeated: true }, 5)).toEqual({
     message: afterVerdict(arrival, overLimit, 5).message,

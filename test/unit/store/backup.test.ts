@@ -40,7 +40,7 @@ it.each(['daemon', 'administrator'] as const)(
   },
 );
 
-it('the store makes an older database release its free pages from then on', async () => {
+it('a migration makes an older database release its free pages from then on (auto_vacuum = INCREMENTAL)', async () => {
   const path = olderDatabase(stateDirectory(), 1_000_000);
   const INCREMENTAL = 2;
   const store = openAt(path);
@@ -51,7 +51,7 @@ it('the store makes an older database release its free pages from then on', asyn
   await store.check();
 });
 
-it('the store copies nothing for a new database, nor for one that is up to date', async () => {
+it('the store copies neither a new database nor one that is up to date', async () => {
   const directory = stateDirectory();
   const path = join(directory, 'agentd.db');
   await openAt(path).close();
@@ -59,7 +59,7 @@ it('the store copies nothing for a new database, nor for one that is up to date'
   expect(backups(directory)).toEqual([]);
 });
 
-it('the store keeps a copy for 7 days, and removes unfinished copies of a crash', async () => {
+it('the sweep removes the copy of a database after 7 days, and unfinished copies that a crash left', async () => {
   const directory = stateDirectory();
   const path = olderDatabase(directory);
   const store = openAt(path);
@@ -79,7 +79,7 @@ it('the store keeps a copy for 7 days, and removes unfinished copies of a crash'
   expect(existsSync(join(directory, 'agentd.db.of-my-own'))).toBe(true);
 });
 
-it('the store overwrites the remains of a crash, and the copy of an earlier attempt', async () => {
+it('the store overwrites an unfinished copy that a crash left, and the copy of an earlier migration attempt', async () => {
   const directory = stateDirectory();
   const path = olderDatabase(directory);
   writeFileSync(join(directory, 'agentd.db.schema-2.backup.new'), 'unfinished');

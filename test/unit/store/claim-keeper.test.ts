@@ -41,7 +41,7 @@ it('the keeper renews a claim every 4 seconds until it is dropped', async () => 
   expect([renewals.length, keeper.size]).toEqual([3, 0]);
 });
 
-it('the keeper reports a missing claim as lost, once', async () => {
+it('the keeper reports a missing claim as lost, and does so only once', async () => {
   const { keeper, lost, lines, renewals, pass } = keeping(async () => false);
   await pass(2);
   expect(lost.signal.reason).toBeInstanceOf(ClaimLost);
@@ -56,7 +56,7 @@ it('the keeper keeps a claim that could not be renewed, and tries again', async 
   expect(lines[0]).toMatchObject({ level: 'warn', msg: expect.stringMatching(/could not renew a claim/) });
 });
 
-it('the keeper does not report a claim as lost that was dropped while it was renewed: it had ended', async () => {
+it('the keeper does not report a claim as lost if the claim was dropped during its renewal', async () => {
   const renewal = Promise.withResolvers<boolean>();
   const { lost, lines, drop, pass } = keeping(() => renewal.promise);
   await pass(1);
@@ -66,13 +66,13 @@ it('the keeper does not report a claim as lost that was dropped while it was ren
   expect([lost.signal.aborted, lines]).toEqual([false, []]);
 });
 
-it('the keeper has only one request at a time while the store does not answer', async () => {
+it('the keeper sends no second renewal while the store has not answered the first', async () => {
   const { renewals, pass } = keeping(() => new Promise(() => {}));
   await pass(4);
   expect(renewals).toEqual([4000]);
 });
 
-it('the keeper starts again with the next claim after it had none', async () => {
+it('the keeper continues to renew when it gets a new claim after it had none', async () => {
   const { keeper, renewals, drop, pass, port } = keeping(async () => true);
   drop();
   await pass(2);

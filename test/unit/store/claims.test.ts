@@ -21,7 +21,7 @@ function fixture() {
   return { time, commit, claims, take };
 }
 
-it('a name has one owner, and another one after its release', () => {
+it('a name has one owner at a time, and can be taken again after its owner has released it', () => {
   const { claims, take } = fixture();
   const first = take('a');
   expect(claims.take('a', '')).toBeNull();
@@ -50,7 +50,7 @@ it('an expired claim can be renewed and used until another caller takes it over'
   expect(claims.renew('a', first)).toBe(false);
 });
 
-it('no claim is valid for longer than a new one after the clock was set back', () => {
+it('after the clock was set back, a claim expires as soon as a new claim would', () => {
   const { time, claims, take } = fixture();
   take('a');
   time.now -= 1_000_000;
@@ -59,7 +59,7 @@ it('no claim is valid for longer than a new one after the clock was set back', (
   expect(claims.isValid('a')).toBe(false);
 });
 
-it('a claim stays with its owner if the clock is set forward and no time has passed', () => {
+it('a claim stays with its owner if only the clock is set forward, without time passing', () => {
   const db = new Database(':memory:');
   onTestFinished(() => {
     db.close();
@@ -74,7 +74,7 @@ it('a claim stays with its owner if the clock is set forward and no time has pas
   expect(claims.take('a', '')).not.toBeNull();
 });
 
-it('names without a claim use no memory', async () => {
+it('claims that were released or ended use no memory', async () => {
   const { commit, claims, take } = fixture();
   const owners = Array.from({ length: 50 }, (_, n) => take(`n${n}`));
   expect(claims.size).toBe(50);
@@ -86,7 +86,7 @@ it('names without a claim use no memory', async () => {
   expect(claims.size).toBe(0);
 });
 
-it('claims begin and end with the commit, and neither takes effect if the commit fails', async () => {
+it('claims begin and end with the commit, and stay unchanged if the commit fails', async () => {
   const { commit, claims, take } = fixture();
   const owner = take('ended');
   const failing = commit.write(() => {
@@ -104,7 +104,7 @@ it('claims begin and end with the commit, and neither takes effect if the commit
   expect([claims.holds('begun', begun), claims.holds('ended', owner)]).toEqual([true, false]);
 });
 
-it('there is no claim after the store was closed', async () => {
+it('no claim can be taken or renewed after the store was closed', async () => {
   const { commit, claims, take } = fixture();
   const owner = take('a');
   await commit.close();

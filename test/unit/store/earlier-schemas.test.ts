@@ -8,7 +8,7 @@ import { keepTurn } from '../../contract/store-writes.ts';
 import { anArrival } from './an-arrival.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-it('a migration keeps sessions, turns, traces, counts of turns and known messages of the fifth schema', async () => {
+it('a migration from schema 5 keeps sessions, turns, traces, turn counts and the ids of known messages', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const db = new Database(path);
   migrate(db, readMigrations().slice(0, 5));
@@ -64,7 +64,7 @@ it('a migration keeps sessions, turns, traces, counts of turns and known message
   expect(await store.guard.check({ ...message, text: 'another' }, GUARD_LIMITS)).toMatchObject({ turns: 1 });
 });
 
-it('a migration keeps the messages that were waiting, running and replied in the seventh schema, in order', async () => {
+it('a migration from schema 7 keeps waiting, running and replied messages, in order', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const db = new Database(path);
   migrate(db, readMigrations().slice(0, 7));
@@ -95,7 +95,7 @@ it('a migration keeps the messages that were waiting, running and replied in the
   expect(await ids('run')).toEqual(['behind']);
 });
 
-it('a migration of the twelfth schema keeps the hits of limits, and drops those of the guard', async () => {
+it('a migration from schema 12 keeps the hits of limits, and drops the hits of the guard', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const db = new Database(path);
   migrate(db, readMigrations().slice(0, 12));

@@ -287,7 +287,7 @@ it('the store loses nothing if the n-th write fails', { timeout: 120_000 }, asyn
 });
 
 it.each(OTHERS)(
-  'the store loses nothing if $times writes fail with $code, and SQLite first does $first',
+  'the store loses nothing if $times writes fail with $code (what SQLite does before it fails: $first)',
   { timeout: 300_000 },
   async (failure) => {
     const stride = ALL ? 1 : OTHERS.length;

@@ -44,7 +44,7 @@ function fixture(): Fixture {
 
 const upTo = (n: number) => Array.from({ length: n }, (_, index) => index);
 
-it('the group commit commits everything that is written in one tick of the event loop together, and answers only then', async () => {
+it('the group commit commits all writes of one tick of the event loop together, and only then resolves them', async () => {
   const { insert, statements, stored } = fixture();
   const writes = upTo(100).map(insert);
   expect(stored()).toEqual([]);
@@ -54,7 +54,7 @@ it('the group commit commits everything that is written in one tick of the event
   expect(statements.filter((sql) => sql === 'COMMIT')).toHaveLength(1);
 });
 
-it('the group commit includes writes that arrive a moment later, for at most as long as the last commit took', async () => {
+it('the group commit includes writes that arrive a moment later, and waits for them at most as long as the last commit took', async () => {
   const { commit, insert, statements } = fixture();
   const commits = () => statements.filter((sql) => sql === 'COMMIT').length;
   let slow_ms = 200;
@@ -79,7 +79,7 @@ it('the group commit includes writes that arrive a moment later, for at most as 
   expect(commits()).toBe(4);
 });
 
-it('the group commit does not let writes wait long because one commit was slow', async () => {
+it('one slow commit does not make the group commit delay later writes for long', async () => {
   const { commit, insert } = fixture();
   let slow_ms = 1000;
   commit.keep({
@@ -180,7 +180,7 @@ it('the group commit commits waiting writes when it is closed, and refuses later
   await expect(insert(4)).rejects.toBeInstanceOf(StoreUnavailable);
 });
 
-it('the group commit loads the state in memory before its first use, and again after another connection has written or a transaction was undone', async () => {
+it('the group commit loads its in-memory state before the first use, and again after another connection has written or a transaction was undone', async () => {
   const { db, commit, insert } = fixture();
   const numbers = db.prepare('SELECT x FROM numbers ORDER BY x').pluck();
   const held = {
@@ -212,7 +212,7 @@ it('the group commit loads the state in memory before its first use, and again a
   expect(held.loads).toBe(3);
 });
 
-it('the group commit rejects all writes, and loads the state again, if the state in memory cannot be saved', async () => {
+it('the group commit rejects all writes and reloads its in-memory state if that state cannot be saved', async () => {
   const { db, commit, insert, stored } = fixture();
   let full = true;
   let loads = 0;
@@ -323,7 +323,7 @@ it('the group commit waits for the lock of another process before it decides, an
   expect(all.stored()).toEqual([1, 7, 8, 9]);
 });
 
-it('the group commit keeps decisions if the disk is full at the commit, which is retried when there is room', async () => {
+it('if the disk is full, the group commit keeps its decisions and retries the commit when there is room', async () => {
   const all = fixture();
   let isFull = true;
   const db = new Proxy(all.db, {

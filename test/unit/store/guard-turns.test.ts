@@ -21,7 +21,7 @@ function fixture() {
 }
 
 it.each(['ended', 'replaced'] as const)(
-  'the count of turns starts at 1 in a session that was %s',
+  'the count of turns starts at 1 again after the session was %s',
   async (how) => {
     const { store, turnsOf } = fixture();
     const session = aSession(Date.now());
@@ -35,7 +35,7 @@ it.each(['ended', 'replaced'] as const)(
   },
 );
 
-it('the count of turns starts at 1 after an administrator has reset the session, or all', async () => {
+it('the count of turns starts at 1 again after an administrator has reset the session or all sessions', async () => {
   const { path, store, turnsOf } = fixture();
   const administrator = openAt(path, 'administrator');
   expect([await turnsOf('s'), await turnsOf('s')]).toEqual([1, 2]);

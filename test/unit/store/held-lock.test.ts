@@ -47,7 +47,7 @@ it('the store waits for the lock of another process without blocking the event l
   expect(users.sort()).toEqual(['ada', 'bob']);
 });
 
-it('the store refuses a write that has waited for 2 s, reports it in its condition, and writes the next one', async () => {
+it('the store refuses a write that has waited 2 s for the lock, reports the lock in its condition, and writes the next one', async () => {
   const { store, hold, save } = fixture();
   expect(store.condition()).toEqual({ writable: true, detail: null });
   const held = hold(3000);
@@ -68,7 +68,7 @@ it('the store refuses a write that has waited for 2 s, reports it in its conditi
   await held;
 });
 
-it('the store writes waiting data if it is closed while another process has the lock', async () => {
+it('if the store is closed while another process has the lock, the store still writes waiting data', async () => {
   const { path, store, hold, save } = fixture();
   const held = hold(300);
   const saved = save('ada');

@@ -5,7 +5,7 @@ import { hitWindow } from '../../../src/daemon/store/hit-window.ts';
 
 const limit = { max: 10, window_ms: 1000 };
 
-it('the window counts exactly, whatever the current limit is', () => {
+it('the window counts hits exactly, even if the limit changes', () => {
   const step = fc.record({
     max: fc.integer({ min: 1, max: 20 }),
     pass_ms: fc.integer({ min: 0, max: 300 }),
@@ -38,7 +38,7 @@ it('the window counts exactly, whatever the current limit is', () => {
   );
 });
 
-it('the window continues if the clock was set back a little, and starts again if it was set back by more than the window', () => {
+it('the window keeps its hits if the clock is set back a little, and drops them if the clock is set back by more than the window', () => {
   let now = 1_000_000;
   let hits: Hits | null = null;
   const hit = () => {
@@ -60,7 +60,7 @@ it('the window continues if the clock was set back a little, and starts again if
   expect(hit()).toEqual({ allowed: true, remaining: 9, retry_after_ms: 0, reset_ms: 1000 });
 });
 
-it('the window stores no expired hit, and costs the same however many are stored', () => {
+it('the window drops expired hits, and adding a hit costs the same however many are stored', () => {
   const many = { max: 1_000_000, window_ms: 60_000 };
   let hits: Hits | null = null;
   let copies = 0;
@@ -74,7 +74,7 @@ it('the window stores no expired hit, and costs the same however many are stored
   expect(copies).toBeLessThan(40);
 });
 
-it('the window does not change a value from which two others are derived', () => {
+it('hitWindow does not change the hits that it is given', () => {
   const one = hitWindow(null, limit, 1000).hits;
   const two = hitWindow(one, limit, 1001).hits;
   const three = hitWindow(one, limit, 1002).hits;

@@ -27,7 +27,7 @@ interface Head {
   interrupted: number;
 }
 
-it('the state of the queues equals that of the table, whatever was written by the daemon, by others, or in an earlier run', async () => {
+it('the in-memory state of the queues equals the table, whether the daemon, an administrator or an earlier run wrote it', async () => {
   const which = fc.nat(100);
   const queue = fc.constantFrom('a', 'b', 'c');
   const step = fc.oneof(

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { nextLine, startChild } from './child.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-it('the store has every acknowledged write after kill -9, and is intact', async () => {
+it('after kill -9, the store is intact and has every acknowledged write', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const writer = startChild('write-for-ever.ts', [path]);
   const acknowledged: string[] = [];

@@ -27,7 +27,7 @@ function fixture() {
   }
 }
 
-it('the store writes little for one more hit, however many are in the window', async () => {
+it('the store writes few bytes for a hit, however many hits are in the window', async () => {
   const { db, time, process } = fixture();
   db.exec(`CREATE TABLE sizes (bytes INTEGER);
     CREATE TRIGGER counted AFTER INSERT ON limit_log BEGIN INSERT INTO sizes VALUES (length(new.entries)); END`);
@@ -45,7 +45,7 @@ it('the store writes little for one more hit, however many are in the window', a
   expect(await process().limits.hit('k', limit)).toMatchObject({ remaining: 1_000_000 - 12_001 });
 });
 
-it('the store counts exactly across many commits, processes and sweeps, whatever the current limit is', async () => {
+it('the store counts hits exactly across many commits, processes and sweeps, even if the limit changes', async () => {
   const step = fc.oneof(
     {
       weight: 8,
@@ -87,7 +87,7 @@ it('the store counts exactly across many commits, processes and sweeps, whatever
   );
 });
 
-it('the store continues to count if the clock was set back a little, and starts again if it was set back by more than the window', async () => {
+it('the store keeps the hits if the clock is set back a little, and drops them if the clock is set back by more than the window', async () => {
   const { time, process } = fixture();
   const { limits } = process();
   const hit = () => limits.hit('k', { max: 10, window_ms: 1000 });

@@ -12,7 +12,7 @@ it('the lock refuses a second daemon in the same process until the first has clo
   await openAt(path).check();
 });
 
-it('the lock refuses a second daemon, admits administrators, and is free after the first was killed', async () => {
+it('the lock refuses a second daemon, admits administrators, and is free after the first daemon was killed', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const holder = startChild('hold-store.ts', [path]);
   expect(await nextLine(holder)).toBe('held');

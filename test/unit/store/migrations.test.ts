@@ -36,7 +36,7 @@ it('a migration does not change a database if one step fails', () => {
   db.close();
 });
 
-it('the migration finds its own steps, numbered without a gap', () => {
+it('readMigrations finds migrations that are numbered without a gap', () => {
   expect(readMigrations().length).toBeGreaterThan(0);
 });
 

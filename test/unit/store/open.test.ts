@@ -6,7 +6,7 @@ import { StoreMissing } from '../../../src/daemon/store/failures.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
 import { stateDirectory } from './state-directory.ts';
 
-it('openStore opens the database in STATE_DIR, and says where it is', async () => {
+it('openStore opens the database in STATE_DIR, and reports its path', async () => {
   const directory = stateDirectory();
   const settings = { SESSION_BACKEND: 'sqlite', STATE_DIR: directory, TRACE_RETENTION_DAYS: 7 } as Settings;
   await expect(openStore(settings, { role: 'administrator', clock: systemClock })).rejects.toThrow(
@@ -17,7 +17,7 @@ it('openStore opens the database in STATE_DIR, and says where it is', async () =
   expect(store.description).toBe(`sqlite ${join(directory, 'agentd.db')}`);
 });
 
-it('openStore drops the claims of a daemon that died, and keeps its answers', async () => {
+it('openStore drops the claims of a daemon that died, and keeps the answers that the daemon stored', async () => {
   const settings = {
     SESSION_BACKEND: 'sqlite',
     STATE_DIR: stateDirectory(),

@@ -25,7 +25,7 @@ const bob = aResident('Bob');
 const asPerson = { person: ada.person, link_keys: [`${PLATFORM}:jwt:${ada.user_id}`] };
 const asUser = { platform: PLATFORM, user_id: ada.user_id };
 
-describe.skipIf(!hasRedis)('an erasure on a real server', () => {
+describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
   let redis: RedisServer;
   let store: Store;
   let administrator: Store;
@@ -84,7 +84,7 @@ describe.skipIf(!hasRedis)('an erasure on a real server', () => {
     expect(await inKeys(bob.canary)).not.toEqual([]);
   });
 
-  it('stores nothing of a message in progress: neither turn nor trace nor the answer of its key', async () => {
+  it('makes a message in progress store nothing: no turn, no trace, and no answer under its idempotency key', async () => {
     const cleo = aResident('Cleo');
     const session = aSession(Date.now(), {
       session_id: `s-${cleo.canary}`,
@@ -122,7 +122,7 @@ describe.skipIf(!hasRedis)('an erasure on a real server', () => {
     expect(await inKeys(dora.canary)).toEqual([]);
   });
 
-  it('reports if the server does not write its files again', async () => {
+  it('fails if the server does not rewrite its files, but deletes the keys', async () => {
     await redis.client.call('ACL', 'SETUSER', 'default', '-bgrewriteaof');
     await keepTurnOf('Eve');
     await expect(

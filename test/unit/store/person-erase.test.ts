@@ -120,7 +120,7 @@ describe('an erasure while a daemon runs', () => {
     expect(await daemon.memories?.list(ownerOf(bob))).toHaveLength(150);
   });
 
-  it('lets a run in progress add nothing to the session', async () => {
+  it('prevents a run in progress from adding anything to the session', async () => {
     await fillAsPerson(daemon, clock.now(), ada);
     const tag = `f-${ada.canary}`;
     const claim = await daemon.sessions.claim(tag);

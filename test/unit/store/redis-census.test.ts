@@ -9,7 +9,7 @@ import { hasRedis, type RedisServer, startRedis } from '../../support/redis-serv
 
 // agentd-doctor(1): keys by kind, and those that should expire but never do.
 
-describe.skipIf(!hasRedis)('the keys of a real server', () => {
+describe.skipIf(!hasRedis)('the keys of a real Redis server', () => {
   let redis: RedisServer;
   let store: Store;
   beforeAll(async () => {
@@ -32,7 +32,7 @@ describe.skipIf(!hasRedis)('the keys of a real server', () => {
       .map(({ outcome, detail }) => [outcome, detail]);
   };
 
-  it('are counted by kind; everything that agentd stores expires, or is an index', async () => {
+  it('are counted by kind, and all keys of agentd either expire or are an index', async () => {
     const census = await store.census();
     expect(census?.isWhole).toBe(true);
     const endless = [...(census?.kinds ?? [])].filter(([, kind]) => kind.endless > 0);
@@ -56,7 +56,7 @@ describe.skipIf(!hasRedis)('the keys of a real server', () => {
     expect(await keysOf()).toEqual([['ok', expect.stringMatching(/^keys by kind: .*\b1 link\b/)]]);
   });
 
-  it('that never expire are found, without their names', async () => {
+  it('are reported, without their names, if they should expire but never do', async () => {
     const [turns = ''] = await redis.client.keys('agentd:{session:*}:turns');
     await redis.client.persist(turns);
     const [, warning] = await keysOf();

@@ -178,7 +178,7 @@ async function step(
   }
 }
 
-it('the state in memory equals the state that a new process would load, after every command', {
+it('after every command, the state in memory equals the state that a new process would load', {
   timeout: 60_000 + RUNS * 1000,
 }, async () => {
   const path = join(stateDirectory(), 'x.db');

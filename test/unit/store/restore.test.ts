@@ -49,21 +49,24 @@ async function sessionsOf(store: SqliteStore): Promise<string[]> {
 const USER = 10001;
 
 describe('a backup', () => {
-  it.skipIf(process.getuid?.() !== 0)('that root restores belongs to the user of the directory', async () => {
-    const store = open();
-    await store.maintenance.backup(backup);
-    await store.close();
-    chownSync(folder, USER, USER);
-    rmSync(join(folder, 'agentd.lock'));
-    chownSync(backup, 0, 0);
-    restoreSqliteStore(path, backup);
-    expect(['agentd.db', 'agentd.lock'].map((name) => statSync(join(folder, name)).uid)).toEqual([
-      USER,
-      USER,
-    ]);
-  });
+  it.skipIf(process.getuid?.() !== 0)(
+    'that root restores belongs to the owner of the directory',
+    async () => {
+      const store = open();
+      await store.maintenance.backup(backup);
+      await store.close();
+      chownSync(folder, USER, USER);
+      rmSync(join(folder, 'agentd.lock'));
+      chownSync(backup, 0, 0);
+      restoreSqliteStore(path, backup);
+      expect(['agentd.db', 'agentd.lock'].map((name) => statSync(join(folder, name)).uid)).toEqual([
+        USER,
+        USER,
+      ]);
+    },
+  );
 
-  it('restores no question, because its action may have been carried out since', async () => {
+  it('restores a pending question as withdrawn, because its action may have been carried out after the backup', async () => {
     let store = open();
     const session = aSession(clock.now());
     await saveSession(store, session);
@@ -171,7 +174,7 @@ describe('a restore', () => {
     expect(await sessionsOf(open())).toEqual(['one']);
   });
 
-  it('replaces a damaged store, and does not mix the log of the old one into the new one', async () => {
+  it('replaces a damaged store, and does not apply the log of the damaged store to the new one', async () => {
     const store = open();
     await begin(store, 'good');
     await store.maintenance.backup(backup);

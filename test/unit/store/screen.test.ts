@@ -10,7 +10,7 @@ function fixture() {
   return { store: openAt(path), path, arrival: anArrival({ message_id: 'm1' }) };
 }
 
-it('screen writes the verdict, the row of the inbox and what neighbors write in one commit', async () => {
+it('screen writes the verdict and the row of the inbox in one commit, together with simultaneous writes', async () => {
   const { store, path, arrival } = fixture();
   const before = commitsIn(path);
   const [{ outcomes }] = await Promise.all([store.inbox.screen([arrival], GUARD_LIMITS), store.check()]);

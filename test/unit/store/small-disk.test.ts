@@ -70,7 +70,7 @@ async function sweepAll(store: SqliteStore): Promise<void> {
 const reserveOf = (directory: string) => join(directory, 'agentd.reserve');
 
 it.skipIf(!canMount)(
-  'the store recovers by itself if there are expired rows on a full disk',
+  'the store recovers by itself from a full disk when rows expire',
   { timeout: 120_000 },
   async () => {
     const { directory, time, store, free } = fixture(64);
@@ -105,7 +105,7 @@ it.skipIf(!canMount)(
 );
 
 it.skipIf(!canMount).each([0, 200])(
-  'the store recovers although others filled the disk to the last byte and free nothing; after %i turns',
+  'after %i turns, the store recovers even though others filled the disk to the last byte and free nothing',
   async (turns) => {
     const { time, store, takeAll } = fixture(64);
     await sweepAll(store);
@@ -122,7 +122,7 @@ it.skipIf(!canMount).each([0, 200])(
 );
 
 it.skipIf(!canMount)(
-  'the store stores answers while so little space is left that messages are refused',
+  'the store still stores answers when so little space is left that it refuses new messages',
   async () => {
     const { directory, time, store, free } = fixture(64);
     await sweepAll(store);
@@ -145,7 +145,7 @@ it.skipIf(!canMount)(
 
 // The log of 350 turns is as large as a log gets, and needs almost as much space in the database.
 it.skipIf(!canMount).each([0, 200, 350])(
-  'the store stores answers after others filled the disk to the last byte; after %i turns',
+  'after %i turns, the store still stores answers when others have filled the disk to the last byte',
   async (turns) => {
     const { directory, time, store, free, takeAll } = fixture(64);
     await sweepAll(store);

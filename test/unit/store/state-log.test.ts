@@ -53,7 +53,7 @@ function fixture() {
   }
 }
 
-it('the log has all changes of one commit in one row', async () => {
+it('the log stores all changes of one commit in one row', async () => {
   const { process, rows } = fixture();
   const { put, get } = process();
   await Promise.all([put('a', 1), put('b', 2), put('a', 3)]);
@@ -61,7 +61,7 @@ it('the log has all changes of one commit in one row', async () => {
   expect([await get('a'), await get('b'), await get('c')]).toEqual([3, 2, null]);
 });
 
-it('the log is the same for the next process, and at once for a parallel one', async () => {
+it('a change of the log is visible to a parallel process at once, and to the next process', async () => {
   const { process } = fixture();
   const [first, second] = [process(), process()];
   await first.put('a', 1);
@@ -73,7 +73,7 @@ it('the log is the same for the next process, and at once for a parallel one', a
   expect(await process().get('a')).toBeNull();
 });
 
-it('the log drops changes that were undone', async () => {
+it('the log drops the changes of a write that fails', async () => {
   const { process } = fixture();
   const { commit, log, put, get } = process();
   await put('a', 1);
@@ -88,7 +88,7 @@ it('the log drops changes that were undone', async () => {
   expect([await get('a'), await get('b')]).toEqual([1, 5]);
 });
 
-it('the log does not return expired entries, is never earlier than the announced time, and deletes them', async () => {
+it('the log hides and deletes expired entries, and a later change never makes an entry expire earlier', async () => {
   const { process, time, rows } = fixture();
   const { commit, log, put, get } = process();
   await put('a', 1, time.now + 100);
@@ -104,7 +104,7 @@ it('the log does not return expired entries, is never earlier than the announced
   expect(rows()).toBe(0);
 });
 
-it('the log reports no more deletions than requested, although it deletes a whole row', async () => {
+it('the log reports at most as many deletions as were requested, even if it deletes a whole row', async () => {
   const { process, time, rows } = fixture();
   const { commit, log, put } = process();
   await Promise.all(['a', 'b', 'c'].map((key) => put(key, 1, time.now + 10)));
@@ -113,7 +113,7 @@ it('the log reports no more deletions than requested, although it deletes a whol
   expect(rows()).toBe(0);
 });
 
-it('the log deletes expired entries, even if the oldest row has a key that is used again and again', async () => {
+it('the log deletes expired entries even if the oldest row has a key that is still in use', async () => {
   const { process, time, rows } = fixture();
   const { commit, log, put, add, get } = process();
   await put('steady', 1);
@@ -128,7 +128,7 @@ it('the log deletes expired entries, even if the oldest row has a key that is us
   expect(await process().get('steady')).toBe(101);
 });
 
-it('the log writes additions, and is complete for the next process, even if both were in one commit', async () => {
+it('the log stores additions, and the next process reads the full sums, even if one commit sets a key and adds to it', async () => {
   const { process, db } = fixture();
   const { put, add, get } = process();
   await put('large', 1);
@@ -144,7 +144,7 @@ it('the log writes additions, and is complete for the next process, even if both
   ]);
 });
 
-it('the log drops additions that were undone', async () => {
+it('the log counts an addition once if another write of the same commit fails', async () => {
   const { process } = fixture();
   const { commit, put, add, get } = process();
   await put('a', 1);
@@ -172,7 +172,7 @@ it('the log stays short however often a key changes, and keeps a key that does n
   expect([await get('still'), await next.get('still'), await next.get('k99')]).toEqual([7, 7, 39]);
 });
 
-it('the log always contains the same as a map, whatever operations any process makes', async () => {
+it('the log always has the same content as a map, whatever operations several processes make', async () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd');
   const step = fc.oneof(
     fc.record({ put: key, sum: fc.nat(9), for_ms: fc.integer({ min: 1, max: 50 }) }),

@@ -14,7 +14,7 @@ const NOW = Date.UTC(2030, 0, 1);
 const used = ({ used: entries }: TokenWindow) => entries.reduce((sum, { tokens }) => sum + tokens, 0);
 
 describe('the window of tokens', () => {
-  it('never exceeds the limit, and counts each use for 24 hours, and at most 5 minutes more', () => {
+  it('never exceeds the limit, and counts each use for at least 24 hours and at most 5 minutes more', () => {
     const step = fc.record({
       pass_ms: fc.oneof(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 0, max: TOKEN_WINDOW_MS })),
       tokens: fc.integer({ min: 0, max: 700 }),
@@ -53,7 +53,7 @@ describe('the window of tokens', () => {
     );
   });
 
-  it('returns the time when there is room again', () => {
+  it('returns how long it takes until there is room', () => {
     let window = settleTokens(NO_TOKENS, 'a', 500, NOW);
     window = settleTokens(window, 'b', 400, NOW + SPAN_MS);
     const ask = (tokens: number, now: number) =>
@@ -71,7 +71,7 @@ describe('the window of tokens', () => {
     expect(used(window)).toBeGreaterThanOrEqual(TOKEN_WINDOW_MS / 30_000);
   });
 
-  it('counts no use for longer after the clock was set back', () => {
+  it('counts no use or reservation for longer than usual after the clock was set back', () => {
     let window = settleTokens(NO_TOKENS, 'a', 600, NOW);
     window = reserveTokens(window, { id: 'r', tokens: 400, max: MAX, ttl_ms: SPAN_MS }, NOW).window;
     const back = NOW - 7 * TOKEN_WINDOW_MS;

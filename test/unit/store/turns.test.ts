@@ -49,7 +49,7 @@ it('commitTurn writes everything that a turn changes in one commit', async () =>
   });
 });
 
-it('commitTurn stores nothing if one part cannot be written, and everything when it is retried', async () => {
+it('commitTurn stores nothing if one part cannot be written, and everything when the commit is retried', async () => {
   const { store, claim, changes } = await fixture();
   const events = { ...changes.events, events: ending(7) };
   await expect(store.commitTurn(claim, { ...changes, events })).rejects.toThrow('does not follow');
@@ -63,7 +63,7 @@ it('commitTurn stores nothing if one part cannot be written, and everything when
   expect(await store.commitTurn(claim, changes)).toBe('committed');
 });
 
-it('commitTurn notifies subscribers when the events can be read, and not if the commit is refused', async () => {
+it('commitTurn notifies subscribers once the events can be read, and does not notify them if the commit is refused', async () => {
   const { store, claim, changes } = await fixture();
   const { stream_id } = changes.events.claim;
   const told: unknown[] = [];
@@ -76,7 +76,7 @@ it('commitTurn notifies subscribers when the events can be read, and not if the 
 });
 
 it.each(['session', 'reply', 'answer', 'events'] as const)(
-  'commitTurn stores nothing if the claim of the %s ended in the same tick',
+  'commitTurn stores nothing if the claim for the %s ended in the same tick',
   async (part) => {
     const { store, claim, changes } = await fixture();
     const ends = {

@@ -109,7 +109,7 @@ describe('a stream with readers', () => {
     expect(broadcaster.size).toBe(0);
   });
 
-  it('reads each event once for all its readers, who get the same list', async () => {
+  it('reads each event once for all its readers, and gives them all the same list', async () => {
     const { store, broadcaster, follow } = following();
     store.add(['stream_start']);
     const { reader: one } = follow();
@@ -127,7 +127,7 @@ describe('a stream with readers', () => {
     expect(broadcaster.size).toBe(0);
   });
 
-  it('does not read events that the store passes on, except missing ones', async () => {
+  it('reads only the events that the notifications of the store do not contain', async () => {
     const { store, follow } = following();
     const { reader } = follow();
     await turn();
@@ -142,7 +142,7 @@ describe('a stream with readers', () => {
     expect(reader.ids.flat()).toEqual([1, 2, 3, 4]);
   });
 
-  it('sends nothing more to a reader without room, and then continues from there', async () => {
+  it('sends nothing more to a reader without room, and continues where it stopped when the reader has room', async () => {
     const { store, follow } = following();
     const [{ reader: slow }, { reader: quick }] = [follow(), follow()];
     slow.full = true;
@@ -169,7 +169,7 @@ describe('a stream with readers', () => {
     expect(slow.ids.flat()).toEqual(first.ids.flat());
   });
 
-  it('fails only the reader that is given up', async () => {
+  it('fails only the reader that is given up as too slow', async () => {
     const { store, broadcaster, follow } = following();
     const [{ reader: slow, end }, { reader: quick }] = [follow(), follow()];
     slow.full = true;
@@ -183,7 +183,7 @@ describe('a stream with readers', () => {
     expect(broadcaster.size).toBe(0);
   });
 
-  it('fails only a reader that throws', async () => {
+  it('fails only the reader that throws', async () => {
     const { store, follow } = following();
     const [{ reader: broken, end }, { reader: whole }] = [follow(), follow()];
     broken.take = () => {
@@ -195,7 +195,7 @@ describe('a stream with readers', () => {
     expect(whole.ids).toEqual([[1]]);
   });
 
-  it('drops a reader that disconnects, even one without room, and is freed with its last one', async () => {
+  it('drops a reader that disconnects, even one without room, and is freed when its last reader disconnects', async () => {
     const { store, broadcaster, follow } = following();
     const [{ reader: one, end }, { reader: full, end: fullEnd }] = [follow(), follow()];
     full.full = true;
@@ -228,7 +228,7 @@ describe('a stream with readers', () => {
     expect(broadcaster.size).toBe(0);
   });
 
-  it('is read once a second if hints may be lost, as long as it has readers', async () => {
+  it('is read once a second while it has readers, if hints may be lost', async () => {
     const { store, clock, follow } = following(true);
     const { reader, end } = follow();
     await turn();
@@ -249,7 +249,7 @@ describe('a stream with readers', () => {
     expect(store.state.reads).toBe(reads);
   });
 
-  it('is not read again and again if hints are never lost', async () => {
+  it('is not read repeatedly if hints are never lost', async () => {
     const { store, clock, follow } = following();
     follow();
     await turn();

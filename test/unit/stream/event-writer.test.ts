@@ -47,7 +47,7 @@ const LAST = (first: number) => [
 ];
 
 describe('an event writer', () => {
-  it('merges the pieces of one tick, and numbers the events', async () => {
+  it('merges the pieces of text of one tick, and numbers the events', async () => {
     const { store, text, call } = writing();
     text('a');
     await Promise.resolve();
@@ -63,7 +63,7 @@ describe('an event writer', () => {
     ]);
   });
 
-  it('merges the pieces that arrive during a commit into the next one', async () => {
+  it('merges the pieces of text that arrive during an append into the next append', async () => {
     const { store, text } = writing();
     text('a');
     await tick();
@@ -76,7 +76,7 @@ describe('an event writer', () => {
     expect(shown(store.appends[1]?.events)).toEqual(['2 text_chunk {"text":"bc"}']);
   });
 
-  it('returns the events that are not stored yet together with the last ones, and writes nothing more', async () => {
+  it('returns the events that are not stored yet together with the last events, and then writes nothing more', async () => {
     const { store, writer, text } = writing();
     text('a');
     await tick();
@@ -101,7 +101,7 @@ describe('an event writer', () => {
     expect(shown(events)).toEqual(['1 text_chunk {"text":"a"}', '2 error {"code":"unavailable","message":']);
   });
 
-  it('retries events that could not be stored together with the next, under the same numbers, and logs the failure', async () => {
+  it('logs events that could not be stored, and stores them with the next events, under the same numbers', async () => {
     const { store, lines, writer, text } = writing();
     text('a');
     await tick();
@@ -115,7 +115,7 @@ describe('an event writer', () => {
     expect(shown((await writer.close(END)).events)).toEqual(['1 text_chunk {"text":"ab"}', ...LAST(2)]);
   });
 
-  it('continues after events whose append failed although they are stored', async () => {
+  it('does not store events again if their append was reported as failed although they are stored', async () => {
     const { store, writer, text } = writing();
     text('a');
     await tick();
@@ -130,14 +130,14 @@ describe('an event writer', () => {
     expect(shown((await writer.close(END)).events)).toEqual(LAST(3));
   });
 
-  describe('an event writer on a store with expensive appends', () => {
+  describe('on a store with expensive appends', () => {
     /** Lets the last append end. */
     const done = async (store: ReturnType<typeof manualStore>) => {
       store.appends.at(-1)?.done();
       await tick();
     };
 
-    it('stores the first text at once, and then the text of each interval', async () => {
+    it('stores the first text at once, and later text once per interval', async () => {
       const { store, clock, text } = writing(100);
       text('a');
       await tick();
@@ -159,7 +159,7 @@ describe('an event writer', () => {
       expect(shown(store.appends[2]?.events)).toEqual(['3 text_chunk {"text":"d"}']);
     });
 
-    it('stores the text that arrived during a slow append right after it, if the interval has passed', async () => {
+    it('stores the text that arrived during a slow append right after that append, if the interval has passed', async () => {
       const { store, clock, text } = writing(100);
       text('a');
       await tick();
@@ -171,7 +171,7 @@ describe('an event writer', () => {
       expect(shown(store.appends[1]?.events)).toEqual(['2 text_chunk {"text":"b"}']);
     });
 
-    it('does not delay other events, nor the text before them', async () => {
+    it('does not delay other events or the text before them', async () => {
       const { store, text, call } = writing(100);
       text('a');
       await tick();
@@ -185,7 +185,7 @@ describe('an event writer', () => {
       ]);
     });
 
-    it('returns waiting text together with the last events', async () => {
+    it('returns waiting text together with the last events when it is closed', async () => {
       const { store, clock, writer, text } = writing(100);
       text('a');
       await tick();
@@ -198,7 +198,7 @@ describe('an event writer', () => {
     });
   });
 
-  it('can end the stream by itself', async () => {
+  it('can store the last events of the stream itself', async () => {
     const { store, writer } = writing();
     const ending = writer.end(END);
     await tick();

@@ -46,14 +46,14 @@ function open(services: StreamServices): Promise<unknown> {
   });
 }
 
-it('opening a stream that expires at that very moment fails, because no event would ever arrive', async () => {
+it('opening a stream that expires at the same moment fails, because no event would ever arrive', async () => {
   const { services, sequencer, readers } = servicesWith([WAITING, null]);
   await expect(open(services)).rejects.toMatchObject({ code: 'stream_not_found' });
   await new Promise(setImmediate);
   expect([sequencer.size, readers.size]).toEqual([0, 0]);
 });
 
-it('a reader is refused if another one has become the owner of the stream by a token at the same moment', async () => {
+it('a reader is refused if another reader becomes the owner of the stream with a token at the same moment', async () => {
   const { services, sequencer, readers } = servicesWith([
     WAITING,
     { ...WAITING, state: 'running', reader: 'them' },
@@ -63,14 +63,14 @@ it('a reader is refused if another one has become the owner of the stream by a t
   expect([sequencer.size, readers.size]).toEqual([0, 0]);
 });
 
-it('nobody else can stop a stream if a reader has become its owner by a token at the same moment', async () => {
+it('a request to stop a stream is refused if another reader becomes its owner with a token at the same moment', async () => {
   const { services, asked } = servicesWith([WAITING, { ...WAITING, state: 'running', reader: 'them' }]);
   const stopping = stopStream(services, 's', { ...REQUEST, method: 'DELETE' } as ChannelRequest, TOKENS);
   await expect(stopping).rejects.toMatchObject({ code: 'forbidden' });
   expect(asked).toEqual([]);
 });
 
-it('opening continues if a stream that replayed an answer cannot be released, which is logged and not thrown', async () => {
+it('opening a stream that replays an answer succeeds even if the stream cannot be released, which is only logged', async () => {
   const { services } = servicesWith([{ ...WAITING, idempotency_key: 'k' }]);
   const { log, lines } = collectLog();
   const running = new Set<Promise<void>>();

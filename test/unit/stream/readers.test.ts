@@ -24,7 +24,7 @@ const enter = (count: number, given: (index: number) => Partial<NewReader>) =>
 const TOO_MANY = expect.objectContaining({ code: 'too_many_readers', status: 429, retryAfter: 10 });
 
 describe('the readers of a process', () => {
-  test('are at most 64 of one stream, from any addresses', () => {
+  test('can be at most 64 per stream, whatever their addresses are', () => {
     const [first] = enter(READERS_PER_STREAM, (index) => ({ address: `a${index}` }));
     expect(() => readers.enter(reader({ address: 'b' }))).toThrow(TOO_MANY);
     readers.enter(reader({ stream_id: 'another' }));
@@ -33,7 +33,7 @@ describe('the readers of a process', () => {
     expect(() => readers.enter(reader({ address: 'b' }))).toThrow(TOO_MANY);
   });
 
-  test('are limited per address by the setting, over all streams', () => {
+  test('are limited per address by the setting, across all streams', () => {
     const [first] = enter(3, (index) => ({ stream_id: `s${index}`, maxPerClient: 3 }));
     expect(() => readers.enter(reader({ stream_id: 'new', maxPerClient: 3 }))).toThrow(TOO_MANY);
     readers.enter(reader({ stream_id: 'new', maxPerClient: 3, address: 'b' }));
@@ -41,13 +41,13 @@ describe('the readers of a process', () => {
     readers.enter(reader({ stream_id: 'new', maxPerClient: 3 }));
   });
 
-  test('are not counted with a valid token, neither for the stream nor for the address', () => {
+  test('with a valid token are not counted, either for the stream or for the address', () => {
     enter(READERS_PER_STREAM, () => ({ maxPerClient: READERS_PER_STREAM }));
     enter(100, () => ({ signedIn: true, maxPerClient: READERS_PER_STREAM }));
     expect(() => readers.enter(reader())).toThrow(TOO_MANY);
   });
 
-  test('leave no data behind, and are removed once', () => {
+  test('leave no data behind, even if they are removed twice', () => {
     const leaves = enter(10, (index) => ({ stream_id: `s${index % 2}`, address: `a${index % 3}` }));
     for (const leave of leaves) {
       leave();
@@ -63,12 +63,12 @@ describe('the readers of a process', () => {
   });
 });
 
-describe('a request that reads', () => {
+describe('a request that reads a stream', () => {
   const options = { stream_id: 's', signedIn: false, maxPerClient: undefined };
   const request = (method: string, signal: AbortSignal) =>
     ({ method, address: 'a', signal }) as unknown as ChannelRequest;
 
-  test('counts as gone when its client disconnects, whether or not the stream was read', () => {
+  test('no longer counts when its client disconnects, whether or not the stream was read', () => {
     const client = new AbortController();
     enterReader(readers, request('GET', client.signal), options);
     expect(readers.size).toBe(2);
@@ -76,7 +76,7 @@ describe('a request that reads', () => {
     expect(readers.size).toBe(0);
   });
 
-  test('is not one that requests only the head', () => {
+  test('does not count as a reader if it requests only the head', () => {
     enterReader(readers, request('HEAD', new AbortController().signal), options);
     expect(readers.size).toBe(0);
   });

@@ -46,7 +46,7 @@ async function commit(changes: Awaited<ReturnType<StreamOutlet['changes']>>): Pr
 }
 
 describe('the outlet of a stream', () => {
-  it('continues after the first event that was stored with the claim, and does not store it again', async () => {
+  it('continues after the first event, which was stored with the claim, and does not store that event again', async () => {
     const { streams } = world.store;
     const first = numbered(started({ stream_id: 'begun', session_id: 's' }), 1);
     await streams.create(aStream({ stream_id: 'begun' }));
@@ -97,7 +97,7 @@ describe('the outlet of a stream', () => {
     expect(JSON.stringify(await world.peer.streams.read('stream', 0))).not.toContain('secret');
   });
 
-  it('reports the code of a failure, and that a stopping daemon interrupted the run', async () => {
+  it('reports the code of a failure, or that a stopping daemon interrupted the run', async () => {
     const failed = await outlet.changes({
       answered: false,
       error: new AgentdError('agent_timeout', 'Slow.'),
@@ -135,7 +135,7 @@ describe('a stream that is stopped', () => {
     expect(await events()).toEqual(ended);
   });
 
-  it('ends with its turn once it has text', async () => {
+  it('ends together with its turn once it has text', async () => {
     outlet.started('s');
     outlet.text('So far');
     expect(await outlet.stop()).toBe(false);
@@ -152,7 +152,7 @@ describe('a stream that is stopped', () => {
     expect(await events()).toEqual(['1 error internal_error']);
   });
 
-  it('ends with its turn if it could not be ended at once', async () => {
+  it('ends together with its turn if it could not be ended at once', async () => {
     const { append } = world.store.streams;
     world.store.streams.append = () => Promise.reject(new Error('disk'));
     await expect(outlet.stop()).rejects.toThrow('disk');
@@ -184,7 +184,7 @@ describe('a request to stop', () => {
     stop.close();
   });
 
-  it('is no longer looked for after the outlet is closed, and a failed lookup is retried', async () => {
+  it('is no longer looked for after it is closed, even if the last lookup failed', async () => {
     const { find } = world.store.streams;
     world.services.store.streams.find = () => Promise.reject(new Error('disk'));
     const stop = new StopRequest(world.services, 'stream');

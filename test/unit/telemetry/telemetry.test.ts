@@ -90,48 +90,48 @@ function send({ observer }: Pick<Telemetry, 'observer'>, message: Partial<BegunM
   return span.traceparent;
 }
 
-describe('the parent of a request', () => {
+describe('the traceparent header of a request', () => {
   const valid = `00-${TRACE}-${SPAN}-01`;
   test.each([
-    ['is used', valid, valid],
-    ['keeps only the sampling flag', `00-${TRACE}-${SPAN}-ff`, valid],
+    ['is used as the parent', valid, valid],
+    ['keeps only the sampling flag of its flags', `00-${TRACE}-${SPAN}-ff`, valid],
     ['can have a version that is not known yet', `cc-${TRACE}-${SPAN}-01-what-is-new`, valid],
     ['must have a trace id', `00-${'0'.repeat(32)}-${SPAN}-01`, null],
     ['must have a span id', `00-${TRACE}-${'0'.repeat(16)}-01`, null],
     ['must be in lower case', valid.toUpperCase(), null],
     ['must not have the version ff', `ff-${TRACE}-${SPAN}-01`, null],
-    ['must have nothing more in version 00', `${valid}-more`, null],
-    ['must be a single one', `${valid}, ${valid}`, null],
+    ['must have no further fields in version 00', `${valid}-more`, null],
+    ['must have a single value', `${valid}, ${valid}`, null],
     ['must not be truncated', valid.slice(0, -1), null],
     ['must not be endless', `cc-${TRACE}-${SPAN}-01-${'x'.repeat(10_000)}`, null],
-    ['can be absent', undefined, null],
+    ['may be absent', undefined, null],
   ])('%s', async (_words, header, parent) => {
     const { observer } = await telemetryOf();
     expect(observer.parentOf(header)).toBe(parent);
   });
 
-  it('is not used or passed on without tracecontext in OTEL_PROPAGATORS', async () => {
+  it('is ignored without tracecontext in OTEL_PROPAGATORS, and no such header is sent', async () => {
     const telemetry = await telemetryOf({ propagates: false });
     expect(telemetry.observer.parentOf(valid)).toBeNull();
     expect(send(telemetry)).toBeNull();
   });
 });
 
-describe('sampling', () => {
+describe('the sampling of a message', () => {
   const sampled = `00-${TRACE}-${SPAN}-01`;
   const unsampled = `00-${TRACE}-${SPAN}-00`;
   /** With a ratio of 0.5, the first half of all trace ids is sampled. */
   const low = `00-${'0'.repeat(31)}1-${SPAN}-01`;
   const flagOf = (traceparent: string | null) => traceparent?.slice(-2);
 
-  it('follows the parent of an authenticated sender', async () => {
+  it('follows the parent that an authenticated sender gives', async () => {
     const telemetry = await telemetryOf({ sampler: 'parentbased_always_off' });
     expect(flagOf(send(telemetry, { parent: sampled, is_authenticated: true }))).toBe('01');
     expect(flagOf(send(telemetry, { parent: unsampled, is_authenticated: true }))).toBe('00');
     expect(flagOf(send(telemetry))).toBe('00');
   });
 
-  it('cannot be forced by an unknown client, nor prevented', async () => {
+  it('can be neither forced nor prevented by an unknown client', async () => {
     const off = await telemetryOf({ sampler: 'parentbased_always_off' });
     expect(send(off, { parent: sampled })).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`));
     const on = await telemetryOf({ sampler: 'parentbased_always_on' });
@@ -139,7 +139,7 @@ describe('sampling', () => {
   });
 
   it.each(['traceidratio', 'parentbased_traceidratio'] as const)(
-    'by %s cannot be forced by a trace id either',
+    'with %s cannot be forced by the choice of a trace id',
     async (sampler) => {
       const telemetry = await telemetryOf({ sampler, sampler_ratio: 0.5 });
       const flags = Array.from({ length: 200 }, () => flagOf(send(telemetry, { parent: low })));
@@ -147,7 +147,7 @@ describe('sampling', () => {
     },
   );
 
-  it('of a message applies to everything within it', async () => {
+  it('applies to everything within the message', async () => {
     const telemetry = await telemetryOf({ sampler: 'traceidratio', sampler_ratio: 0.5 });
     for (let index = 0; index < 100; index++) {
       const span = telemetry.observer.messageBegan({ ...MESSAGE, parent: low });
@@ -157,7 +157,7 @@ describe('sampling', () => {
     }
   });
 
-  it('that excludes a message exports nothing of it', async () => {
+  it('that excludes the message exports none of its spans', async () => {
     const telemetry = await telemetryOf({ sampler: 'always_off' });
     const span = telemetry.observer.messageBegan(MESSAGE);
     const child = span?.child('tool');
@@ -189,7 +189,7 @@ describe('exports', () => {
     });
   });
 
-  it('are sent over TLS to a collector whose certificate is verified with the named file', async () => {
+  it('are sent over TLS to a collector whose certificate is verified with the configured CA file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'agentd-otlp-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
@@ -216,7 +216,7 @@ describe('exports', () => {
     expect(other.logged.lines).toMatchObject([{ reason: 'DEPTH_ZERO_SELF_SIGNED_CERT' }]);
   });
 
-  it('that fail are logged once, and once more when they succeed again', async () => {
+  it('that fail are logged once, and the first success after them is logged, too', async () => {
     const telemetry = await telemetryOf();
     collector.status = 400;
     for (let exports = 1; exports <= 3; exports++) {
@@ -233,13 +233,13 @@ describe('exports', () => {
     ]);
   });
 
-  it('to an unknown host delay neither messages nor the start', async () => {
+  it('to an unknown host delay neither the messages nor the start', async () => {
     const telemetry = await telemetryOf({ url: 'http://collector.invalid:4318/v1/traces', timeout_ms: 50 });
     for (let index = 0; index < 10; index++) send(telemetry);
     await expect.poll(() => telemetry.logged.lines.length).toBe(1);
   });
 
-  it('that wait are limited', async () => {
+  it('that wait are limited in number', async () => {
     const batches = {
       maxQueueSize: 10,
       maxExportBatchSize: 10,
@@ -279,7 +279,7 @@ describe('a span', () => {
     return collector.spans;
   }
 
-  it('has only known details of its line, each with a limited length', async () => {
+  it('has only the known details of its trace line, each with a limited length', async () => {
     const spans = await spansOf((trace) => {
       const step = trace.enter('run-agent');
       const tool = trace.begin('tool');
@@ -327,7 +327,7 @@ describe('a span', () => {
     expect(spans).toMatchObject([{ status, attributes: { 'agentd.outcome': outcome } }]);
   });
 
-  it('is created even for simultaneous work, each under its own parent', async () => {
+  it('has the correct parent, even during simultaneous work', async () => {
     const spans = await spansOf((trace) => {
       const step = trace.enter('run-agent');
       const [first, second] = [trace.begin('tool'), trace.begin('tool')];
@@ -344,7 +344,7 @@ describe('a span', () => {
     expect([parent('execute_tool a'), parent('execute_tool b')]).toEqual([id('run-agent'), id('run-agent')]);
   });
 
-  it('is one of at most as many as the trace has lines', async () => {
+  it('is created for at most as many lines as a trace has', async () => {
     const spans = await spansOf((trace) => {
       for (let index = 0; index < 1000; index++)
         trace.begin('tool').end({ verdict: 'ok', detail: { tool: 'a' } });
@@ -352,7 +352,7 @@ describe('a span', () => {
     expect(spans).toHaveLength(Trace.MAX_LINES + 1);
   });
 
-  it('of a model has its texts only if they are requested, and then with a limited length', async () => {
+  it('of a model call has the texts only if they are requested, and with a limited length', async () => {
     const call = (trace: Trace) => {
       const part = trace.begin('model', { provider: 'openai', max_output_tokens: 7 });
       part.content?.({
@@ -379,7 +379,7 @@ describe('a span', () => {
     expect(collector.bytes.toString('latin1')).not.toContain(TOKEN.slice(-20));
   });
 
-  it('for an earlier event has the time of that event', async () => {
+  it('for an earlier event has the times of that event', async () => {
     const telemetry = await telemetryOf();
     const line: TraceLine = { at: 2000, step: 'identify', verdict: 'ok', took_ms: 500 };
     const span = telemetry.observer.messageBegan({ ...MESSAGE, began_at: 1500 });

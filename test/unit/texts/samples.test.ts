@@ -22,7 +22,7 @@ function sample(tag: string) {
 }
 
 it.each(['de', 'es'])(
-  'texts.%s.yaml is valid, with the placeholders of the defaults, and covers every text',
+  'texts.%s.yaml is valid, has the same placeholders as the defaults, and covers every text',
   (tag) => {
     const { replaced, problems } = sample(tag);
     expect(problems).toEqual([]);
@@ -32,7 +32,7 @@ it.each(['de', 'es'])(
 );
 
 it.each(['de', 'es'])(
-  'texts.%s.yaml marks failures and confirmations like the defaults, and repeats commands',
+  'texts.%s.yaml has the same failure and confirmation marks and the same commands as the defaults',
   (tag) => {
     const texts = sample(tag).replaced.get(tag) ?? {};
     for (const [name, record] of Object.entries(records)) {
@@ -45,7 +45,7 @@ it.each(['de', 'es'])(
   },
 );
 
-it('a text of a channel is in the language of its reader, else of DEFAULT_LOCALE, else in English', () => {
+it('a text of a channel is in the language of the reader if it exists, otherwise in that of DEFAULT_LOCALE, otherwise in English', () => {
   const { replaced } = sample('de');
   const [text] = own.filter(({ name }) => name === 'msgbot_signed_out');
   if (!text) throw new Error('there is no such text');
@@ -57,7 +57,7 @@ it('a text of a channel is in the language of its reader, else of DEFAULT_LOCALE
   expect(said('en', 'fr')).toBe(text.default);
 });
 
-it('the widget gets its texts in every language, those of DEFAULT_LOCALE first', () => {
+it('the widget gets its texts in every language, with the language of DEFAULT_LOCALE first', () => {
   const replaced = new Map([...sample('de').replaced, ...sample('es').replaced]);
   const texts = new Texts(replaced, 'es');
   const served = widgetTranslations(texts.translations(WIDGET_TEXTS.map(({ name }) => name)));

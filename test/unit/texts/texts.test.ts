@@ -14,7 +14,7 @@ describe('texts', () => {
     expect(texts.words('decline')).toEqual(['no', 'cancel', 'stop']);
   });
 
-  it('are in the person’s language, and in English for names that the language does not have', () => {
+  it('are in the person’s language, and in English if that language lacks the text', () => {
     const texts = new Texts(new Map([['de', GERMAN]])).in('de');
     expect(texts.say('confirm_gone')).toBe('Das wartet nicht mehr.');
     expect(texts.words('confirm')).toEqual(['ja', 'gerne']);
@@ -25,7 +25,7 @@ describe('texts', () => {
     expect(new Texts(new Map([['de', GERMAN]])).in(locale).words('confirm')[0]).toBe('ja');
   });
 
-  it('are preferably those of the whole tag', () => {
+  it('are taken from the entry for the whole language tag if it has the text', () => {
     const replaced = new Map([
       ['pt', { confirm: ['sim'], confirm_gone: 'pt' }],
       ['pt-br', { confirm_gone: 'pt-br' }],
@@ -34,7 +34,7 @@ describe('texts', () => {
     expect([texts.say('confirm_gone'), ...texts.words('confirm')]).toEqual(['pt-br', 'sim']);
   });
 
-  it('are in the first language that has texts, else in DEFAULT_LOCALE', () => {
+  it('are in the first given language that has texts, otherwise in DEFAULT_LOCALE', () => {
     const replaced = new Map([['de', GERMAN]]);
     const first = (...locales: (string | undefined)[]) =>
       new Texts(replaced, 'de').in(...locales).words('confirm')[0];
@@ -51,7 +51,7 @@ describe('texts', () => {
     expect(texts.isWord('confirm', 'yes')).toBe(false);
   });
 
-  it('have all placeholders filled in at once', () => {
+  it('have all placeholders replaced in one pass', () => {
     expect(fillIn('{a} {b} {c}', { a: '{b}', b: 'x' })).toBe('{b} x {c}');
     expect(new Texts().in().say('confirm_not_done', { action: 'Cancel $& {action}' })).toBe(
       'Not done: Cancel $& {action}',
@@ -59,36 +59,36 @@ describe('texts', () => {
   });
 });
 
-describe('words', () => {
+describe('confirmation words', () => {
   const texts = new Texts(new Map([['de', GERMAN]]));
 
   it.each(['yes', ' YES ', 'Yes.', 'yes!!', 'Yes…', 'OK', 'ok.', 'confirm', 'Yes  please', 'yes\tplease !'])(
-    'are compared trimmed, case-folded and without final punctuation: %j',
+    'match after trimming, case folding and removal of final punctuation: %j',
     (text) => {
       expect(texts.in('en').isWord('confirm', text)).toBe(true);
     },
   );
 
   it.each(['', '.', 'yes, do it', 'yes no', 'yesterday', 'yes\u200b', 'no', '👍', 'ja'])(
-    'do not include %j',
+    'do not match %j',
     (text) => {
       expect(texts.in('en').isWord('confirm', text)).toBe(false);
     },
   );
 
-  it('have a form that is common to all spellings', () => {
+  it('have one normal form for all spellings', () => {
     expect(wordOf('STRASSE!')).toBe(wordOf('straße'));
   });
 
   it.each(['!', ' ', '\n', '.', '_', '"'])(
-    'are distinguished quickly from the longest message of %j',
+    'are compared quickly with a message of maximum length made of %j',
     (sign) => {
       const text = `a${sign.repeat(15_998)}a`;
       expect(cpuTime(() => texts.isWord('confirm', text))).toBeLessThan(200);
     },
   );
 
-  it('exist in every language', () => {
+  it('are recognized in every language', () => {
     expect(texts.isWord('confirm', 'Ja!')).toBe(true);
     expect(texts.isWord('confirm', 'yes')).toBe(true);
     expect(texts.isWord('decline', 'ja')).toBe(false);

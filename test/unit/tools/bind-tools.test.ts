@@ -26,14 +26,14 @@ function bind(
   return bindOne(toolOf({ parameters: schema, send }), { signal });
 }
 
-test('a call is reported to the reader and to the trace', async () => {
+test('a call is reported to the readers and to the trace', async () => {
   const { bound, statuses, lines } = bind(async () => answered({ n: 1 }));
   expect(await bound.call({})).toEqual({ ok: true, result: { n: 1 } });
   expect(statuses).toEqual(['started', 'completed']);
   expect(lines()).toEqual([['ok', undefined]]);
 });
 
-test('a failure message is passed on, and reported as failed', async () => {
+test('the failure message of a tool is passed on to the agent, and the call is reported as failed', async () => {
   const { bound, statuses, lines } = bind(async () => ({
     outcome: 'failed',
     reached: false,
@@ -45,7 +45,7 @@ test('a failure message is passed on, and reported as failed', async () => {
   expect(lines()).toEqual([['failed', 'tool_failed']]);
 });
 
-test('a tool that throws causes an explanation, and a warning', async () => {
+test('if a tool throws, the agent gets an explanation, and a warning is logged', async () => {
   const { bound, lines, logged } = bind(() => {
     throw new Error('inner detail');
   });
@@ -57,7 +57,7 @@ test('a tool that throws causes an explanation, and a warning', async () => {
   expect(logged.lines).toMatchObject([{ level: 'warn', msg: 'tool failed unexpectedly', tool: 'look' }]);
 });
 
-describe('arguments', () => {
+describe('the arguments of a call', () => {
   test.each([
     [[], 'The arguments must be one JSON object.'],
     ['x', 'The arguments must be one JSON object.'],
@@ -67,14 +67,14 @@ describe('arguments', () => {
     [{ kind: 'c' }, 'The argument `kind` must be one of ["a","b"].'],
     [{ user_id: 'someone' }, 'There is no argument `user_id`.'],
     [{ constructor: 1 }, 'There is no argument `constructor`.'],
-  ])('%j is refused without a call', async (args, message) => {
+  ])('such as %j are refused, and the tool is not called', async (args, message) => {
     const { bound, statuses, lines } = bind(() => expect.fail('it was called'));
     expect(await bound.call(args)).toEqual({ ok: false, message });
     expect(statuses).toEqual(['started', 'failed']);
     expect(lines()).toEqual([['failed', 'invalid_arguments']]);
   });
 
-  test('a missing one is named', async () => {
+  test('are refused if one is missing, which the message names', async () => {
     const { bound } = bind(() => expect.fail('it was called'), undefined, {
       ...parameters,
       required: ['email'],
@@ -85,13 +85,13 @@ describe('arguments', () => {
     });
   });
 
-  test.each([undefined, null, {}, { email: null }])('%j can omit the optional ones', async (args) => {
+  test.each([undefined, null, {}, { email: null }])('such as %j may omit the optional ones', async (args) => {
     const { bound } = bind(async (given) => answered(given));
     expect(await bound.call(args)).toEqual({ ok: true, result: {} });
   });
 });
 
-test('nothing shaped like a token reaches the agent', async () => {
+test('nothing that looks like a token reaches the agent', async () => {
   const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
   const answers: Sent[] = [
     answered({ a: [`Bearer ${jwt}`], [jwt]: 1 }),
@@ -109,15 +109,15 @@ test.each([
     'a wide object',
     Object.fromEntries(Array.from({ length: 10_000 }, (_, id) => [`field ${id}`, 'x'.repeat(100)])),
   ],
-  ['a deep and wide one', JSON.parse(`${'[[[[['.repeat(200)}"x"${']]]]]'.repeat(200)}`)],
-])('%s is cut to a limited size', async (_, result) => {
+  ['a deep and wide list', JSON.parse(`${'[[[[['.repeat(200)}"x"${']]]]]'.repeat(200)}`)],
+])('%s in a result is cut to a limited size', async (_, result) => {
   const { bound } = bind(async () => answered(result));
   const answer = await bound.call({});
   expect(answer.ok).toBe(true);
   expect(JSON.stringify(answer).length).toBeLessThanOrEqual(MAX_RESULT_BYTES + 100);
 });
 
-test('calls of one run are limited', async () => {
+test('the number of calls in one run is limited', async () => {
   let calls = 0;
   const { bound, lines } = bind(async () => answered(++calls));
   for (let call = 0; call < MAX_CALLS; call++) await bound.call({ count: call });
@@ -129,7 +129,7 @@ test('calls of one run are limited', async () => {
   expect(lines().at(-1)).toEqual(['failed', 'too_many_calls']);
 });
 
-test('an aborted run rejects, even if the tool continues', async () => {
+test('a call rejects when its run is aborted, even if the tool continues', async () => {
   const controller = new AbortController();
   const { bound, statuses, lines } = bind(() => new Promise(() => {}), controller.signal);
   const work = bound.call({});

@@ -88,7 +88,7 @@ function scene({
 
 const names = (events: unknown[]) => events.map((event) => (event as unknown[])[0]);
 
-test('a write is checked to be new, recorded, sent under its key, and its outcome recorded', async () => {
+test('a write is looked up in the journal, recorded, and sent under its key; then its outcome is recorded', async () => {
   const { call, events } = scene();
   expect(await call()).toEqual({ ok: true, result: { n: 1 } });
   expect(events).toEqual([
@@ -99,13 +99,13 @@ test('a write is checked to be new, recorded, sent under its key, and its outcom
   ]);
 });
 
-test('a read is neither recorded nor gets a key', async () => {
+test('a read is not recorded and gets no key', async () => {
   const { call, events } = scene({ tool: { effect: 'read' } });
   await call();
   expect(events).toEqual([['send', { id: 'A' }, null]]);
 });
 
-test('an invalid call is found before the journal is read', async () => {
+test('an invalid call is refused before the journal is read', async () => {
   for (const tool of [{ credentials: 'user' }, { bind: { customer: 'sub' } }] as const) {
     const { call, events } = scene({ tool });
     expect(await call()).toMatchObject({ ok: false });
@@ -128,33 +128,33 @@ test.each(['always', 'never'] as const)(
   },
 );
 
-describe('what the journal records of an outcome', () => {
+describe('the journal records as the outcome', () => {
   test.each<[string, Sent | Error, string, number | null]>([
-    ['a 2xx', done, 'done', 200],
-    ['an answer without a status', { outcome: 'answered', status: null, result: 'x' }, 'done', null],
-    ['a 4xx', { outcome: 'answered', status: 409, result: null }, 'failed', 409],
-    ['a 5xx', { outcome: 'answered', status: 502, result: null }, 'unknown', 502],
+    ['a 2xx: done', done, 'done', 200],
+    ['an answer without a status: done', { outcome: 'answered', status: null, result: 'x' }, 'done', null],
+    ['a 4xx: failed', { outcome: 'answered', status: 409, result: null }, 'failed', 409],
+    ['a 5xx: unknown', { outcome: 'answered', status: 502, result: null }, 'unknown', 502],
     [
-      'nothing sent',
+      'a request that was not sent: failed',
       { outcome: 'failed', reached: false, reason: 'unreachable', message: 'x' },
       'failed',
       null,
     ],
     [
-      'a broken connection',
+      'a broken connection: unknown',
       { outcome: 'failed', reached: true, reason: 'unreachable', message: 'x' },
       'unknown',
       null,
     ],
-    ['sign-in needed', { outcome: 'sign_in_needed' }, 'failed', 401],
+    ['a call that needs sign-in: failed', { outcome: 'sign_in_needed' }, 'failed', 401],
     [
-      'a tool that reports a failure',
+      'a tool that reports a failure: failed',
       { outcome: 'answered', status: null, result: 'x', is_error: true },
       'failed',
       null,
     ],
-    ['a tool that throws', new Error('x'), 'unknown', null],
-  ])('%s', async (_, sent, state, status) => {
+    ['a tool that throws: unknown', new Error('x'), 'unknown', null],
+  ])('of %s', async (_, sent, state, status) => {
     const { call, events } = scene({ sent });
     const answer = await call();
     expect(events.at(-1)).toEqual(['finish', 'action-1', state, status, answer.ok]);
@@ -163,7 +163,7 @@ describe('what the journal records of an outcome', () => {
     expect(isInDoubt).toBe(state === 'unknown');
   });
 
-  test('a run that ends during a call leaves its outcome unknown', async () => {
+  test('of a run that ends during a call: unknown', async () => {
     const controller = new AbortController();
     const { call, events } = scene({
       tool: { send: () => new Promise(() => controller.abort(new Error('deadline'))) },
@@ -189,7 +189,7 @@ describe('a repeated run', () => {
     expect(names(events)).toEqual(['known']);
   });
 
-  test('repeats it under the same key if the tool allows it, without asking again', async () => {
+  test('repeats such a call under the same key if the tool allows it, without asking again', async () => {
     const tool = { idempotent: true, confirm: 'always' } as const;
     const { call, events } = scene({ known: { state: 'unknown', write }, tool });
     expect(await call()).toMatchObject({ ok: true });
@@ -206,8 +206,8 @@ describe('a repeated run', () => {
   });
 });
 
-describe('confirmation', () => {
-  test('a call that needs it is not made: the person is asked, with the arguments of the model', async () => {
+describe('a call that needs confirmation', () => {
+  test('is not made: the person is asked, with the arguments that the model chose', async () => {
     const { call, events, lines } = scene({ tool: { confirm: 'always' } });
     expect(await call()).toMatchObject({ ok: true, result: { waits_for_confirmation: true } });
     expect(events.at(-1)).toEqual(['ask', { id: 'A' }]);
@@ -215,20 +215,20 @@ describe('confirmation', () => {
     expect(lines()).toEqual([['ok', 'waits_for_confirmation']]);
   });
 
-  test('a refusal of the confirmation desk is reported to the model', async () => {
+  test('is reported to the model as failed if the confirmation desk refuses it', async () => {
     const asked: Asked = { outcome: 'refused', reason: 'one_is_pending', message: 'One at a time.' };
     const { call, lines } = scene({ tool: { confirm: 'always' }, asked });
     expect(await call()).toEqual({ ok: false, message: 'One at a time.' });
     expect(lines()).toEqual([['failed', 'one_is_pending']]);
   });
 
-  test('the call is not made if nobody can be asked', async () => {
+  test('is not made if nobody can be asked', async () => {
     const { call, events } = scene({ tool: { confirm: 'always' }, run: { confirmation: null } });
     expect(await call()).toMatchObject({ ok: false });
     expect(names(events)).not.toContain('send');
   });
 
-  test('a read can need it, too', async () => {
+  test('can be a read', async () => {
     const { call, events } = scene({ tool: { effect: 'read', confirm: 'always' } });
     await call();
     expect(names(events)).toEqual(['ask']);
@@ -240,13 +240,13 @@ describe('a journal that fails', () => {
     ['cannot be read', { known: new Error('disk') }],
     ['cannot be written', { started: new Error('disk') }],
     ['has lost its claim', { started: 'lost' }],
-  ])('%s: nothing is sent', async (_, given) => {
+  ])('%s: no call is sent', async (_, given) => {
     const { call, events } = scene(given);
     expect(await call()).toMatchObject({ ok: false });
     expect(names(events)).not.toContain('send');
   });
 
-  test('cannot record an outcome: the agent still gets it, with a warning', async () => {
+  test('cannot record an outcome: the agent still gets the outcome, and a warning is logged', async () => {
     const { call, logged } = scene({ finish: new Error('disk') });
     expect(await call()).toMatchObject({ ok: true });
     expect(logged.lines).toMatchObject([
@@ -261,7 +261,7 @@ describe('a confirmed call', () => {
     return executeConfirmed([tool], confirmed, aToolRun({ trace, log: logged.log, journal, confirmation }));
   };
 
-  test('is made as it was stored, once, under the id of its action, and its outcome recorded', async () => {
+  test('is made as it was stored, once, under the id of its action, and its outcome is recorded', async () => {
     const made = scene({ tool: { confirm: 'always' } });
     expect(await execute(made)).toEqual({ ok: true, result: { n: 1 } });
     expect(made.events).toEqual([
@@ -270,14 +270,14 @@ describe('a confirmed call', () => {
     ]);
   });
 
-  test('uses the credentials that the person has when confirming: without any, nothing is done, and this is recorded', async () => {
+  test('uses the credentials that the person has when confirming; without any, it is not sent and is recorded as failed', async () => {
     const made = scene({ tool: { confirm: 'always', credentials: 'user' } });
     const context = contextOf(sessionOf('s', 'u', null));
     expect(await withRequestContext(context, () => execute(made))).toMatchObject({ ok: false });
     expect(made.events).toEqual([['finish', 'action-9', 'failed', null, false]]);
   });
 
-  test('of a tool that no longer exists is not made', async () => {
+  test('is not made if its tool no longer exists', async () => {
     const made = scene({ tool: { name: 'other' } });
     expect(await execute(made)).toEqual({
       ok: false,

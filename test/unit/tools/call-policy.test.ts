@@ -80,16 +80,16 @@ describe('bound parameters', () => {
       { customer: 'sub', 'body.owner': 'number' },
       { customer: 'user-1', body: { owner: 17 } },
     ],
-  ])('%j is filled in from the claims of the person of the message', async (bound, args) => {
+  ])('%j are filled in from the claims of the person who sent the message', async (bound, args) => {
     expect((await sentBy({ bind: bound }, signedIn())).args).toEqual(args);
   });
 
-  test('a bound field joins the fields of the body that the model chose', async () => {
+  test('in the body are added to the fields that the model chose', async () => {
     const { args } = await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), { body: { note: 'x' } });
     expect(args).toEqual({ body: { note: 'x', owner: 'user-1' } });
   });
 
-  test('a body that is not an object is refused', async () => {
+  test('in the body cause a body that is not an object to be refused', async () => {
     expect(await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), { body: [1] })).toMatchObject({
       answer: { ok: false, message: 'The argument `body` must be of type object.' },
       args: null,
@@ -97,7 +97,7 @@ describe('bound parameters', () => {
   });
 
   test.each(['empty', 'blank', 'roles', 'address', 'active', 'nothing', 'absent', 'toString', '__proto__'])(
-    'a claim that is not a text or number, or is empty (%s), requires sign-in, and prevents the call',
+    'need sign-in, and prevent the call, if the claim is empty, or neither a text nor a number (%s)',
     async (claim) => {
       const { answer, args } = await sentBy({ bind: { customer: claim } }, signedIn());
       expect([answer, args]).toEqual([SIGN_IN, null]);
@@ -105,7 +105,7 @@ describe('bound parameters', () => {
   );
 
   test.each(['user-or-default', 'default', 'none'] as const)(
-    'without a person there is no call, whatever the policy (%s)',
+    'prevent the call if there is no person, whatever the policy (%s)',
     async (credentials) => {
       const source = builtInSource(api.url);
       const context = anonymous();
@@ -124,7 +124,7 @@ describe('bound parameters', () => {
     { body: { customer: 'user-2' } },
     { body: [{ deep: { CUSTOMER: null } }] },
     { filter: { customer: { $ne: 1 } } },
-  ])('a bound name in the arguments is refused wherever it is: %j', async (given) => {
+  ])('may not be named in the arguments at any depth: %j', async (given) => {
     expect(await sentBy({ bind: { customer: 'sub' } }, signedIn(), given)).toMatchObject({
       answer: {
         ok: false,
@@ -135,13 +135,13 @@ describe('bound parameters', () => {
   });
 
   test.each([{ body: { owner: 'user-2' } }, { body: { more: [{ owner: 1 }] } }])(
-    'a bound field in the body is refused: %j',
+    'in the body may not be named in the arguments: %j',
     async (given) => {
       expect((await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), given)).args).toBeNull();
     },
   );
 
-  test('a person of another session or channel user fills in nothing', async () => {
+  test('are not filled in from the person of another session or channel user', async () => {
     const crossed = contextOf(sessionOf('s', 'u', alice), { user_id: 'mallory' });
     expect((await sentBy({ bind: { customer: 'sub' } }, crossed)).args).toBeNull();
   });
@@ -266,7 +266,7 @@ describe('after a 401 to the token of a person', () => {
   });
 });
 
-describe('the shown part of an answer', () => {
+describe('the part of an answer that is shown', () => {
   const answering = (result: unknown, rest: Partial<Tool> = {}, status: number | null = 200) =>
     toolOf({
       source: sourceOf({ base_url: `${api.url}/x` }, api.url),
@@ -291,17 +291,17 @@ describe('the shown part of an answer', () => {
     ['a text', 'private words', ['id'], null],
     ['a text, all', 'public words', 'all', 'public words'],
     ['a name of the prototype', order, ['toString', '__proto__'], {}],
-  ])('without sign-in has only the public fields of %s', async (_, result, fields, expected) => {
+  ])('has only the public fields of %s without sign-in', async (_, result, fields, expected) => {
     expect(await shown(answering(result, { public: fields }))).toEqual(expected);
     expect(await shown(answering(result, { public: fields }), signedIn())).toEqual(result);
   });
 
-  test('without public fields is empty, and says that sign-in is needed', async () => {
+  test('is empty without public fields, and says that sign-in is needed', async () => {
     for (const result of [order, [order], 'text', null])
       expect(await shown(answering(result))).toMatchObject({ sign_in_needed: true });
   });
 
-  test('without public fields says that a write was done, and does not mention sign-in if that would change nothing', async () => {
+  test('says without public fields that a write was done, and mentions sign-in only if sign-in would show more', async () => {
     expect(await shown(answering(order, { effect: 'write', confirm: 'never' }))).toEqual({
       done: true,
       message: 'It was done. The answer may not be shown.',
@@ -315,7 +315,7 @@ describe('the shown part of an answer', () => {
     expect(await shown(answering(order, { credentials: 'none' }))).toEqual(order);
   });
 
-  test('for a 4xx has the first 1,000 characters of its body, and without sign-in only its status', async () => {
+  test('has the first 1,000 characters of the body of a 4xx, or only its status without sign-in', async () => {
     const body = { error: `no such order ${'x'.repeat(2_000)}`, token };
     const told = await shown(answering(body, {}, 422), signedIn());
     expect(told).toMatch(
@@ -330,13 +330,13 @@ describe('the shown part of an answer', () => {
       );
   });
 
-  test('for a 4xx has tokens in the body masked', async () => {
+  test('has the tokens in the body of a 4xx masked', async () => {
     expect(await shown(answering(`echo ${token}`, {}, 400), signedIn())).toBe(
       'The call was refused with the status 400. The answer was: echo [token]',
     );
   });
 
-  test('for a 5xx and a 401 does not include the body', async () => {
+  test('does not include the body of a 5xx or a 401', async () => {
     expect(await shown(answering('stack trace', {}, 503), signedIn())).toBe(
       'The other system cannot answer at the moment (status 503).',
     );
@@ -345,7 +345,7 @@ describe('the shown part of an answer', () => {
     );
   });
 
-  test('includes the message of a tool about its own failure, except without sign-in', async () => {
+  test('includes the message of a tool about its failure, but not without sign-in', async () => {
     const failing = (rest: Partial<Tool>) =>
       toolOf({
         ...answering(null, rest),
@@ -359,7 +359,7 @@ describe('the shown part of an answer', () => {
     expect(await shown(failing({ public: 'all' }))).toBe('The tool reported an error: order of Bob');
   });
 
-  test('has opaque tokens and fixed headers masked that an API echoes, even in parts of JSON texts', async () => {
+  test('has opaque tokens and fixed headers that an API echoes masked, even in parts of JSON texts', async () => {
     const key = 'key/with+slashes==';
     const source = sourceOf({ base_url: api.url, headers: { 'X-Api-Key': key } }, api.url);
     const echo = toolOf({
@@ -404,7 +404,7 @@ describe('an exchanged token', () => {
     });
 
   test.each([false, true])(
-    "is sent instead, and the person's own never reaches that source",
+    "is sent instead of the person's own token, which never reaches that source",
     async (fetching) => {
       api.misbehave('/orders', { status: 200, body: [] });
       expect(await bind(exchanging(fetching), signedIn()).bound.call({})).toMatchObject({ ok: true });
@@ -413,7 +413,7 @@ describe('an exchanged token', () => {
     },
   );
 
-  test.each([false, true])('is exchanged again after a 401, once', async (fetching) => {
+  test.each([false, true])('is exchanged again once after a 401', async (fetching) => {
     api.misbehave('/orders', { status: 401 }, 1);
     await bind(exchanging(fetching), signedIn()).bound.call({});
     expect(api.seen('/orders').map(({ bearer }) => bearer)).toEqual([
@@ -422,13 +422,13 @@ describe('an exchanged token', () => {
     ]);
   });
 
-  test('that is refused again means that sign-in is needed', async () => {
+  test('that is refused a second time means that sign-in is needed', async () => {
     api.misbehave('/orders', { status: 401 });
     expect(await bind(exchanging(), signedIn()).bound.call({})).toEqual(SIGN_IN);
     expect(api.seen('/orders')).toHaveLength(2);
   });
 
-  test('that cannot be obtained is a failure with a message and a trace line', async () => {
+  test('that cannot be obtained makes the call fail with a message, and is in the trace', async () => {
     server.instead = { status: 500, body: '' };
     const context = signedIn();
     expect(await bind(exchanging(), context).bound.call({})).toEqual({

@@ -18,6 +18,6 @@ test.each([
   [{ toJSON: 1, a: 2 }, '{"a":2,"toJSON":1}'],
   ['text', '"text"'],
   [null, 'null'],
-])('the JSON of %j has the names of its objects in order', (value, text) => {
+])('canonicalJson sorts the names of all objects in %j', (value, text) => {
   expect(canonicalJson(value)).toBe(text);
 });

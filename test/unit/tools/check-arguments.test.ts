@@ -37,7 +37,7 @@ const messageOf = (args: unknown, schema = ORDER) => {
 };
 
 test.each([[{ id: 2 ** 53 }], [{ id: 1, list: [{ at: -(2 ** 60) }] }]])(
-  'an integer that a number represents only approximately is refused, since it would name something else: %j',
+  'an integer that a JavaScript number cannot hold exactly is refused, because it would name something else: %j',
   (args) => {
     expect(messageOf(args, { type: 'object' })).toBe(
       'An argument has a number with too many digits: it cannot be sent exactly. Say so to the person.',
@@ -55,7 +55,7 @@ test('arguments that the schema allows are passed on unchanged', () => {
   expect(checkArguments(ORDER, args)).toEqual({ ok: true, args });
 });
 
-describe('an error of arguments is described so that a model can correct it', () => {
+describe('the description of an argument error, from which a model can correct it', () => {
   test.each([
     [{}, 'The argument `id` is missing.'],
     [{ id: 'a' }, 'The argument `id` must match pattern "^[A-Z]-[0-9]+$".'],
@@ -72,11 +72,11 @@ describe('an error of arguments is described so that a model can correct it', ()
     [[], 'The arguments must be one JSON object.'],
     ['{"id":"A-1"}', 'The arguments must be one JSON object.'],
     [{ id: 1n }, 'The arguments must be JSON.'],
-  ])('%o', (args, message) => {
+  ])('is right for %o', (args, message) => {
     expect(messageOf(args)).toContain(message);
   });
 
-  test('in no more than 500 characters', () => {
+  test('has at most 500 characters', () => {
     const schema = {
       type: 'object',
       properties: { kind: { enum: Array.from({ length: 999 }, (_, n) => n) } },
@@ -85,8 +85,8 @@ describe('an error of arguments is described so that a model can correct it', ()
   });
 });
 
-describe('a null', () => {
-  test('that the schema does not allow counts as absent, at any depth', () => {
+describe('a null argument', () => {
+  test('counts as absent if the schema does not allow null, at any depth', () => {
     expect(
       checkArguments(ORDER, {
         id: 'A-1',
@@ -96,26 +96,26 @@ describe('a null', () => {
     ).toEqual({ ok: true, args: { id: 'A-1', body: { lines: [{ sku: 'x' }] } } });
   });
 
-  test('that it allows is kept', () => {
+  test('is kept if the schema allows null', () => {
     expect(checkArguments(ORDER, { id: 'A-1', note: null })).toEqual({
       ok: true,
       args: { id: 'A-1', note: null },
     });
   });
 
-  test('instead of a required argument is reported as missing', () => {
+  test('is reported as missing if the argument is required', () => {
     expect(messageOf({ id: null })).toBe('The argument `id` is missing.');
   });
 });
 
-test('the arguments are a copy: checked values cannot change later', () => {
+test('checkArguments returns a copy, so that checked values cannot change later', () => {
   const given = { id: 'A-1', body: { lines: [{ sku: 'x' }] } };
   const checked = checkArguments(ORDER, given);
   given.body.lines.push({ sku: 'y' });
   expect(checked).toEqual({ ok: true, args: { id: 'A-1', body: { lines: [{ sku: 'x' }] } } });
 });
 
-test('names of the prototype are not arguments', () => {
+test('names of the object prototype are not accepted as arguments', () => {
   for (const name of ['constructor', 'toString', '__proto__'])
     expect(messageOf(JSON.parse(`{"id":"A-1","${name}":{}}`))).toBe(`There is no argument \`${name}\`.`);
 });
@@ -134,17 +134,17 @@ test.each([
   expect(messageOf({ n: 'x' }, schema)).toBe('The argument `n` must be of type integer.');
 });
 
-describe('a schema is closed at the top level', () => {
+describe('the top level of a schema is closed if the schema', () => {
   test.each<[string, JsonSchema]>([
-    ['with only properties', { type: 'object', properties: { a: {} } }],
-    ['that says it is open', { type: 'object', properties: { a: {} }, additionalProperties: true }],
-    ['that is composed', { type: 'object', allOf: [{ properties: { a: {} } }] }],
+    ['has only properties', { type: 'object', properties: { a: {} } }],
+    ['says that it is open', { type: 'object', properties: { a: {} }, additionalProperties: true }],
+    ['is composed', { type: 'object', allOf: [{ properties: { a: {} } }] }],
     [
-      'that refers to another one',
+      'refers to another schema',
       { $ref: '#/$defs/it', $defs: { it: { type: 'object', properties: { a: {} } } } },
     ],
     [
-      'of an older dialect',
+      'has an older dialect',
       { $schema: 'http://json-schema.org/draft-07/schema#', anyOf: [{ properties: { a: {} } }] },
     ],
   ])('%s', (_, schema) => {
@@ -154,18 +154,18 @@ describe('a schema is closed at the top level', () => {
   });
 });
 
-describe('a schema that is checked without compiling it', () => {
+describe('a schema that is checked but not compiled', () => {
   const open = { type: 'object', properties: {} };
   test.each([
     [{ ...open, properties: 7 }],
     [{ ...open, required: 'id' }],
     [{ ...open, properties: { id: { type: 'text' } } }],
     [{ ...open, $defs: { id: { minLength: -1 } } }],
-  ])('%j is refused', (schema) => {
+  ])('is refused if it is %j', (schema) => {
     expect(() => checkSchema(schema)).toThrow(/schema is invalid/);
   });
 
-  test('is accepted if only compiling it could fail', () => {
+  test('is accepted if only compiling it would fail', () => {
     expect(() => checkSchema({ ...open, $ref: '#/$defs/none' })).not.toThrow();
     expect(() => checkArguments({ ...open, $ref: '#/$defs/none' }, {})).toThrow(/none/);
   });

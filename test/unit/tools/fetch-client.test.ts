@@ -30,12 +30,12 @@ async function counted(signal: AbortSignal): Promise<unknown[]> {
   return ends.map((end) => (end as unknown[])[1]);
 }
 
-test('a request that took too long counts as timeout', async () => {
+test('a request that took too long is counted as a timeout', async () => {
   const limit = new TimeLimit(systemClock, 20);
   expect(await counted(limit.signal)).toEqual(['timeout']);
   limit.lift();
 });
 
-test('an aborted request does not count', async () => {
+test('an aborted request is not counted', async () => {
   expect(await counted(AbortSignal.abort(new Error('the daemon is stopping')))).toEqual([]);
 });

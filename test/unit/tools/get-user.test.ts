@@ -43,18 +43,18 @@ test('get_user does not exist without API_BASE_URL', () => {
   expect(list().map(({ name }) => name)).toEqual(['my_actions']);
 });
 
-describe('with the token of a user', () => {
-  test("without an address it looks up the e-mail of the user's token", async () => {
+describe('get_user with the token of a user', () => {
+  test('without an address looks up the e-mail address in the token', async () => {
     expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user: ALICE } });
     expect(looked()).toEqual([[ALICE.email, 'user-1']]);
   });
 
-  test("another address is looked up with the user's own token", async () => {
+  test("looks up another address with the user's own token", async () => {
     expect(await ask({ email: ` ${BOB.email} ` }, signedIn())).toEqual({ ok: true, result: { user: BOB } });
     expect(looked()).toEqual([[BOB.email, 'user-1']]);
   });
 
-  test('an unknown address is not found', async () => {
+  test('reports that an unknown address is not found', async () => {
     const result = { found: false, message: 'The business system shows no such user.' };
     expect(await ask({ email: 'nobody@example.com' }, signedIn())).toEqual({ ok: true, result });
     api.misbehave('/users', { status: 200, body: [] });
@@ -62,25 +62,25 @@ describe('with the token of a user', () => {
   });
 
   test.each([
-    ['an object', ALICE],
-    ['a list', [ALICE]],
-    ['member', { member: [ALICE] }],
-    ['hydra:member', { '@type': 'Collection', 'hydra:member': [ALICE], 'hydra:totalItems': 1 }],
-    ['data', { data: [ALICE] }],
-    ['items', { items: [ALICE] }],
-    ['users', { users: [BOB, ALICE] }],
-  ])('the answer can be %s', async (_, body) => {
+    ['the user as an object', ALICE],
+    ['a list of users', [ALICE]],
+    ['a list in `member`', { member: [ALICE] }],
+    ['a list in `hydra:member`', { '@type': 'Collection', 'hydra:member': [ALICE], 'hydra:totalItems': 1 }],
+    ['a list in `data`', { data: [ALICE] }],
+    ['a list in `items`', { items: [ALICE] }],
+    ['a list in `users`', { users: [BOB, ALICE] }],
+  ])('accepts %s in the answer', async (_, body) => {
     api.misbehave('/users', { status: 200, body });
     expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user: ALICE } });
   });
 
-  test('a user with its own items is not a collection', async () => {
+  test('does not take a user that has `items` for a collection', async () => {
     const user = { email: ALICE.email, items: [{ id: 1 }] };
     api.misbehave('/users', { status: 200, body: user });
     expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user } });
   });
 
-  test('several users, none with exactly that address, are all shown', async () => {
+  test('shows all users of the answer if none has exactly that address', async () => {
     api.misbehave('/users', { status: 200, body: [ALICE, BOB] });
     expect(await ask({ email: 'example.com@x' }, signedIn())).toEqual({
       ok: true,
@@ -93,12 +93,12 @@ describe('with the token of a user', () => {
     [{ status: 403 }, 'The business system does not allow this look-up.'],
     [{ status: 200, body: 'no json' }, 'The business API answered with something that is not JSON.'],
     ['huge', 'The business API answered with more data than can be used.'],
-  ] as const)('a failing API (%o) is explained', async (how, message) => {
+  ] as const)('explains a failure of the API: %o', async (how, message) => {
     api.misbehave('/users', how);
     expect(await ask({}, signedIn())).toEqual({ ok: false, message });
   });
 
-  test("if the API refuses the user's token, the user is treated as a stranger", async () => {
+  test("falls back to default credentials if the API refuses the user's token", async () => {
     api.revoke(token);
     expect(await ask({}, signedIn())).toMatchObject({ ok: true, result: { sign_in_needed: true } });
     expect(looked()).toEqual([
@@ -108,7 +108,7 @@ describe('with the token of a user', () => {
   });
 });
 
-describe('under default credentials', () => {
+describe('get_user under default credentials', () => {
   const hidden = {
     ok: true,
     result: {
@@ -118,7 +118,7 @@ describe('under default credentials', () => {
     },
   };
 
-  test('without an address there is no call: sign-in is needed', async () => {
+  test('makes no call without an address, and says that sign-in is needed', async () => {
     expect(await ask({}, anonymous())).toEqual({
       ok: true,
       result: { sign_in_needed: true, message: 'Sign-in is needed to know who is asking.' },
@@ -126,7 +126,7 @@ describe('under default credentials', () => {
     expect(api.requests).toEqual([]);
   });
 
-  test('the call is made, and its answer is the same whether there is such a person or not', async () => {
+  test('makes the call, and answers the same whether the person exists or not', async () => {
     expect(await ask({ email: ALICE.email }, anonymous())).toEqual(hidden);
     expect(await ask({ email: 'nobody@example.com' }, anonymous())).toEqual(hidden);
     expect(looked()).toEqual([
@@ -145,12 +145,12 @@ describe('under default credentials', () => {
     { status: 404 },
     { redirect: 'https://elsewhere.example/' },
     'huge',
-  ] as const)('%o does not distinguish the two, either', async (how) => {
+  ] as const)('also answers the same if the API answers %o', async (how) => {
     api.misbehave('/users', how);
     expect(await ask({ email: ALICE.email }, anonymous(), ['name'])).toEqual(hidden);
   });
 
-  test('an outage is reported as one', async () => {
+  test('reports an outage of the API', async () => {
     api.misbehave('/users', { status: 503 });
     expect(await ask({ email: ALICE.email }, anonymous())).toEqual({
       ok: false,
@@ -158,7 +158,7 @@ describe('under default credentials', () => {
     });
   });
 
-  test('only the public fields are shown', async () => {
+  test('shows only the public fields', async () => {
     expect(await ask({ email: ALICE.email }, anonymous(), ['name', 'city'])).toEqual({
       ok: true,
       result: {
@@ -169,18 +169,18 @@ describe('under default credentials', () => {
     });
   });
 
-  test('a person without public fields looks like nobody', async () => {
+  test('answers for a person without public fields as if there were no such person', async () => {
     expect(await ask({ email: ALICE.email }, anonymous(), ['city'])).toEqual(hidden);
     expect(await ask({ email: 'nobody@example.com' }, anonymous(), ['city'])).toEqual(hidden);
   });
 
-  test('inherited members of objects are not fields', async () => {
+  test('does not show inherited members of objects', async () => {
     expect(await ask({ email: ALICE.email }, anonymous(), ['constructor', '__proto__'])).toEqual(hidden);
   });
 });
 
 test.each(['nobody', 'a@b@c', `${'a'.repeat(250)}@x.io`, 'a b@example.com', 'a\u0000@example.com'])(
-  'a text that is not an e-mail address (%j) causes no call',
+  'get_user makes no call for a text that is not an e-mail address: %j',
   async (email) => {
     expect(await ask({ email }, signedIn())).toEqual({
       ok: false,

@@ -75,7 +75,7 @@ const askAround = async (_args: unknown, { client }: ToolCall): Promise<Sent> =>
 };
 
 test.each(['user', 'user-or-default', 'default', 'exchange'] as const)(
-  'a hostile source claims the policy %s, which its entry does not give it: nothing is sent',
+  'if a hostile source claims the policy %s, which its entry does not grant, nothing is sent',
   async (credentials) => {
     const { tool } = register(hostile({ credentials, send: askAround }));
     expect(await tool?.call({})).toMatchObject({ ok: false });
@@ -83,7 +83,7 @@ test.each(['user', 'user-or-default', 'default', 'exchange'] as const)(
   },
 );
 
-test('a hostile source makes its own description with another address: the tool is not offered', () => {
+test('if a hostile source makes its own source record with more rights, its tool is not offered', () => {
   const forged: ToolSourceInfo = {
     ...info,
     target: { ...(info.target as object), may_see_user_token: true } as never,
@@ -93,13 +93,13 @@ test('a hostile source makes its own description with another address: the tool 
   expect(logged.lines).toMatchObject([{ level: 'warn', source: 'hostile' }]);
 });
 
-test('a hostile source cannot change the daemon’s description of it', () => {
+test('a hostile source cannot change the source record that the daemon made', () => {
   expect(() => Object.assign(info, { kind: 'built-in' })).toThrow(TypeError);
   expect(() => Object.assign(info.target as object, { may_see_user_token: true })).toThrow(TypeError);
   expect(() => Object.assign(info.target?.headers as object, { Authorization: 'x' })).toThrow(TypeError);
 });
 
-test('a hostile source changes its record after it was registered: the policy is the one that was read', async () => {
+test('if a hostile source changes the record of a tool after registration, the policy that was first read applies', async () => {
   let reads = 0;
   const record = hostile({ effect: 'write', confirm: 'always', bind: { customer: 'sub' }, send: askAround });
   const changing = Object.defineProperties(
@@ -118,7 +118,7 @@ test('a hostile source changes its record after it was registered: the policy is
   expect(thief.requests).toEqual([]);
 });
 
-test('a hostile source sends the call elsewhere: its client calls only its own address', async () => {
+test('if a hostile source tries to send the call to another address, its client refuses', async () => {
   const failures: unknown[] = [];
   const { tool } = register(
     hostile({
@@ -139,7 +139,7 @@ test('a hostile source sends the call elsewhere: its client calls only its own a
   expect(api.requests).toEqual([]);
 });
 
-test('a hostile source gets the claims of the person, and no token, wherever it searches', async () => {
+test('a hostile source gets the claims of the person but no token, wherever it searches', async () => {
   const seen: unknown[] = [];
   const { tool } = register(
     hostile({
@@ -156,7 +156,7 @@ test('a hostile source gets the claims of the person, and no token, wherever it 
   expect(JSON.stringify(seen)).not.toContain('fixed-key-of-the-entry');
 });
 
-test('a hostile source claims other credentials for its answer: the client knows the real ones', async () => {
+test('if a hostile source claims other credentials for its answer, the client still knows the real ones', async () => {
   info = sourceOf({ name: 'hostile', base_url: `${api.url}/x` }, api.url);
   api.misbehave('/x/orders', { status: 200, body: { id: 1, secret: 'of Bob' } });
   const lying = hostile({
@@ -180,7 +180,7 @@ test('a hostile source claims other credentials for its answer: the client knows
   expect(JSON.stringify(await register(failing, undefined, null).tool?.call({}))).not.toContain('Bob');
 });
 
-test('a hostile source answers with tokens: they are masked wherever they are', async () => {
+test('if a hostile source answers with tokens, they are masked wherever they are', async () => {
   const answers: Sent[] = [
     answered({ a: [token, `x ${token} y`], [token]: 1, key: 'fixed-key-of-the-entry' }),
     { outcome: 'answered', status: 400, result: `fixed-key-of-the-entry ${token}` },
@@ -194,7 +194,7 @@ test('a hostile source answers with tokens: they are masked wherever they are', 
   }
 });
 
-test('a hostile source gives a huge answer: the agent gets valid JSON of a limited size that says what was omitted', async () => {
+test('if a hostile source gives a huge answer, the agent gets valid JSON of a limited size that says what was omitted', async () => {
   const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, text: 'x'.repeat(100) }));
   for (const [result, mark] of [
     [rows, /more\]/],
@@ -213,7 +213,7 @@ test.each<[string, unknown]>([
   ['a function', () => 'x'],
   ['a number as outcome', { outcome: 7 }],
   [
-    'a circle',
+    'a circular structure',
     (() => {
       const circle: Record<string, unknown> = {};
       circle.self = circle;
@@ -244,14 +244,14 @@ test.each<[string, unknown]>([
       },
     },
   ],
-])('a hostile source answers with %s: the agent gets JSON, and the run continues', async (_, sent) => {
+])('if a hostile source answers with %s, the agent gets JSON, and the run continues', async (_, sent) => {
   const { tool } = register(hostile({ send: async () => sent as Sent }));
   const answer = await tool?.call({});
   expect(answer).toEqual(JSON.parse(JSON.stringify(answer)));
   expect(await tool?.call({})).toEqual(answer);
 });
 
-test('a hostile source never answers: the call ends after two minutes', async () => {
+test('if a hostile source never answers, the call ends after two minutes', async () => {
   const clock = new VirtualClock(0);
   const { tool } = register(hostile({ send: () => new Promise(() => {}) }), clock);
   const work = tool?.call({});
@@ -260,7 +260,7 @@ test('a hostile source never answers: the call ends after two minutes', async ()
   expect(await work).toEqual({ ok: false, message: 'The tool did not answer in time.' });
 });
 
-test('a hostile source throws, at once or later: the agent only learns that the call failed', async () => {
+test('if a hostile source throws, at once or later, the agent only learns that the call failed', async () => {
   const throwing: Tool['send'][] = [
     () => {
       throw new Error(`at once ${token}`);
@@ -282,20 +282,20 @@ test('a hostile source throws, at once or later: the agent only learns that the 
   }
 });
 
-test('a hostile source has a schema that accepts anything: arguments that it does not name are refused nevertheless', async () => {
+test('if a hostile source has a schema that accepts anything, arguments that the schema does not name are still refused', async () => {
   const open = { type: 'object', properties: { id: {} }, additionalProperties: true };
   const { tool } = register(hostile({ parameters: open, send: askAround }));
   expect(await tool?.call({ token: 'x' })).toEqual({ ok: false, message: 'There is no argument `token`.' });
   expect(thief.requests).toEqual([]);
 });
 
-test('a hostile source has an invalid schema: the tool fails, and nothing is sent', async () => {
+test('if a hostile source has an invalid schema, its tool fails, and nothing is sent', async () => {
   const { tool } = register(hostile({ parameters: { type: 'nonsense' }, send: askAround }));
   expect(await tool?.call({})).toMatchObject({ ok: false });
   expect(thief.requests).toEqual([]);
 });
 
-test('a hostile source is called again and again: at most 20 times, and never a third time with the same arguments', async () => {
+test('a hostile source is called at most 20 times, and never a third time with the same arguments', async () => {
   let sent = 0;
   const { tool } = register(
     hostile({

@@ -73,8 +73,8 @@ async function call(code: string, context: RequestContext): Promise<ToolAnswer> 
 const signedIn = () => contextOf(sessionOf('s', 'u', alice));
 const anonymous = () => contextOf(sessionOf('s', 'u', null));
 
-describe('loading', () => {
-  test('a module exports one tool or a list, and keeps their names', async () => {
+describe('loading a module of tools', () => {
+  test('accepts one exported tool or a list, and keeps the names', async () => {
     const [one] = await toolsOf(calling('return 1'));
     expect(one).toMatchObject({
       name: 'look',
@@ -116,19 +116,19 @@ describe('loading', () => {
       `export default { name: 'a', description: 'x', parameters: { type: 'object', properties: { n: { type: 'no' } } }, effect: 'read', call() {} };`,
       '`parameters` cannot be used',
     ],
-  ])('%s is a configuration error', async (code, problem) => {
+  ])('reports %s as a configuration error', async (code, problem) => {
     const problems = await problemsOf(code);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(problem);
   });
 
-  test('every problem of a list is named at once', async () => {
+  test('reports all problems of a list at once', async () => {
     expect(await problemsOf(`export default [{}, { name: 'a', ${RECORD}, effect: 'read' }];`)).toHaveLength(
       6,
     );
   });
 
-  test('a file that does not exist is a configuration error', async () => {
+  test('reports a missing file as a configuration error', async () => {
     const entry: ModuleEntry = { kind: 'module', place: 'tools[1]', module: './none.ts', folder };
     const source = new ModuleSource(entry, describeSource(entry, undefined));
     await expect(source.start()).rejects.toThrow(
@@ -136,15 +136,15 @@ describe('loading', () => {
     );
   });
 
-  test('a package that is not installed is a configuration error', async () => {
+  test('reports a package that is not installed as a configuration error', async () => {
     const entry: ModuleEntry = { kind: 'module', place: 'tools[1]', module: 'none-such', folder };
     const source = new ModuleSource(entry, describeSource(entry, undefined));
     await expect(source.start()).rejects.toThrow('names the package none-such, which is not installed');
   });
 });
 
-describe('context', () => {
-  test('person is the claims of the person of the message, and never the token', async () => {
+describe('a tool of a module', () => {
+  test('gets in `person` the claims of the person who sent the message, and never the token', async () => {
     const code = calling('return { person, all: JSON.stringify(arguments[1]) }');
     const answer = await call(code, signedIn());
     expect(answer).toMatchObject({
@@ -155,7 +155,7 @@ describe('context', () => {
     expect(await call(code, anonymous())).toMatchObject({ ok: true, result: { person: null } });
   });
 
-  test('api carries the token of the person, and resolves to the parsed JSON', async () => {
+  test('sends the token of the person with `api`, which resolves to the parsed JSON', async () => {
     const code = calling(`return api.get('/users', { query: { userEmail: '${ALICE.email}' } })`);
     expect(await call(code, signedIn())).toEqual({ ok: true, result: ALICE });
     expect(api.seen('/users').map(({ sub, query }) => [sub, query])).toEqual([
@@ -163,7 +163,7 @@ describe('context', () => {
     ]);
   });
 
-  test('every method sends its body as JSON', async () => {
+  test('sends the body of every method of `api` as JSON', async () => {
     api.misbehave('/things', { status: 200, body: { done: true } });
     const code = calling(
       `for (const method of ['post', 'put', 'patch', 'delete'])
@@ -181,7 +181,7 @@ describe('context', () => {
     );
   });
 
-  test('data that was fetched with default credentials is reduced to public fields', async () => {
+  test('gets only public fields of data that `api` fetched with default credentials', async () => {
     const get = `return api.get('/users', { query: { userEmail: '${ALICE.email}' } })`;
     expect(await call(calling(get), anonymous())).toEqual({ ok: true, result: {} });
     const some = calling(get, `effect: 'read', public: ['name', 'none']`);
@@ -191,7 +191,7 @@ describe('context', () => {
     expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['service', 'service', 'service']);
   });
 
-  test('a refusal is thrown as { status, message }, and without sign-in only with its status', async () => {
+  test('can catch a refusal of the API as { status, message }, without the body if the person is not signed in', async () => {
     api.misbehave('/things', { status: 422, body: { error: 'no such order 17' } });
     const code = calling(
       `try { await api.get('/things'); } catch ({ status, message }) { return { status, message }; }`,
@@ -206,7 +206,7 @@ describe('context', () => {
     });
   });
 
-  test('a refusal that is not caught is reported to the agent', async () => {
+  test('that does not catch a refusal of the API has it reported to the agent', async () => {
     api.misbehave('/things', { status: 409, body: { error: 'shipped' } });
     const code = calling(`return api.get('/things')`);
     expect(await call(code, signedIn())).toEqual({
@@ -219,7 +219,7 @@ describe('context', () => {
     });
   });
 
-  test('an API that cannot be reached is thrown without a status', async () => {
+  test('can catch an error without a status if the API cannot be reached', async () => {
     api.misbehave('/things', { redirect: 'http://127.0.0.1:1/elsewhere' });
     const code = calling(
       `try { await api.get('/things'); } catch ({ status, message }) { return { status, message }; }`,
@@ -230,7 +230,7 @@ describe('context', () => {
     });
   });
 
-  test('any other error is not reported, but logged', async () => {
+  test('that throws any other error has it logged, but not reported to the agent', async () => {
     const { bound, logged } = await bind(calling(`throw new Error('the password is hunter2')`), signedIn());
     expect(await bound.call({})).toEqual({
       ok: false,
@@ -239,7 +239,7 @@ describe('context', () => {
     expect(logged.lines).toMatchObject([{ level: 'warn', msg: 'tool failed unexpectedly', tool: 'look' }]);
   });
 
-  test('idempotency_key is set for a write, and null for a read', async () => {
+  test('gets an idempotency_key for a write, and null for a read', async () => {
     const write = calling('return idempotency_key', `effect: 'write', confirm: 'never'`);
     expect(await call(write, signedIn())).toMatchObject({
       ok: true,
@@ -248,7 +248,7 @@ describe('context', () => {
     expect(await call(calling('return idempotency_key'), signedIn())).toEqual({ ok: true, result: null });
   });
 
-  test('an undefined result becomes null', async () => {
+  test('that returns undefined returns null', async () => {
     expect(await call(calling(''), signedIn())).toEqual({ ok: true, result: null });
   });
 });

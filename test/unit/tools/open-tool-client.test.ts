@@ -53,7 +53,7 @@ const trace = (context: RequestContext) =>
     .map(({ step, verdict, reason, detail }) => ({ step, verdict, reason, ...detail }));
 const users = { method: 'GET', path: '/users', source: 'api' };
 
-describe('user-or-default', () => {
+describe('the policy user-or-default', () => {
   test("uses the user's token", async () => {
     const context = signedIn();
     expect(await call(context, 'user-or-default')).toMatchObject({
@@ -75,7 +75,7 @@ describe('user-or-default', () => {
     ]);
   });
 
-  test('falls back to the default token without a user, and says why', async () => {
+  test('falls back to the default token without a user, and gives the reason', async () => {
     const context = anonymous();
     expect(await call(context, 'user-or-default')).toMatchObject({
       outcome: 'answered',
@@ -113,7 +113,7 @@ describe('user-or-default', () => {
   });
 });
 
-describe('user', () => {
+describe('the policy user', () => {
   test('makes no call without a user, and says that sign-in is needed', async () => {
     const context = anonymous();
     expect(await call(context, 'user')).toBeNull();
@@ -132,14 +132,14 @@ describe('user', () => {
   });
 });
 
-test('default uses the default token, even if there is a user', async () => {
+test('the policy default uses the default token, even if there is a user', async () => {
   const context = signedIn();
   expect(await call(context, 'default')).toMatchObject({ credentials: 'default', status: 200 });
   expect(subs()).toEqual(['service']);
   expect(trace(context).at(-1)).toMatchObject({ verdict: 'ok', credentials: 'default' });
 });
 
-test('none that gets a 401 is traced as a refused call, not as a refused token', async () => {
+test('with the policy none, a 401 is traced as a refused call, not as a refused token', async () => {
   api.misbehave('/users', { status: 401 }, 1);
   const context = signedIn();
   await call(context, 'none');
@@ -156,7 +156,7 @@ describe('the default token', () => {
     expect(api.seen('/authentication_token')).toHaveLength(2);
   });
 
-  test('is fetched once per call if the API refuses all of them, until it accepts one', async () => {
+  test('is fetched again once per call as long as the API refuses every token', async () => {
     api.misbehave('/users', { status: 401 }, 4);
     const access = accessTo(api.url, logged.log);
     for (const fetched of [2, 3]) {
@@ -174,7 +174,7 @@ describe('the default token', () => {
     expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
   });
 
-  test('that cannot be obtained is a failure with a message, and in the trace', async () => {
+  test('that cannot be obtained makes the call fail with a message, and is in the trace', async () => {
     api.misbehave('/authentication_token', { status: 500 });
     const context = anonymous();
     expect(await call(context, 'user-or-default')).toEqual({
@@ -191,14 +191,14 @@ describe('the default token', () => {
   });
 });
 
-test('a failing API is in the trace with its status', async () => {
+test('a failure of the API is in the trace with its status', async () => {
   api.misbehave('/users', { status: 500 });
   const context = signedIn();
   expect(await call(context, 'user-or-default')).toMatchObject({ outcome: 'answered', status: 500 });
   expect(trace(context).at(-1)).toMatchObject({ verdict: 'failed', reason: 'http_500', status: 500 });
 });
 
-test("an aborted message rejects with the signal's reason", async () => {
+test('a call rejects with the reason of the signal when the message is aborted', async () => {
   api.misbehave('/users', 'hang');
   const controller = new AbortController();
   const context = contextOf(sessionOf('s', 'u', alice), { signal: controller.signal });
@@ -207,7 +207,7 @@ test("an aborted message rejects with the signal's reason", async () => {
   await expect(work).rejects.toThrow('deadline');
 });
 
-test('no token is in the log or in a trace, whatever happens', async () => {
+test('no token is in the log or in a trace, even after failures', async () => {
   const access = accessTo(api.url, logged.log);
   const contexts = [signedIn(), anonymous(), signedIn(), anonymous()];
   await call(contexts[0] as RequestContext, 'user-or-default', access);

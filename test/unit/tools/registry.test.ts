@@ -19,7 +19,7 @@ test.each<[string, Partial<Tool>]>([
   ['a name that is too long', { name: 'x'.repeat(65) }],
   ['an invalid effect', { effect: 'both' as never }],
   ['an invalid confirmation', { confirm: undefined as never }],
-])('a tool with %s is not offered, with a warning once', (_, rest) => {
+])('a tool with %s is not offered, and one warning is logged', (_, rest) => {
   const { registry, lines } = create(
     fixedSource(info, [toolOf({ source: info, ...rest }), toolOf({ source: info })]),
   );
@@ -30,7 +30,7 @@ test.each<[string, Partial<Tool>]>([
   ]);
 });
 
-test('two tools with the same name at the start are a configuration error that names both sources', async () => {
+test('two tools with the same name at the start cause a configuration error that names both sources', async () => {
   const { registry } = create(
     fixedSource(info, [toolOf({ source: info })]),
     fixedSource(other, [toolOf({ source: other })]),
@@ -38,7 +38,7 @@ test('two tools with the same name at the start are a configuration error that n
   await expect(registry.start()).rejects.toThrow('is the name of a tool of shop and of other');
 });
 
-test('a tool that appears later with a name that is taken is not offered', async () => {
+test('a tool that appears later with a name that is already used is not offered', async () => {
   let tools: readonly Tool[] = [];
   const late: ToolSource = { ...fixedSource(other, []), list: () => tools };
   const { registry, lines } = create(fixedSource(info, [toolOf({ source: info })]), late);
@@ -64,7 +64,7 @@ test('the start reports the configuration errors of all sources at once', async 
   ]);
 });
 
-test('every source is stopped, even if one of them fails to stop', async () => {
+test('every source is stopped, even if one of them cannot be stopped', async () => {
   const stopped: string[] = [];
   const stopping = (name: string, fails = false): ToolSource => ({
     ...fixedSource(info, []),

@@ -58,8 +58,8 @@ async function withClient<T>(
 const request = (given: Partial<ToolRequest>, rest: Partial<Tool> = {}): Promise<ToolResponse> =>
   withClient((client) => client.request({ method: 'GET', path: '/orders', ...given }), rest);
 
-describe('request', () => {
-  test('is sent below the base URL, with the query in order, the body as JSON and the fixed headers', async () => {
+describe('the request of a tool client', () => {
+  test('is sent below the base URL, with the query in order, the body as JSON, and the fixed headers', async () => {
     api.misbehave('/orders', { status: 201, body: { id: 1 } });
     const query = [
       ['tag', 'a b'],
@@ -93,7 +93,7 @@ describe('request', () => {
     '',
     'https://evil.example.com/orders',
     '@evil.example.com/',
-  ])('a path that could lead elsewhere is refused: %j', async (path) => {
+  ])('is refused if its path could lead elsewhere: %j', async (path) => {
     expect(await request({ path })).toMatchObject({
       outcome: 'failed',
       reached: false,
@@ -117,7 +117,7 @@ describe('request', () => {
     'x-api-key',
     'a b',
     'a\r\nX-Evil',
-  ])('the header %j may not be set', async (name) => {
+  ])('is refused if it sets the header %j', async (name) => {
     expect(await request({ headers: { [name]: 'x' } })).toMatchObject({
       outcome: 'failed',
       reached: false,
@@ -126,16 +126,19 @@ describe('request', () => {
     expect(api.requests).toEqual([]);
   });
 
-  test.each(['a\r\nX-Evil: 1', 'a\0', '\u{1f600}'])('the value %j of a header is refused', async (value) => {
-    expect(await request({ headers: { 'X-Note': value } })).toMatchObject({
-      outcome: 'failed',
-      reached: false,
-      reason: 'header_refused',
-    });
-    expect(api.requests).toEqual([]);
-  });
+  test.each(['a\r\nX-Evil: 1', 'a\0', '\u{1f600}'])(
+    'is refused if a header has the value %j',
+    async (value) => {
+      expect(await request({ headers: { 'X-Note': value } })).toMatchObject({
+        outcome: 'failed',
+        reached: false,
+        reason: 'header_refused',
+      });
+      expect(api.requests).toEqual([]);
+    },
+  );
 
-  test('redirects are not followed, within the origin or not', async () => {
+  test('does not follow redirects, even within the origin', async () => {
     for (const redirect of [`${api.url}/users`, `${elsewhere.url}/users`, '/v2/users']) {
       api.misbehave('/orders', { redirect });
       expect(await request({})).toMatchObject({ outcome: 'failed', reason: 'redirect_refused' });
@@ -144,7 +147,7 @@ describe('request', () => {
     expect(elsewhere.requests).toEqual([]);
   });
 
-  test('the built-in lookup follows redirects only within the origin', async () => {
+  test('of the built-in lookup follows redirects only within the origin', async () => {
     const source = builtInSource(api.url);
     api.misbehave('/orders', { redirect: '/v2/users?userEmail=alice@example.com' });
     expect(await request({}, { source })).toMatchObject({ outcome: 'answered', status: 200 });
@@ -153,33 +156,33 @@ describe('request', () => {
     expect(elsewhere.requests).toEqual([]);
   });
 
-  test('an answer that is not JSON is a text', async () => {
+  test('returns an answer that is not JSON as a text', async () => {
     api.misbehave('/orders', { status: 200, body: 'id,total\n1,2' });
     expect(await request({})).toMatchObject({ status: 200, body: 'id,total\n1,2' });
     api.misbehave('/orders', { status: 500, body: '<h1>no</h1>' });
     expect(await request({})).toMatchObject({ status: 500, body: '<h1>no</h1>' });
   });
 
-  test('a huge answer is a failure', async () => {
+  test('fails if the answer is huge', async () => {
     api.misbehave('/orders', 'huge');
     expect(await request({})).toMatchObject({ outcome: 'failed', reached: true, reason: 'too_large' });
   });
 
-  test('a connection that was not made is distinguished from one that broke', async () => {
+  test('that could not connect fails as not sent', async () => {
     const source = sourceOf({ base_url: elsewhere.url, credentials: 'user' }, api.url);
     await elsewhere.close();
     elsewhere = await FakeApi.start({ secret });
     expect(await request({}, { source })).toMatchObject({ reached: false, reason: 'unreachable' });
   });
 
-  test('a source without an address has nowhere to send it', async () => {
+  test('fails if the source has no address', async () => {
     const source = builtInSource(undefined);
     expect(await request({}, { source, credentials: 'none' })).toMatchObject({ reason: 'no_address' });
   });
 });
 
-describe('fetch', () => {
-  test('adds the credential and the fixed headers, and removes others', async () => {
+describe('the fetch of a tool client', () => {
+  test('adds the credential and the fixed headers, and removes the credentials and cookies that the caller sets', async () => {
     await withClient(async (client) => {
       expect(client.credentials).toBe('user');
       await client.fetch(`${api.url}/orders`, {
@@ -194,7 +197,7 @@ describe('fetch', () => {
     expect(api.requests[0]?.headers.cookie).toBeUndefined();
   });
 
-  test.each(['string', 'URL', 'Request'])('refuses another origin (%s)', async (kind) => {
+  test.each(['string', 'URL', 'Request'])('refuses another origin (as a %s)', async (kind) => {
     const url = `${elsewhere.url}/orders`;
     const input = kind === 'string' ? url : kind === 'URL' ? new URL(url) : new Request(url);
     await expect(withClient((client) => client.fetch(input))).rejects.toThrow('another origin');
@@ -221,7 +224,7 @@ describe('fetch', () => {
   });
 });
 
-test('no token can be read from the client', async () => {
+test('no token can be read from a tool client', async () => {
   const seen = await withClient(async (client) => {
     await client.request({ method: 'GET', path: '/orders' });
     const reachable = new Set<unknown>();

@@ -50,27 +50,27 @@ function clientOf(
 }
 const sent = (path: string) => api.seen(path).map(({ headers }) => headers.traceparent);
 
-test('a request and a fetch carry their own spans, whatever the tool or the library sets', async () => {
+test('a request and a fetch carry the traceparent of their own span, whatever the tool or its library sets', async () => {
   const client = clientOf(sourceOf({ base_url: api.url }), { use: 'none' });
   await client.request({ method: 'GET', path: '/a', headers: { Traceparent: 'of the tool' } });
   await client.fetch(`${api.url}/b`, { headers: { traceparent: 'of the library' } });
   expect([sent('/a'), sent('/b')]).toEqual([['message/tool/downstream'], ['message/tool/downstream']]);
 });
 
-test('a login with default credentials serves several messages, and carries none', async () => {
+test('a login with default credentials carries no traceparent, because it serves several messages', async () => {
   const client = clientOf(builtInSource(api.url), { use: 'default', because: null });
   await client.request({ method: 'GET', path: '/users' });
   expect(sent('/authentication_token')).toEqual([undefined]);
   expect(sent('/users')).toEqual(['message/tool/downstream']);
 });
 
-test('nothing is sent to another origin', async () => {
+test('no traceparent is sent to another origin, because no request is', async () => {
   const client = clientOf(sourceOf({ base_url: api.url }), { use: 'none' });
   await expect(client.fetch(`${elsewhere.url}/a`)).rejects.toThrow('another origin');
   expect(elsewhere.requests).toEqual([]);
 });
 
-test('without spans there is no header', async () => {
+test('without spans, there is no traceparent header', async () => {
   const client = clientOf(sourceOf({ base_url: api.url }), { use: 'none' }, null);
   await client.request({ method: 'GET', path: '/a' });
   await client.fetch(`${api.url}/b`);

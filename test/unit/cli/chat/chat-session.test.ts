@@ -33,7 +33,7 @@ describe('a chat session', () => {
     expect(await sessionWith(stdin, null).open(undefined)).toMatchObject({ token: null, input: stdin });
   });
 
-  it('uses the token in the argument, with a warning', async () => {
+  it('uses a token in the arguments, with a warning', async () => {
     const stdin = piped('hello\n');
     const { open, notes } = sessionWith(stdin, null);
     expect(await open('a.b.c')).toMatchObject({ token: 'a.b.c', input: stdin });
@@ -58,17 +58,20 @@ describe('a chat session', () => {
     expect(tty.destroyed).toBe(true);
   });
 
-  it.each([true, '-'])('asks for the token if messages are typed, too (%s)', async (option) => {
-    const stdin = terminal();
-    const session = sessionWith(stdin, null).open(option);
-    stdin.write('a.b.c\r');
-    expect(await session).toMatchObject({ token: 'a.b.c', input: stdin });
-  });
+  it.each([true, '-'])(
+    'asks for the token on the terminal if the messages also come from there (%s)',
+    async (option) => {
+      const stdin = terminal();
+      const session = sessionWith(stdin, null).open(option);
+      stdin.write('a.b.c\r');
+      expect(await session).toMatchObject({ token: 'a.b.c', input: stdin });
+    },
+  );
 
   it.each([
     ['-', 'standard input cannot hold both the token and the messages'],
     [true, 'there is no terminal to ask for the token on'],
-  ])('fails without a terminal (%s)', async (option, message) => {
+  ])('fails if it needs a terminal and there is none (%s)', async (option, message) => {
     await expect(sessionWith(piped('a.b.c\n'), null).open(option)).rejects.toMatchObject({
       exitCode: 2,
       message: expect.stringContaining(message),
@@ -79,14 +82,14 @@ describe('a chat session', () => {
 describe('the lines of an input', () => {
   const linesOf = (...chunks: (string | Buffer)[]) => all(readLines(Readable.from(chunks)));
 
-  it('are the same wherever the input is cut', async () => {
+  it('are the same, wherever the chunks of the input begin', async () => {
     const text = Buffer.from('Größe?\r\n\nlast');
     for (let cut = 0; cut <= text.length; cut++) {
       expect(await linesOf(text.subarray(0, cut), text.subarray(cut))).toEqual(['Größe?', '', 'last']);
     }
   });
 
-  it('have a maximum length', async () => {
+  it('have a maximum length, beyond which reading fails', async () => {
     const endless = Readable.from(
       (function* () {
         for (;;) yield Buffer.alloc(16_384, 'a');

@@ -24,7 +24,7 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
 }
 
 describe('a conversation', () => {
-  it('continues in the session that the first stream names', async () => {
+  it('continues in the session that the first stream returned', async () => {
     const sent: Outgoing[] = [];
     const conversation = new Conversation({
       start: async (outgoing) => `stream ${sent.push(outgoing)}`,
@@ -40,7 +40,7 @@ describe('a conversation', () => {
     expect(new Set(sent.map(({ key }) => key)).size).toBe(2);
   });
 
-  it('sends an undelivered message again, unchanged', async () => {
+  it('sends a message that was not delivered again, unchanged', async () => {
     const sent: Outgoing[] = [];
     const conversation = new Conversation({
       async start(outgoing) {
@@ -55,7 +55,7 @@ describe('a conversation', () => {
     expect(sent[0]).toEqual(sent[1]);
   });
 
-  it('asks the daemon to stop an answer, and reads its end', async () => {
+  it('asks the daemon to stop an answer, and reads the answer to its end', async () => {
     const { stop, signals } = interrupts();
     const stopped = Promise.withResolvers<void>();
     const conversation = new Conversation({
@@ -78,7 +78,7 @@ describe('a conversation', () => {
     expect(answer).toEqual({ session_id: 'generated', response: 'Hi', stopped: true });
   });
 
-  it('does not wait for the end of an answer that could not be stopped', async () => {
+  it('does not wait for the rest of an answer that could not be stopped', async () => {
     const { stop, signals } = interrupts();
     const conversation = new Conversation({
       start: async () => 's',
@@ -92,7 +92,7 @@ describe('a conversation', () => {
     expect((await conversation.send('one', silent, signals)).stopped).toBe(true);
   });
 
-  it('returns an empty answer if it is stopped before the message is delivered', async () => {
+  it('returns an empty answer if the answer is stopped before the message is delivered', async () => {
     const { stop, signals } = interrupts();
     const conversation = new Conversation({
       start: (_outgoing, signal) =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { describeRefusal } from '../../../../src/cli/chat/describe-refusal.ts';
 import type { ErrorCode } from '../../../../src/daemon/errors.ts';
 
-describe('a refusal in words', () => {
+describe('the description of a refusal', () => {
   it.each([
     [{ code: 'rate_limited' }, 429, 42, 1, 'you can send the next one in 42 s'],
     [
@@ -30,7 +30,7 @@ describe('a refusal in words', () => {
     [{ code: 'token_missing' }, 401, 0, 1, 'requires a token (SSE_REQUIRE_TOKEN)'],
     [{ code: 'unavailable' }, 503, 5, 69, 'it may answer again in 5 s'],
     [{ code: 'unavailable' }, 503, 0, 69, 'it may answer again later'],
-  ])('%j', (problem, status, wait, exitCode, words) => {
+  ])('matches the refusal %j', (problem, status, wait, exitCode, words) => {
     const error = describeRefusal(problem, status, wait);
     expect(error).toMatchObject({ exitCode, message: expect.stringContaining(words) });
     expect(error.advice).toMatch(/^[A-Z].*\.$/);
@@ -44,7 +44,7 @@ describe('a refusal in words', () => {
     );
   });
 
-  it('replaces control characters from outside', () => {
+  it('has control characters of the daemon replaced', () => {
     const { message, advice } = describeRefusal(
       { code: 'new', detail: '\u{1b}[2Jx', request_id: '\u{1b}c' },
       418,
@@ -65,7 +65,7 @@ describe('a refusal in words', () => {
     'agent_failed',
     'unavailable',
     'agent_timeout',
-  ])('has its own words for %s', (code) => {
+  ])('is specific for %s', (code) => {
     expect(describeRefusal({ code, detail: 'no' }, 400, 0).message).not.toMatch(
       /^the daemon refused|undefined/,
     );

@@ -7,7 +7,7 @@ function parse(...pieces: (string | Uint8Array)[]): ServerEvent[] {
   return pieces.flatMap((piece) => parser.push(typeof piece === 'string' ? Buffer.from(piece) : piece));
 }
 
-describe('an event stream', () => {
+describe('the parser of event streams', () => {
   const stream = Buffer.from(
     '\u{feff}retry: 1000\r\n\r\nid: 1\nevent: stream_start\ndata: {"ä":"€🙂"}\n\n: still here\n\nid: 2\r\nevent: text_chunk\r\ndata: one\r\ndata:two\r\n\r\nid: 3\rdata\rdata: x\r\r',
   );
@@ -17,11 +17,11 @@ describe('an event stream', () => {
     { id: '3', event: 'message', data: '\nx' },
   ];
 
-  it('is read with all line ends, comments, and a byte order mark', () => {
+  it('reads all kinds of line ends, comments and a byte order mark', () => {
     expect(parse(stream)).toEqual(events);
   });
 
-  it('is the same wherever it is cut', () => {
+  it('returns the same events, wherever the chunks begin', () => {
     for (let cut = 0; cut <= stream.length; cut++) {
       expect(parse(stream.subarray(0, cut), stream.subarray(cut)), `cut at ${cut}`).toEqual(events);
     }
@@ -34,7 +34,7 @@ describe('an event stream', () => {
     expect(parser.push(Buffer.from('\n'))).toEqual([{ id: '7', event: 'message', data: 'x' }]);
   });
 
-  it('keeps the id, and nothing else, from one event to the next', () => {
+  it('keeps only the id from one event to the next', () => {
     expect(parse('id: 4\nevent: a\ndata: x\n\ndata: y\n\n')[1]).toEqual({
       id: '4',
       event: 'message',
@@ -42,7 +42,7 @@ describe('an event stream', () => {
     });
   });
 
-  it('ignores an event without data, and an id with a NUL', () => {
+  it('ignores an event without data, and an id with a NUL character', () => {
     expect(parse('id: 1\nevent: a\n\nid: 2\0\ndata: x\n\n')).toEqual([
       { id: '1', event: 'message', data: 'x' },
     ]);
@@ -55,7 +55,7 @@ describe('an event stream', () => {
   it.each([
     ['line', 'x'.repeat(1_048_576)],
     ['event', `data: ${'x'.repeat(1_048_576)}\n`],
-  ])('fails if a %s has no end', (_what, piece) => {
+  ])('fails if a %s does not end', (_what, piece) => {
     const parser = new EventParser();
     parser.push(Buffer.from('data: '));
     expect(() => {

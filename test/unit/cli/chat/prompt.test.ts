@@ -25,7 +25,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('brings back earlier lines', async () => {
+  it('offers earlier lines', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write('one\r');
@@ -36,7 +36,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('shows typing during an answer when it asks again', async () => {
+  it('shows what was typed during an answer only when it asks for the next line', async () => {
     const { input, terminal, prompt } = prompting();
     const first = prompt.line();
     input.write('one\r');
@@ -62,7 +62,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('clears the line for Ctrl-C, and ends for a second one', async () => {
+  it('clears the line on Ctrl-C, and ends on Ctrl-C in an empty line', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write(`half${CTRL_C}whole\r`);
@@ -73,7 +73,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('ends for Ctrl-D, even during an answer', async () => {
+  it('ends on Ctrl-D, even during an answer', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write(`one\r${CTRL_D}`);
@@ -82,7 +82,7 @@ describe('the prompt', () => {
     expect(await prompt.line()).toBeNull();
   });
 
-  it('reports Ctrl-C during an answer, and drops the typing before it', async () => {
+  it('reports Ctrl-C during an answer, and drops what was typed before it', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write('one\r');

@@ -29,7 +29,7 @@ async function* stream(bytes: Uint8Array, lost = false): AsyncGenerator<Uint8Arr
   if (lost) throw new ConnectionLost('cut');
 }
 
-describe('an answer', () => {
+describe('the answer from a stream', () => {
   it('is reported as it arrives', async () => {
     const { events, listener } = listening();
     const answer = await readAnswer(
@@ -43,7 +43,7 @@ describe('an answer', () => {
   });
 
   it.each([false, true])(
-    'loses and repeats nothing wherever it is cut (with an error: %s)',
+    'is complete and has no repetitions, wherever the connection breaks (with an error: %s)',
     async (error) => {
       const whole = Buffer.from(EVENTS.join(''));
       for (let cut = 0; cut < whole.length; cut++) {
@@ -67,7 +67,7 @@ describe('an answer', () => {
     },
   );
 
-  it('is requested again until the time is up', async () => {
+  it('is requested again and again until the time is up', async () => {
     const { events, listener } = listening();
     let attempts = 0;
     const open = async () => {
@@ -83,7 +83,7 @@ describe('an answer', () => {
     expect(events).toContain('lost');
   });
 
-  it('fails with the reason in words', async () => {
+  it('fails with the reason in words if the stream reports an error', async () => {
     const { listener } = listening();
     const error =
       'id: 2\nevent: error\ndata: {"code":"interrupted","message":"The answer was interrupted."}\n\n';
@@ -94,14 +94,14 @@ describe('an answer', () => {
     });
   });
 
-  it('fails if the stream has ended without its end', async () => {
+  it('fails if the stream has already ended without a last event', async () => {
     const { listener } = listening();
     await expect(readAnswer(async () => null, listener, never, PATIENCE)).rejects.toMatchObject({
       exitCode: 1,
     });
   });
 
-  it('ignores data that is not an object', async () => {
+  it('does not contain events whose data is not an object', async () => {
     const { events, listener } = listening();
     const odd =
       'id: 1\nevent: text_chunk\ndata: {"text":\n\nid: 2\nevent: text_chunk\ndata: 7\n\nid: 3\nevent: later\ndata: {}\n\nid: 4\nevent: complete\ndata: {"response":1}\n\n';

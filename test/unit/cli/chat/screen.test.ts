@@ -11,14 +11,14 @@ function screen(terminal = false): { shown: Screen; stdout: Captured; stderr: Ca
 }
 
 describe('an answer on the screen', () => {
-  it('is unchanged, and ends its line', () => {
+  it('is printed unchanged, with a line end after it', () => {
     const { shown, stdout, stderr } = screen();
     for (const piece of ['One\n\n- t', 'wo\tthree']) shown.text(piece);
     shown.endAnswer();
     expect([stdout.text, stderr.text]).toEqual(['One\n\n- two\tthree\n', '']);
   });
 
-  it('ends with one line end, or none if it is empty', () => {
+  it('has exactly one line end, or none if it is empty', () => {
     const { shown, stdout } = screen();
     shown.text('One\n');
     shown.endAnswer();
@@ -26,7 +26,7 @@ describe('an answer on the screen', () => {
     expect(stdout.text).toBe('One\n');
   });
 
-  it('joins a character that was cut in two', () => {
+  it('shows a character correctly that arrives in two pieces', () => {
     const { shown, stdout } = screen();
     for (const unit of 'a🙂b'.split('')) shown.text(unit);
     shown.endAnswer();
@@ -41,7 +41,7 @@ describe('an answer on the screen', () => {
     expect(stdout.text).toContain('red');
   });
 
-  it('never shows a token, wherever it is cut', () => {
+  it('never shows a token, even if it arrives in two pieces', () => {
     for (let cut = 1; cut < TOKEN.length; cut++) {
       const { shown, stdout } = screen();
       shown.text(`It is ${TOKEN.slice(0, cut)}`);
@@ -53,7 +53,7 @@ describe('an answer on the screen', () => {
 });
 
 describe('the status line', () => {
-  it('is shown on terminals only', () => {
+  it('is shown only on a terminal', () => {
     const { shown, stderr } = screen();
     shown.status('get_user…');
     expect(stderr.text).toBe('');
@@ -69,7 +69,7 @@ describe('the status line', () => {
     expect(stdout.text).toBe('Hello\n');
   });
 
-  it('has its own line', () => {
+  it('is on a separate line from the answer', () => {
     const { shown, stdout } = screen(true);
     shown.text('Let me look.');
     shown.status('get_user…');
@@ -84,7 +84,7 @@ describe('the status line', () => {
     expect(stderr.text).toBe(`\u{fffd}[2J${'x'.repeat(25)}`);
   });
 
-  it('is removed for a note', () => {
+  it('is removed before a note is shown', () => {
     const { shown, stderr } = screen(true);
     shown.status('Waiting…');
     shown.note('(stopped)');

@@ -36,7 +36,7 @@ async function all<T>(items: AsyncIterable<T> | null): Promise<T[]> {
 }
 
 describe('the client of event streams', () => {
-  it('sends user, session, token and key, to a path below its address', async () => {
+  it('sends user, session, token and key to a path below its address', async () => {
     const asked: { request: IncomingMessage; body: unknown }[] = [];
     const base = await serve(async (request, response) => {
       asked.push({ request, body: JSON.parse(await text(request)) });
@@ -49,7 +49,7 @@ describe('the client of event streams', () => {
     expect(asked[0]?.request.headers).toMatchObject({ 'idempotency-key': 'k' });
   });
 
-  it('follows no redirect: the token is not sent elsewhere', async () => {
+  it('does not follow a redirect, so that the token is not sent elsewhere', async () => {
     let reached = 0;
     const elsewhere = await serve((_request, response) => {
       reached++;
@@ -71,7 +71,7 @@ describe('the client of event streams', () => {
     expect(reached).toBe(0);
   });
 
-  it('sends the token only with the message', async () => {
+  it('sends the token only with a message, and not when it opens or stops a stream', async () => {
     const asked: string[] = [];
     const base = await serve(async (request, response) => {
       asked.push(JSON.stringify([request.url, request.rawHeaders]), await text(request));
@@ -92,7 +92,7 @@ describe('the client of event streams', () => {
     ['a missing page', 404, 'text/html', '<p>Not found</p>'],
     ['another service', 401, 'application/json', '{"error":"unauthorized"}'],
     ['a page that is too long', 403, 'text/html', 'x'.repeat(2_000_000)],
-  ])('does not accept %s as a daemon', async (_what, status, type, body) => {
+  ])('does not accept %s as the answer of a daemon', async (_what, status, type, body) => {
     const base = await serve((_request, response) =>
       response.writeHead(status, { 'Content-Type': type }).end(body),
     );
@@ -101,7 +101,7 @@ describe('the client of event streams', () => {
     await expect(clientOf(base).open('s', 0, never)).rejects.toMatchObject({ exitCode: 69, message });
   });
 
-  it('can try again if a proxy says that the daemon is down', async () => {
+  it('reports a lost connection, which allows another attempt, if a proxy says that the daemon is down', async () => {
     const base = await serve((_request, response) =>
       response.writeHead(502, { 'Retry-After': '7' }).end('<h1>Bad Gateway</h1>'),
     );
@@ -110,7 +110,7 @@ describe('the client of event streams', () => {
     await expect(lost).rejects.toMatchObject({ message: 'it answered 502', wait_ms: 7000 });
   });
 
-  it('can try again if a connection breaks before the head, or within a stream', async () => {
+  it('reports a lost connection if the connection breaks before the response or within a stream', async () => {
     const base = await serve((request, response) => {
       if (request.method === 'POST') request.socket.destroy();
       else {
@@ -123,7 +123,7 @@ describe('the client of event streams', () => {
     await expect(all(pieces)).rejects.toBeInstanceOf(ConnectionLost);
   });
 
-  it('ends at once if the person leaves, before an answer and within one', async () => {
+  it('ends at once if the person leaves, before an answer or within one', async () => {
     const leave = new AbortController();
     const base = await serve((request, response) => {
       if (request.method === 'POST') leave.abort(new Error('left'));
@@ -138,14 +138,14 @@ describe('the client of event streams', () => {
 });
 
 describe('the event streams of a daemon', () => {
-  it('have the paths of its active channel', async () => {
+  it('are found at the paths of its active channel', async () => {
     expect(await findEventStream({ platforms: ['webchat', 'sse'] })).toEqual({
       start: '/sse/chat',
       stream: '/sse/stream/:stream_id',
     });
   });
 
-  it('are turned on by the settings that the error names', async () => {
+  it('are missing if no active channel has them, and the error names the settings to change', async () => {
     await expect(findEventStream({ platforms: ['webchat', 'telex'] })).rejects.toMatchObject({
       exitCode: 1,
       message: 'the daemon has no channel with event streams (active: webchat, telex)',

@@ -7,24 +7,24 @@ const numbers = (options: Record<string, unknown>) =>
   plan(options).map((batch) => batch.map(({ number }) => number));
 
 describe('the batches of agentd simulate', () => {
-  it('are one message, of a user of the platform', () => {
+  it('are a single message of a user by default', () => {
     expect(plan()).toMatchObject([[{ kind: 'message', user: 'ada', text: 'Hi', place: 'direct' }]]);
     expect(plan({ user: 'bob', name: 'Bob', group: true, thread: 't', badSignature: true })).toMatchObject([
       [{ user: 'bob', user_name: 'Bob', place: 'group', thread: 't', bad_signature: true }],
     ]);
   });
 
-  it('have no message to a group if the platform has no groups', () => {
+  it('contain no message to a group if the platform has no groups', () => {
     expect(() => plan({ group: true }, 'Hi', false)).toThrow('the platform of this channel has no groups');
     expect(plan({}, 'Hi', false)).toMatchObject([[{ place: 'direct' }]]);
   });
 
-  it('have numbers that no earlier call had', () => {
+  it('contain numbers that no earlier call used', () => {
     const seen = new Set(Array.from({ length: 100 }, () => numbers({})[0]?.[0]));
     expect(seen.size).toBe(100);
   });
 
-  it('repeat a text one by one, and burst different texts at once', () => {
+  it('contain one message each with --repeat, and one batch of different texts with --burst', () => {
     const repeated = numbers({ repeat: '3' });
     expect(repeated.map(({ length }) => length)).toEqual([1, 1, 1]);
     expect(new Set(repeated.flat()).size).toBe(3);
@@ -33,14 +33,14 @@ describe('the batches of agentd simulate', () => {
     expect(rest).toEqual([]);
   });
 
-  it('deliver the same message twice, and edit the first', () => {
+  it('contain the same message again with --duplicate, and its edit with --edit', () => {
     const [[first] = [], [second] = []] = plan({ duplicate: true });
     expect(second).toBe(first);
     const [[message] = [], [edit] = []] = plan({ edit: 'Ho' });
     expect(edit).toMatchObject({ kind: 'edit', text: 'Ho', number: message?.number });
   });
 
-  it('expect an answer to a signed message or command', () => {
+  it('expect an answer to each message or command that is signed correctly', () => {
     const asks = (options: Record<string, unknown>) => plan(options).flat().map(asksForAnswer);
     expect([asks({}), asks({ command: true })]).toEqual([[true], [true]]);
     expect([asks({ kind: 'other' }), asks({ badSignature: true })]).toEqual([[false], [false]]);
@@ -54,11 +54,11 @@ describe('the batches of agentd simulate', () => {
     [{ kind: 'poem' }, 'Hi', "not 'poem'"],
     [{ command: true, kind: 'other' }, 'Hi', '--command and --kind other contradict each other'],
     [{ command: true, edit: 'Ho' }, 'Hi', '--edit changes a message'],
-  ])('refuses %o with %s', (options, text, words) => {
+  ])('cannot be made from %o and the text %s', (options, text, words) => {
     expect(() => plan(options, text)).toThrow(words);
   });
 
-  it('need no text for a kind without one', () => {
+  it('need no text for a kind of event that has none', () => {
     expect(plan({ kind: 'status' }, null)).toMatchObject([[{ kind: 'status', text: '' }]]);
   });
 });

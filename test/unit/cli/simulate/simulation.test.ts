@@ -74,7 +74,7 @@ describe('a simulation that presses a button', () => {
     ['yes', 'agentd:yes:id'],
     ['no', 'agentd:no:id'],
   ] as const)(
-    'presses %s once, as the person who was asked, and waits for the answer',
+    'presses %s once as the person who was asked, and waits for the answer',
     async (press, payload) => {
       const answered = { endOf: async () => ({ end: 'answered' }) as MessageEnd };
       const simulation = simulationWith(answered, press);
@@ -90,7 +90,7 @@ describe('a simulation that presses a button', () => {
     },
   );
 
-  it('presses nothing without --press, and no button in other places', async () => {
+  it('presses no button without --press or in other conversations', async () => {
     const simulation = simulationWith({}, null);
     await simulation.send([[event('message')]]);
     simulation.show({ ...text('Please confirm'), buttons });
@@ -101,7 +101,7 @@ describe('a simulation that presses a button', () => {
   });
 });
 
-describe('a simulation with the records of the daemon', () => {
+describe('a simulation that reads the records of the daemon', () => {
   it('waits for a text that the daemon has not sent yet', async () => {
     const asked: [string, boolean][] = [];
     const simulation = simulationWith({
@@ -119,7 +119,7 @@ describe('a simulation with the records of the daemon', () => {
     expect(simulation.summary()).toMatchObject({ messages: 1, answered: 1, unanswered: 0 });
   });
 
-  it('asks how a message ended, and does not conclude it from a text', async () => {
+  it('reads from the records how a message ended, whatever text it got', async () => {
     const ends: MessageEnd[] = [
       { end: 'open', reason: null },
       { end: 'open', reason: 'delivery_failed' },

@@ -13,7 +13,7 @@ const sent = {
 
 const none = { messages: 1, answered: 0, blocked: 0, failed: 0, unanswered: 0, unseen: 0, reasons: [] };
 
-describe('a sent message', () => {
+describe('a simulated message', () => {
   it('is shown with its text', () => {
     expect(eventInWords({ ...sent }, false)).toBe('→ ada, to the bot: Who am I?\n');
   });
@@ -23,8 +23,8 @@ describe('a sent message', () => {
   });
 });
 
-describe('the summary', () => {
-  it('says where to look if a message failed or was not answered', () => {
+describe('the summary of a simulation', () => {
+  it('says what to run if a message failed or was not answered', () => {
     const hint =
       'Run `agentd explain` with the request id to see why. `agentd inbox list` shows waiting messages.';
     expect(summaryInWords({ ...none, failed: 1, reasons: ['delivery_refused'] }, 'within 1 seconds')).toBe(
@@ -36,7 +36,7 @@ describe('the summary', () => {
     expect(summaryInWords({ ...none, answered: 1 }, 'within 1 seconds')).toBe('The message was answered.');
   });
 
-  it('expects no answer to events that get none', () => {
+  it('expects no answer to events that have none', () => {
     expect(summaryInWords({ ...none, messages: 0 }, 'within 1 seconds')).toBe('No answer is expected.');
   });
 });

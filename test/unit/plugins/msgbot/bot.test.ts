@@ -33,7 +33,7 @@ function botAt(
 }
 
 describe('the name of the bot', () => {
-  it('is requested until the platform returns it, less and less often, with one warning', async () => {
+  it('is requested until the platform returns it, at growing intervals and with one warning', async () => {
     const { bot, asked, lines } = botAt((call) => call === 10);
     bot.start();
     await vi.advanceTimersByTimeAsync(600_000);
@@ -44,7 +44,7 @@ describe('the name of the bot', () => {
   });
 
   it.each([true, null, {}, { username: 7 }, { username: '' }])(
-    'is not in an answer that is %j',
+    'is not accepted from the answer %j',
     async (early) => {
       const { bot, asked, lines } = botAt((call) => call === 2, early);
       bot.start();
@@ -63,7 +63,7 @@ describe('the name of the bot', () => {
     ['5550100:token', { username: 'agentd_bot', id: 42 }, 42],
     ['a-token', { username: 'agentd_bot', id: 42 }, 42],
     ['a-token', { username: 'agentd_bot', id: 'x' }, null],
-  ])('is returned with its id: token %s, answer %j', async (token, me, id) => {
+  ])('is read together with its id: token %s, answer %j', async (token, me, id) => {
     const { bot } = botAt(() => true, undefined, { token, me });
     expect(bot.id).toBe(token === 'a-token' ? null : 5550100);
     bot.start();
@@ -71,7 +71,7 @@ describe('the name of the bot', () => {
     expect(bot).toMatchObject({ id, username: 'agentd_bot' });
   });
 
-  it('is requested at once if a message waits for it, but at most once a second', async () => {
+  it('is requested at once if a message needs it, but at most once a second', async () => {
     let isThere = false;
     const { bot, asked } = botAt(() => isThere);
     bot.start();
@@ -88,7 +88,7 @@ describe('the name of the bot', () => {
     expect(asked).toHaveLength(5);
   });
 
-  it('is reported as missing in the health of the channel from the first failed request until it is known', async () => {
+  it('is reported as missing in the health of the channel, from the first failed request until it is known', async () => {
     const { bot } = botAt((call) => call === 3);
     expect(bot.health()).toEqual({ status: 'ok' });
     bot.start();
@@ -103,7 +103,7 @@ describe('the name of the bot', () => {
     expect(bot.health()).toEqual({ status: 'ok' });
   });
 
-  it('is no longer requested after the stop', async () => {
+  it('is not requested after the stop', async () => {
     const { bot, asked } = botAt(() => false);
     bot.start();
     await vi.advanceTimersByTimeAsync(500);
@@ -115,7 +115,7 @@ describe('the name of the bot', () => {
 });
 
 describe('a platform that does not answer', () => {
-  it('may be down if it is simulated', async () => {
+  it('does not count as a failure if it is simulated', async () => {
     const asked: unknown[] = [];
     const api = { call: async (_work: unknown, options: unknown) => void asked.push(options) };
     const scope = { log: collectLog().log, now: Date.now };
@@ -128,7 +128,7 @@ describe('a platform that does not answer', () => {
     expect(asked).toEqual([{ mayBeAway: false }, { mayBeAway: true }]);
   });
 
-  it('makes the channel degraded, unless it may be down', async () => {
+  it('makes the channel degraded if it counts as a failure', async () => {
     const { scope } = platformScope(() => Promise.reject(new TypeError('fetch failed')));
     const api = new PlatformApi(scope, TOKEN, 'https://bots.example');
     const ask = (mayBeAway: boolean) =>

@@ -76,7 +76,7 @@ function refusals(update: unknown, username: string | null): string[] {
 
 describe('any input of the platform', () => {
   it.each(SAMPLES)(
-    'with a strange value in any one field of %s gives nothing that the inbox refuses',
+    'with a strange value in any one field of %s causes nothing that the inbox refuses',
     (name) => {
       const update = sample(name);
       for (let node = 1; node < nodesOf(update); node++) {
@@ -90,7 +90,7 @@ describe('any input of the platform', () => {
     },
   );
 
-  it('is read without an exception, and gives nothing that the inbox refuses', () => {
+  it('is read without an exception, and causes nothing that the inbox refuses', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...SAMPLES),

@@ -110,16 +110,16 @@ const EXPECTED: Readonly<Record<string, object>> = {
   'message-reaction': nothing('no message: message_reaction'),
 };
 
-describe('parse', () => {
-  it('has an expected result for every sample', () => {
+describe('the result of parse', () => {
+  it('is expected for every sample by this test', () => {
     expect(Object.keys(EXPECTED).sort()).toEqual([...SAMPLES].sort());
   });
 
-  it.each(SAMPLES)('reads %s', (name) => {
+  it.each(SAMPLES)('is as expected for %s', (name) => {
     expect(parse(sample(name), BOT)).toMatchObject(EXPECTED[name] ?? {});
   });
 
-  it('is unclear if it depends on the name of the bot and the name is not known', () => {
+  it('is unclear if it depends on the name of the bot and that name is not known', () => {
     const unnamed = { ...BOT, username: null };
     const kinds = (name: string) => parse(sample(name), unnamed).kind;
     for (const name of ['group-mention', 'supergroup-command', 'supergroup-mention-of-other'])
@@ -135,7 +135,7 @@ describe('parse', () => {
   });
 });
 
-it('is unclear if a reply may be to the bot and the id of the bot is not known', () => {
+it('the result of parse is unclear if a reply may be to the bot and the id of the bot is not known', () => {
   const kindOf = (name: string) => parse(sample(name), { id: null, username: null }).kind;
   expect(kindOf('supergroup-reply-to-bot')).toBe('unclear');
   expect(kindOf('group-new-members')).toBe('nothing');
@@ -185,7 +185,7 @@ describe('a mention', () => {
     });
   });
 
-  it('is what the platform marks as one, not text that looks like it', () => {
+  it('is recognized only where the platform marks one, not in text that looks like one', () => {
     expect(inGroup('see @agentd_bot', { type: 'url', offset: 4, length: 11 })).toEqual(
       nothing('not addressed to the bot'),
     );
@@ -225,7 +225,7 @@ describe('an update with minimal data', () => {
     expect(parse({ message: given }, BOT)).toEqual(nothing(why));
   });
 
-  it('is shared if the id of a private chat is not that of the sender', () => {
+  it('is shared if the id of the private chat is not the id of the sender', () => {
     expect(parse({ message: { ...LEAST, from: { id: 5550112 } } }, BOT)).toMatchObject(
       message('hello', 'msgbot:5550111', { user_id: '5550112', shared: true }),
     );
@@ -271,15 +271,15 @@ describe('a command', () => {
     '//service_auth',
     '/service_auth:a.b.c',
     '/',
-  ])('is not recognized: %j', (text) => {
+  ])('is not recognized in %j', (text) => {
     expect(privately(text)).toMatchObject({ kind: 'message', message: { text } });
   });
 
-  it('that the channel does not know is for the agent', () => {
+  it('that the channel does not know is passed to the agent', () => {
     expect(privately('/weather London')).toMatchObject({ message: { text: '/weather London' } });
   });
 
-  it('can be corrected by an edit, which gets its own answer; a greeting is not repeated', () => {
+  it('can be corrected by an edit, which gets a new answer; an edited greeting is ignored', () => {
     const edited = (text: string) => {
       const { message: base } = sample('private-text') as { message: object };
       return parse({ update_id: 1, edited_message: { ...base, text, edit_date: 1_795_290_200 } }, BOT);
@@ -308,22 +308,22 @@ describe('a sender', () => {
   });
 
   it.each([
-    ['is not a bot', { from: { is_bot: 'true' } }],
-    ['is a person', { from: { id: -5 } }],
-    ['has an exact id', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
-    ['writes in their own name', { sender_chat: null }],
-  ])('%s', (_title, members) => {
+    ['may be a bot', { from: { is_bot: 'true' } }],
+    ['has a negative id', { from: { id: -5 } }],
+    ['has an id that a number cannot hold exactly', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
+    ['may write in the name of a chat', { sender_chat: null }],
+  ])('is ignored if it %s', (_title, members) => {
     expect(privately('hello', members).kind).toBe('nothing');
   });
 });
 
 describe('a text', () => {
-  it('that is too long for the agent is not passed on, but reported', () => {
+  it('that is too long for the agent is not passed on, but is reported', () => {
     expect(privately('a'.repeat(16_001))).toMatchObject({ kind: 'no-words', about: 'too-long' });
     expect(privately('👍'.repeat(16_000))).toMatchObject({ kind: 'message' });
   });
 
-  it('is well-formed, wherever an entity cuts it', () => {
+  it('is well-formed, even if an entity cuts a character in half', () => {
     const { message: base } = sample('group-mention') as { message: object };
     const entities = [{ type: 'text_mention', offset: 1, length: 1, user: { id: BOT.id } }];
     const parsed = parse({ update_id: 1, message: { ...base, text: '👍👍', entities } }, BOT);

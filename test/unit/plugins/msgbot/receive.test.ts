@@ -67,7 +67,7 @@ function altered(name: string, members: object): object {
 }
 
 describe('signing in', () => {
-  it('links the sender, and requests deletion of the message with the answer', async () => {
+  it('links the sender, and the answer requests the deletion of the message', async () => {
     await receive(altered('private-command', { text: '/service_auth a.b.c' }));
     expect(linked).toEqual([['5550111', 'a.b.c', '5550111:103']]);
     expect(said).toEqual([
@@ -79,7 +79,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('does not link the sender of a forwarded command, and deletes the message', async () => {
+  it('with a forwarded command does not link the sender, and requests the deletion of the message', async () => {
     await receive(sample('private-forwarded-command'));
     expect(linked).toEqual([]);
     expect(said).toMatchObject([
@@ -93,7 +93,7 @@ describe('signing in', () => {
     expect(linked).toEqual([]);
   });
 
-  it('is refused in a group: nothing is linked or revealed, and the message must be deleted', async () => {
+  it('is refused in a group: nothing is linked or revealed, and a message with a token must be deleted', async () => {
     const text = '/service_auth x.y.z';
     await receive(altered('group-command-bare', { text }));
     await receive(altered('group-command-bare', { text: '/service_auth off', message_id: 220 }));
@@ -112,7 +112,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('ends with `off`, in upper or lower case, and does not delete that message', async () => {
+  it('is undone by `off`, in upper or lower case, and that message is not deleted', async () => {
     await receive(altered('private-command', { text: '/service_auth OFF' }));
     expect(unlinked).toEqual([['5550111', '5550111:103']]);
     expect(said).toEqual([
@@ -122,7 +122,7 @@ describe('signing in', () => {
 });
 
 describe('an album', () => {
-  it('with a text is answered for the text; one without gets one line', async () => {
+  it('with a text is answered for the text, and one without a text gets one hint', async () => {
     await receive(sample('private-album-first'));
     await receive(sample('private-album-second'));
     expect(accepted.map(({ text }) => text)).toEqual(['Both sides']);
@@ -133,8 +133,8 @@ describe('an album', () => {
   });
 });
 
-describe('hints', () => {
-  it('are limited per chat; the answer to a sign-in is not a hint', async () => {
+describe('hints of the channel', () => {
+  it('are limited per chat, but the answer to a sign-in does not count as a hint', async () => {
     await receive(sample('private-sticker'));
     expect(hints.at(-1)).toBe('5550111');
     await receive(altered('private-sticker', { sticker: undefined, text: '/service_auth off' }));
@@ -142,8 +142,8 @@ describe('hints', () => {
   });
 });
 
-describe('a message that may be for the bot, while its name is not known', () => {
-  it('is repeated by the platform for as long as that takes, so that nothing is lost', async () => {
+describe('a message that may be for the bot, while the name of the bot is not known', () => {
+  it('is refused so that the platform repeats it until the name is known', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     for (const later of [0, 60_000, 86_400_000]) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { render } from '../../../../plugins/msgbot/render.ts';
 
 describe('a reply on msgbot', () => {
-  it('is split at 4,096 visible characters, without tags and escapes', async () => {
+  it('is split at 4,096 visible characters, which do not include tags and escapes', async () => {
     const [first = '', ...others] = await render(`**${'a&'.repeat(2100)}**`);
     expect(first).toBe(`<b>${'a&amp;'.repeat(2048)}</b>`);
     expect(others).toEqual([`<b>${'a&amp;'.repeat(52)}</b>`]);
@@ -19,7 +19,7 @@ describe('a reply on msgbot', () => {
     }
   });
 
-  it('names the language of code only if it is a plain word', async () => {
+  it('has the language of a code block only if it is a plain word', async () => {
     expect(await render('```c++\na\n```')).toEqual(['<pre><code class="language-c++">a</code></pre>']);
     expect(await render('```"><b>\na\n```')).toEqual(['<pre>a</pre>']);
   });

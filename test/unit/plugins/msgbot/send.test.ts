@@ -18,7 +18,7 @@ const texts = (calls: readonly Called[]) => calls.map(({ payload }) => payload.t
 const LONG = ['one', 'two', 'three'].map((word) => `${word} `.repeat(650).trim()).join('\n\n');
 
 describe('a reply', () => {
-  it('goes to its chat as HTML, without a preview of its links', async () => {
+  it('is sent to its chat as HTML, without previews of its links', async () => {
     const { sender, calls } = senderAt(granted);
     await sender.send(reply('**Hello** @everyone & @ada'));
     expect(calls).toEqual([
@@ -34,7 +34,7 @@ describe('a reply', () => {
     ]);
   });
 
-  it('answers its message in a group, in its topic, only with the first part', async () => {
+  it('in a group is sent to the topic, and only its first part answers the message', async () => {
     const { sender, calls } = senderAt(granted);
     await sender.send(reply(LONG, { chat: -1005550300, topic: 301, answers: 303 }));
     expect(calls).toHaveLength(3);
@@ -76,7 +76,7 @@ describe('a reply', () => {
     expect(calls).toHaveLength(6);
   });
 
-  it('is sent once, even if it is requested again meanwhile', async () => {
+  it('is sent once, even if it is requested again while it is being sent', async () => {
     const { sender, calls } = senderAt(granted);
     await Promise.all([sender.send(reply('hello')), sender.send(reply('hello'))]);
     expect(calls).toHaveLength(1);
@@ -94,7 +94,7 @@ describe('a reply', () => {
     expect(calls[1]?.payload).not.toHaveProperty('parse_mode');
   });
 
-  it('follows a group that has become a supergroup, and remembers it', async () => {
+  it('is sent to the supergroup that its group has become, and so are later messages', async () => {
     const { sender, calls } = senderAt(({ payload }) =>
       payload.chat_id === -5550200
         ? refused(400, 'Bad Request: group chat was upgraded to a supergroup chat', {
@@ -162,17 +162,20 @@ describe('a reply', () => {
     ['a token that was revoked', () => refused(401, 'Unauthorized'), false, 0, 'credentials'],
     ['an invalid token', () => refused(404, 'Not Found'), false, 0, 'credentials'],
     ['a wrong address', () => new Response('<html>', { status: 404 }), true, 0],
-  ])('reports %s', async (_title, answer, final, retryAfterSeconds, platform: string | null = null) => {
-    const { sender } = senderAt(answer);
-    await expect(sender.send(reply('hello'))).rejects.toMatchObject({
-      name: 'DeliveryFailed',
-      final,
-      retryAfterSeconds,
-      platform,
-    });
-  });
+  ])(
+    'that fails reports %s',
+    async (_title, answer, final, retryAfterSeconds, platform: string | null = null) => {
+      const { sender } = senderAt(answer);
+      await expect(sender.send(reply('hello'))).rejects.toMatchObject({
+        name: 'DeliveryFailed',
+        final,
+        retryAfterSeconds,
+        platform,
+      });
+    },
+  );
 
-  it('is retried if the platform cannot be reached', async () => {
+  it('is tried again if the platform cannot be reached', async () => {
     const { sender } = senderAt(() => Promise.reject(new TypeError('fetch failed')));
     await expect(sender.send(reply('hello'))).rejects.toMatchObject({
       final: false,
@@ -180,7 +183,7 @@ describe('a reply', () => {
     });
   });
 
-  it('says why the platform cannot be reached, without secrets', async () => {
+  it('that fails says why the platform cannot be reached, without secrets', async () => {
     const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' });
     const failing = async (error: Error) => {
       const { sender } = senderAt(() => Promise.reject(error));
@@ -215,7 +218,7 @@ describe('a message with a token', () => {
     expect(texts(calls).at(-1)).toBe('Signed in.');
   });
 
-  it('that the bot may not delete is left to its sender, who is informed', async () => {
+  it('that the bot may not delete causes a request to its sender to delete it', async () => {
     const { sender, calls } = senderAt(({ method }) =>
       method === 'deleteMessage' ? refused(400, "Bad Request: message can't be deleted") : granted(),
     );
@@ -234,7 +237,7 @@ describe('a message with a token', () => {
     expect(calls.map(({ method }) => method)).toEqual(['deleteMessage', 'deleteMessage', 'sendMessage']);
   });
 
-  it('that cannot be deleted for a long time does not delay the answer', async () => {
+  it('that cannot be deleted for a long time does not delay the answer any longer', async () => {
     const { sender, calls } = senderAt(({ method }) =>
       method === 'deleteMessage' ? refused(502, 'Bad Gateway') : granted(),
     );
@@ -254,7 +257,7 @@ describe('the token of the bot', () => {
       'an error that contains the address',
       () => Promise.reject(new TypeError(`bad URL https://x/bot${TOKEN}/`)),
     ],
-  ])('is in no error, nor in the log: %s', async (_title, answer) => {
+  ])('is not in an error or in the log: %s', async (_title, answer) => {
     const { sender, api, lines } = senderAt(answer);
     const error: unknown = await sender.send(reply('hello')).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ name: 'DeliveryFailed', message: expect.stringMatching(/\w/) });
@@ -265,8 +268,8 @@ describe('the token of the bot', () => {
   });
 });
 
-describe('health', () => {
-  it('is degraded while the platform refuses the token, and ok again when it does not', async () => {
+describe('the health of the channel', () => {
+  it('is degraded while the platform refuses the token, and ok when the platform accepts it again', async () => {
     let isRevoked = true;
     const { sender, api } = senderAt(() => (isRevoked ? refused(401, 'Unauthorized') : granted()));
     expect(api.health()).toEqual({ status: 'ok' });
@@ -280,7 +283,7 @@ describe('health', () => {
     expect(api.health()).toEqual({ status: 'ok' });
   });
 
-  it('is degraded when calls keep failing, but not because of refusals of a single person', async () => {
+  it('is degraded when calls keep failing, but not when the platform refuses messages to one person', async () => {
     let answer = refused(403, 'Forbidden: bot was blocked by the user');
     const { sender, api } = senderAt(() => answer.clone());
     for (let n = 0; n < 5; n++) await expect(sender.send(reply('hello'))).rejects.toThrow();
@@ -295,7 +298,7 @@ describe('health', () => {
 });
 
 describe('the address of the API', () => {
-  it('is the only one that is called: a redirect is not followed', async () => {
+  it('is the only address that is called, because redirects are not followed', async () => {
     const asked: string[] = [];
     const server = createServer((request, response) => {
       asked.push(request.url ?? '');
@@ -314,7 +317,7 @@ describe('the address of the API', () => {
     expect(asked).toEqual([`/bot${TOKEN}/sendMessage`]);
   });
 
-  it('can end in a slash', async () => {
+  it('may end with a slash', async () => {
     const { sender, calls } = senderAt(granted, 'https://bots.example/');
     await sender.send(reply('hello'));
     expect(calls).toHaveLength(1);

@@ -37,8 +37,8 @@ const refusalOf = (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof GrammyError ? [error.error_code, error.description] : error),
   );
 
-describe('a simulated delivery, as the library reads it', () => {
-  it('is a text of a person in a private chat', async () => {
+describe('a simulated delivery, as the client library of the platform reads it', () => {
+  it('can be a text of a person in a private chat', async () => {
     const { status, contexts } = await received({ text: 'hello', user_name: 'Ada Lovelace', number: 7 });
     expect(status).toBe(200);
     const [context] = contexts;
@@ -54,13 +54,13 @@ describe('a simulated delivery, as the library reads it', () => {
     expect(context?.msg).toMatchObject({ message_id: 7, text: 'hello' });
   });
 
-  it('is a command', async () => {
+  it('can be a command', async () => {
     const { contexts } = await received({ kind: 'command', text: '/service_auth off' });
     expect(contexts[0]?.hasCommand('service_auth')).toBe(true);
     expect(contexts[0]?.has('message:entities:bot_command')).toBe(true);
   });
 
-  it('mentions the bot in a group, by its name, in a topic', async () => {
+  it('can mention the bot by its name in a topic of a group', async () => {
     const { contexts } = await received({ place: 'group', text: '👍 hello', thread: 'mill' });
     const [context] = contexts;
     expect(context?.hasChatType('supergroup')).toBe(true);
@@ -73,7 +73,7 @@ describe('a simulated delivery, as the library reads it', () => {
     expect(command.contexts[0]?.msg?.text).toBe('/weather@agentd_bot London');
   });
 
-  it('is an edit of the same message, in a separate update', async () => {
+  it('can be an edit of the same message, in a separate update', async () => {
     const first = await received({ text: 'one', number: 3 });
     const repeated = await received({ text: 'one', number: 3 });
     const edit = await received({ kind: 'edit', text: 'two', number: 3 });
@@ -83,7 +83,7 @@ describe('a simulated delivery, as the library reads it', () => {
     expect(edit.contexts[0]?.update.update_id).not.toBe(first.contexts[0]?.update.update_id);
   });
 
-  it('is a picture, or the status of the bot in a chat', async () => {
+  it('can be a picture, or the status of the bot in a chat', async () => {
     const picture = await received({ kind: 'other' });
     expect(picture.contexts[0]?.has('message:photo')).toBe(true);
     const status = await received({ kind: 'status' });
@@ -96,7 +96,7 @@ describe('a simulated delivery, as the library reads it', () => {
     expect(await received({ bad_signature: true })).toEqual({ status: 401, contexts: [] });
   });
 
-  it('has numbers for people with other names', async () => {
+  it('has a numeric id for a person with any other name', async () => {
     const [ada, again, bob] = await Promise.all(['ada', 'ada', 'bob'].map((user) => received({ user })));
     expect(ada?.contexts[0]?.from?.id).toBeGreaterThan(0);
     expect(again?.contexts[0]?.from?.id).toBe(ada?.contexts[0]?.from?.id);
@@ -104,8 +104,8 @@ describe('a simulated delivery, as the library reads it', () => {
   });
 });
 
-describe('the simulated Bot API, as the library calls it', () => {
-  it('knows its bot', async () => {
+describe('the simulated Bot API, as the client library of the platform calls it', () => {
+  it('returns its bot', async () => {
     expect(await api.getMe()).toMatchObject({ id: 5550100, is_bot: true, username: 'agentd_bot' });
   });
 
@@ -126,12 +126,12 @@ describe('the simulated Bot API, as the library calls it', () => {
     expect(platform.shown).toEqual([{ what: 'message', to: '-1005550100', thread: '4', text: html }]);
   });
 
-  it('shows typing', async () => {
+  it('shows that the bot is typing', async () => {
     expect(await api.sendChatAction(5550111, 'typing')).toBe(true);
     expect(platform.shown).toEqual([{ what: 'typing', to: '5550111', text: '' }]);
   });
 
-  it('deletes the messages that the bot may delete, once', async () => {
+  it('deletes messages that the bot may delete, and each only once', async () => {
     expect(await api.deleteMessage(5550111, 7)).toBe(true);
     expect(await refusalOf(api.deleteMessage(5550111, 7))).toEqual([
       400,

@@ -4,7 +4,7 @@ import { isSigned } from '../../../../plugins/msgbot/verify.ts';
 const SECRET = 'a-Webhook_Secret-0123456789';
 
 describe('isSigned', () => {
-  it('accepts only the secret itself', () => {
+  it('accepts only the exact secret', () => {
     expect(isSigned(SECRET, SECRET)).toBe(true);
     for (const wrong of [
       undefined,

@@ -116,7 +116,7 @@ describe('parse', () => {
     expect(outcome(name)).toEqual(EXPECTED[name]);
   });
 
-  it('reads a whole text message', () => {
+  it('reads all fields of a text message', () => {
     expect(parse(sample('text'), OURS).messages).toEqual([
       {
         platform: 'phonechat',
@@ -133,17 +133,20 @@ describe('parse', () => {
     ]);
   });
 
-  it.each(['text-with-bsuid', 'text-with-parent-bsuid'])('binds the other id of the sender: %s', (name) => {
-    expect(parse(sample(name), OURS).messages[0]).toMatchObject({
-      user_id: '+16505551234',
-      alias_id: BSUID,
-      thread_id: 'phonechat:106540352242922:+16505551234',
-      reply_to: { to: '16505551234' },
-    });
-  });
+  it.each(['text-with-bsuid', 'text-with-parent-bsuid'])(
+    'reads the business-scoped id of the sender as an alias: %s',
+    (name) => {
+      expect(parse(sample(name), OURS).messages[0]).toMatchObject({
+        user_id: '+16505551234',
+        alias_id: BSUID,
+        thread_id: 'phonechat:106540352242922:+16505551234',
+        reply_to: { to: '16505551234' },
+      });
+    },
+  );
 
   it.each(['text-with-bsuid-alone', 'text-with-bsuid-in-contact'])(
-    'identifies a sender by the business-scoped id if there is no number, and answers to `recipient`: %s',
+    'identifies a sender without a number by the business-scoped id, and sends the answer to it: %s',
     (name) => {
       const [message] = parse(sample(name), OURS).messages;
       expect(message).toMatchObject({
@@ -169,7 +172,7 @@ describe('parse', () => {
     });
   });
 
-  it('gives each message of a delivery to its own sender, in order', () => {
+  it('assigns each message of a delivery to its sender, in order', () => {
     const { messages, hints } = parse(sample('many'), OURS);
     expect(
       messages.map(({ user_id, metadata, message_id }) => [user_id, metadata.user_name, message_id]),
@@ -182,7 +185,7 @@ describe('parse', () => {
     expect(hints[0]).toMatchObject({ user_id: '+16505555678', message_id: 'wamid.NA==' });
   });
 
-  it('never mistakes the contact of one person for that of another', () => {
+  it('never uses the contact of one person for another', () => {
     const [first] = parse(
       withContacts([{ wa_id: '16505555678', user_id: BSUID, profile: { name: 'Bob' } }]),
       OURS,
@@ -192,7 +195,7 @@ describe('parse', () => {
     expect(first?.metadata.user_name).toBeUndefined();
   });
 
-  it('names no sender if several people could have written', () => {
+  it('names no sender if several people could have written the message', () => {
     const two = [{ wa_id: '16505555678' }, { wa_id: '16505551234' }];
     expect(parse(withContacts(two, { from: undefined }), OURS)).toMatchObject({
       messages: [],
@@ -210,13 +213,13 @@ describe('parse', () => {
     ]);
   });
 
-  it('does not guess which of several numbers a message is for', () => {
+  it('does not guess which of several business numbers a message is for', () => {
     const several = new Set([...OURS, '2']);
     expect(parse(delivery({ messages: [least] }), several).messages).toEqual([]);
     expect(parse(delivery({ metadata: {}, messages: [least] }), OURS).messages).toEqual([]);
   });
 
-  it('reads ids that are JSON numbers', () => {
+  it('accepts ids that are JSON numbers', () => {
     const { messages } = parse(
       delivery({
         metadata: { phone_number_id: 106540352242922 },
@@ -239,13 +242,13 @@ describe('parse', () => {
     expect(parsed.errors).toEqual(['NaN: ']);
   });
 
-  it('does not answer the business itself', () => {
+  it('does not answer messages of the business itself', () => {
     expect(parse(withContacts([], { from: '15550783881' }), OURS).ignored).toEqual(
       new Map([['our own number', 1]]),
     );
   });
 
-  it('answers a text that is too long with one text, and accepts the longest allowed one', () => {
+  it('answers a text that is too long with a hint, and accepts the longest allowed text', () => {
     const hint = 'Your message is too long: I can read up to 16,000 characters. Please send it in parts.';
     const long = parse(withContacts([], { text: { body: 'x'.repeat(16_001) } }), OURS);
     expect([long.messages, long.hints.map(saidBy)]).toEqual([[], [hint]]);
@@ -254,12 +257,12 @@ describe('parse', () => {
   });
 
   it.each([
-    ['a control character', { id: 'wamid.\u0000' }],
-    ['half a pair', { id: 'wamid.\ud800' }],
-    ['too many characters', { id: `wamid.${'x'.repeat(600)}` }],
-    ['none', { id: undefined }],
+    ['with a control character', { id: 'wamid.\u0000' }],
+    ['with half a surrogate pair', { id: 'wamid.\ud800' }],
+    ['too long', { id: `wamid.${'x'.repeat(600)}` }],
+    ['missing', { id: undefined }],
     ['a number', { id: 7 }],
-  ])('ignores a message whose id has %s', (_title, change) => {
+  ])('ignores a message whose id is %s', (_title, change) => {
     expect(parse(withContacts([], change), OURS)).toMatchObject({
       messages: [],
       ignored: new Map([['malformed', 1]]),
@@ -272,18 +275,18 @@ describe('parse', () => {
     ['us.123', undefined],
     [BSUID, BSUID],
     ['', undefined],
-  ])('reads `from` %j as %j', (from, user_id) => {
+  ])('reads a `from` of %j as the user id %j', (from, user_id) => {
     expect(parse(withContacts([], { from }), OURS).messages[0]?.user_id).toBe(user_id);
   });
 
-  it('repairs the text and ignores an invalid time', () => {
+  it('repairs the text, and ignores a time that is invalid', () => {
     const message = { text: { body: ' a\ud800b ' }, timestamp: '99999999999999999999' };
     const [first] = parse(withContacts([], message), OURS).messages;
     expect(first?.text).toBe('a\ufffdb');
     expect(first?.sent_at).toBeUndefined();
   });
 
-  it('treats types as plain words, never as inherited members of objects', () => {
+  it('treats message types as plain words, never as inherited members of objects', () => {
     for (const type of ['constructor', '__proto__', 'toString', 'hasOwnProperty'])
       expect(parse(withContacts([], { type }), OURS).hints).toHaveLength(1);
   });
@@ -388,7 +391,7 @@ describe('any input', () => {
     entry: mostly(fc.array(entry, { maxLength: 2 })),
   });
 
-  it('never makes `parse` throw, and gives nothing that the daemon refuses', () => {
+  it('never makes `parse` throw, and never causes a result that the daemon refuses', () => {
     let taken = 0;
     fc.assert(
       fc.property(payload, (sent) => {

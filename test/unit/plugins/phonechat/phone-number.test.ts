@@ -30,11 +30,11 @@ describe('idsOf', () => {
     ['', []],
     ['1'.repeat(100), []],
     ['+١٦٥٠٥٥٥١٢٣٤', []],
-  ])('reads %j', (given, ids) => {
+  ])('returns the ids for %j', (given, ids) => {
     expect(idsOf(given)).toEqual(ids);
   });
 
-  it('gives the same for each of its own spellings, for any number', () => {
+  it('returns the same ids for each spelling that it returned, for any number', () => {
     const written = fc.oneof(
       fc.stringMatching(/^\+?\d{1,16}$/),
       fc.stringMatching(/^\+55[1-9]\d9?\d{8}$/),
@@ -56,7 +56,7 @@ describe('idsOf', () => {
   });
 });
 
-describe('a claim', () => {
+describe('a claim with a phone number', () => {
   it.each([
     ['+16505551234', true, true],
     ['001 650 555 1234', true, true],
@@ -68,12 +68,12 @@ describe('a claim', () => {
     ['Alice', false, false],
     ['+', false, false],
     ['', false, false],
-  ])('%j can be a claim for a number, and names it', (claim, may, names) => {
+  ])('may or does name +16505551234: %j', (claim, may, names) => {
     expect(mayNameNumber(claim, '+16505551234')).toBe(may);
     expect(namesNumber(claim, '+16505551234')).toBe(names);
   });
 
-  it('identifies a person by either spelling', () => {
+  it('names a person by either spelling of the number', () => {
     expect(namesNumber('+551187654321', '+5511987654321')).toBe(true);
     expect(namesNumber('+5215512345678', '+525512345678')).toBe(true);
     expect(mayNameNumber('0170 1234567', '+491701234567')).toBe(true);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { render } from '../../../../plugins/phonechat/render.ts';
 
 describe('a reply on phonechat', () => {
-  it('is split at 4,096 characters, including markup', async () => {
+  it('is split at 4,096 characters, which include markup', async () => {
     const messages = await render(`${'**a b** '.repeat(50)}\n\n`.repeat(30));
     expect(messages.length).toBeGreaterThan(1);
     for (const message of messages) {

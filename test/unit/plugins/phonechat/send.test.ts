@@ -68,7 +68,7 @@ async function failureOf(sending: Promise<void>): Promise<RecordedDeliveryFailur
 }
 
 describe('a reply', () => {
-  it('is sent only to the configured address, with the token in a header and nowhere else', async () => {
+  it('is sent only to the configured address, with the token only in a header', async () => {
     const { sender, calls } = parts(TAKEN);
     await sender.send(reply('Hello.'));
     expect(calls[0]?.url).toBe('https://graph.example.com/v25.0/1/messages');
@@ -77,14 +77,14 @@ describe('a reply', () => {
     expect(String(calls[0]?.init.body)).not.toContain(ACCESS_TOKEN);
   });
 
-  it('is not redirected to another address, and is tried again', async () => {
+  it('does not follow a redirect to another address, and is tried again', async () => {
     const moved = new Response('', { status: 307, headers: { Location: 'https://evil.example.com' } });
     const { sender, calls } = parts(() => moved);
     expect(await failureOf(sender.send(reply('Hello.')))).toMatchObject({ final: false });
     expect(calls).toHaveLength(1);
   });
 
-  it('continues after the parts that were sent, and starts with the first part as a new reply', async () => {
+  it('continues after the parts that were sent, and a new reply starts with its first part', async () => {
     const { sender, calls } = parts((call) => (call === 2 ? new Response('', { status: 500 }) : TAKEN()));
     expect(await failureOf(sender.send(reply(LONG)))).toMatchObject({ final: false });
     await sender.send(reply(LONG));
@@ -111,7 +111,7 @@ describe('a reply', () => {
     expect([failure.final, failure.message]).toEqual([false, reason]);
   });
 
-  it('does not show the token if the request cannot be sent', async () => {
+  it('that cannot be sent does not reveal the token', async () => {
     const broken = 'EAAG\u0000broken';
     const { sender, scope } = parts(() => {
       throw new TypeError(`Bearer ${broken} is an invalid header value`);
@@ -121,13 +121,13 @@ describe('a reply', () => {
     expect(JSON.stringify(scope.logged)).not.toContain('EAAG');
   });
 
-  it('is sent again if the answer is not the platform’s: a page of a proxy may have a success status', async () => {
+  it('is sent again if the answer is not from the platform, because the page of a proxy may have a success status', async () => {
     const sending = parts(() => new Response('<title>Welcome</title>')).sender.send(reply('Hello.'));
     await expect(sending).rejects.toMatchObject({ final: false, platform: 'unreachable' });
   });
 });
 
-describe('an error', () => {
+describe('an error of the platform', () => {
   it.each<
     [status: number, code: number | undefined, final: boolean, seconds: number | undefined, platform?: string]
   >([
@@ -170,7 +170,7 @@ describe('an error', () => {
     ]);
   });
 
-  it('about our account is reported as such', () => {
+  it('that concerns our account is reported as such', () => {
     expect(meaningOf(401, 190, undefined).account).toContain('PHONECHAT_ACCESS_TOKEN');
     expect(meaningOf(403, 250, undefined).account).toContain('lacks a permission');
     expect(meaningOf(400, 100, 33).account).toContain('PHONECHAT_PHONE_NUMBER_ID');
@@ -185,7 +185,7 @@ describe('an error', () => {
     expect(await failureOf(sender.send(reply('Hello.')))).toMatchObject({ final: true });
   });
 
-  it('waits until the date that the platform names', async () => {
+  it('delays the next attempt until the date that the platform names', async () => {
     const later = new Date(Date.now() + 30_000).toUTCString();
     const { sender } = parts(() => new Response('{}', { status: 429, headers: { 'Retry-After': later } }));
     const { retryAfterSeconds } = await failureOf(sender.send(reply('Hello.')));
@@ -194,7 +194,7 @@ describe('an error', () => {
   });
 });
 
-describe('health', () => {
+describe('the health of the channel', () => {
   it('is degraded after three failures in a row, until one call works', async () => {
     let down = true;
     const { graph, sender } = parts(() => (down ? new Response('', { status: 503 }) : TAKEN()));
@@ -210,7 +210,7 @@ describe('health', () => {
     expect(graph.health()).toEqual({ status: 'ok' });
   });
 
-  it('is degraded while the account is refused; a read mark does not change that', async () => {
+  it('is degraded while the platform refuses the account, and a read mark does not change that', async () => {
     const refused = () => Response.json({ error: { code: 131042, message: 'Payment' } }, { status: 400 });
     const { graph, sender, marks } = parts((call) => (call === 1 ? refused() : TAKEN()));
     await failureOf(sender.send(reply('Hello.')));
@@ -230,7 +230,7 @@ describe('health', () => {
 });
 
 describe('the typing indicator', () => {
-  it('is shown again only when the platform has removed it', async () => {
+  it('is requested again only after the platform has removed it', async () => {
     const { marks, calls, clock } = parts(TAKEN);
     for (const at of [0, 5000, 10_000, 15_000, 20_000, 25_000]) {
       clock.now = 1_000_000 + at;
@@ -240,7 +240,7 @@ describe('the typing indicator', () => {
     expect(calls).toHaveLength(3);
   });
 
-  it('makes no call without a message to mark', async () => {
+  it('is not requested if there is no message to mark as read', async () => {
     const { marks, calls } = parts(TAKEN);
     await marks.show({ number_id: '1', to: '2' });
     expect(calls).toEqual([]);

@@ -32,7 +32,7 @@ function shapeOf(value: unknown, at = ''): string[] {
 
 const shape = (text: string) => [...new Set(shapeOf(JSON.parse(text)))].sort();
 
-describe('a delivery', () => {
+describe('a simulated delivery', () => {
   it.each<[string, Partial<SimulatedEvent>, string]>([
     ['a text', {}, 'text-with-bsuid'],
     ['a text of somebody who hides the number', { user: 'US.13491208655302741918' }, 'text-with-bsuid-alone'],
@@ -46,12 +46,12 @@ describe('a delivery', () => {
     ['a picture', { kind: 'other', text: 'Taj Mahal' }, 'image-with-caption'],
     ['an edit', { kind: 'edit' }, 'edit'],
     ['a group', { place: 'group' }, 'group-text'],
-  ])('has the documented shape, with the id of the person: %s', (_title, event, name) => {
+  ])('has the documented shape, and also the id of the person: %s', (_title, event, name) => {
     const own = shape(deliver(event).body).filter((path) => !/\.(from_user_id|user_id): /.test(path));
     expect(own).toEqual(shape(sample(name)));
   });
 
-  it('is signed with the secret of the settings, or with another one', () => {
+  it('is signed with the secret of the settings, or with a wrong secret', () => {
     const { headers, body } = deliver({});
     const bad = deliver({ bad_signature: true });
     const secret = env.PHONECHAT_APP_SECRET ?? '';
@@ -59,7 +59,7 @@ describe('a delivery', () => {
     expect(isSigned(Buffer.from(bad.body), bad.headers['X-Hub-Signature-256'], secret)).toBe(false);
   });
 
-  it('gives a message the id of its number, and an edit the id of its message', () => {
+  it('has a message id that depends only on its number, and an edit has the id of its message', () => {
     const ids = [{}, {}, { number: 2 }].map((event) => parsed(event).messages[0]?.message_id);
     expect([ids[0] === ids[1], ids[0] === ids[2]]).toEqual([true, false]);
     expect(parsed({ kind: 'edit', text: 'new' }).edits).toEqual([{ message_id: ids[0], text: 'new' }]);
@@ -71,7 +71,7 @@ describe('a delivery', () => {
   });
 });
 
-describe('the API', () => {
+describe('the simulated API', () => {
   const call = (
     body: object,
     { token = env.PHONECHAT_ACCESS_TOKEN, path = '/v25.0/106540352242922/messages' } = {},
@@ -84,7 +84,7 @@ describe('the API', () => {
     });
   const text = { type: 'text', text: { body: 'Hello' } };
 
-  it('accepts a text and reports who gets it', () => {
+  it('accepts a text, and returns its recipient', () => {
     expect(call({ to: '16505551234', ...text })).toMatchObject({
       status: 200,
       body: {
@@ -99,7 +99,7 @@ describe('the API', () => {
     });
   });
 
-  it('accepts a business-scoped id in `to`, and does not deliver the message', () => {
+  it('accepts a business-scoped id in `to`, but does not deliver that message', () => {
     expect(call({ to: 'US.1', ...text })).toMatchObject({ status: 200, shown: [] });
   });
 
@@ -128,7 +128,7 @@ describe('the API', () => {
       { code: 100 },
     ],
     ['a read mark without a message', { status: 'read' }, {}, 400, { code: 100 }],
-  ])("answers %s with the platform's own error", (_title, body, options, status, error) => {
+  ])('answers %s with the error of the real platform', (_title, body, options, status, error) => {
     expect(call(body, options)).toMatchObject({
       status,
       body: { error: { message: expect.any(String), fbtrace_id: expect.any(String), ...error } },

@@ -46,7 +46,7 @@ async function typed(form: Record<string, string>, scope: RecordingScope = recor
 }
 
 describe('/service-auth', () => {
-  it('links the sender, and confirms only to them for whom and until when', async () => {
+  it('links the sender, and tells only the sender the linked person and the expiry', async () => {
     const scope = recordingScope(settings);
     const { status, body } = await typed({ text: `  ${GOOD_TOKEN}\n` }, scope);
     expect(status ?? 200).toBe(200);
@@ -79,7 +79,7 @@ describe('/service-auth', () => {
     );
   });
 
-  it('has an id for its request, so that a repeat does nothing', async () => {
+  it('passes on an id of the request, so that a repeated request does nothing', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() });
     onTestFinished(() => void vi.useRealTimers());
     const asked: (string | undefined)[] = [];
@@ -106,7 +106,7 @@ describe('/service-auth', () => {
     ['', /^❌ .*JWT Malformed.* To sign in, send `\/service-auth` followed by your token/],
     ['   ', /^❌ .*JWT Malformed/],
     ['help', /^To sign in, send `\/service-auth` followed by your token/],
-  ])('explains itself without a token: %j', async (text, explained) => {
+  ])('explains itself if there is no token: %j', async (text, explained) => {
     const { body } = await typed({ text });
     expect(body.response_type).toBe('ephemeral');
     expect(body.text).toMatch(explained);
@@ -138,7 +138,7 @@ describe('/service-auth', () => {
     }
   });
 
-  it('shows an address that looks like markup unchanged', async () => {
+  it('escapes an address that looks like markup, so that it is shown unchanged', async () => {
     const link = async () =>
       ({ linked: true, user_id: 'x', email: '<!channel>&@example.com', expires_at: 0 }) as const;
     const links = {
@@ -151,9 +151,9 @@ describe('/service-auth', () => {
   });
 });
 
-describe('another command', () => {
+describe('an unknown command', () => {
   it.each(['/service_auth', '/help', '', '/service-auth-x'])(
-    'gets a hint to its sender: %j',
+    'gets a hint that only its sender sees: %j',
     async (command) => {
       const scope = recordingScope(settings);
       const { body } = await typed({ command, text: GOOD_TOKEN }, scope);
@@ -165,15 +165,15 @@ describe('another command', () => {
   );
 });
 
-describe('a request that is not a command', () => {
-  it('is answered if it is a check of the certificate', async () => {
+describe('a request to the path for commands', () => {
+  it('is answered but has no effect if it only checks the certificate', async () => {
     const scope = recordingScope(settings);
     const { status, body } = await typed({ ssl_check: '1', text: GOOD_TOKEN }, scope);
     expect([status, body]).toEqual([200, undefined]);
     expect(scope.linked.size).toBe(0);
   });
 
-  it.each(['', 'U1:2', 'U1\n', 'x'.repeat(65)])('from a user %j is refused', async (user_id) => {
+  it.each(['', 'U1:2', 'U1\n', 'x'.repeat(65)])('is refused if the user id is %j', async (user_id) => {
     await expect(typed({ user_id, text: GOOD_TOKEN })).rejects.toMatchObject({
       code: 'invalid_request',
       errors: [{ field: 'user_id' }],
@@ -181,7 +181,7 @@ describe('a request that is not a command', () => {
   });
 });
 
-describe('ids of users', () => {
+describe('the user ids that `agentd link` reads', () => {
   const idsOf = (given: string) => teamchat.linking?.idsOf(given);
 
   it.each([
@@ -196,7 +196,7 @@ describe('ids of users', () => {
     ['', []],
     ['U012AB3CD U1', []],
     ['<@U012AB3CD>', []],
-  ])('%j: %j', (given, ids) => {
+  ])('from %j are %j', (given, ids) => {
     expect(idsOf(given)).toEqual(ids);
   });
 });

@@ -18,7 +18,7 @@ const manifest = JSON.parse(
   readFileSync(new URL('../../../../config/teamchat-manifest.json', import.meta.url), 'utf8'),
 ) as Manifest;
 
-it('the sample manifest is what `agentd channels setup teamchat` prints, with a sample address', () => {
+it('the sample manifest is the output of `agentd channels setup teamchat` for a sample address', () => {
   expect(manifestFor('https://chat.example.com')).toEqual(manifest);
 });
 
@@ -31,7 +31,7 @@ it('the manifest names the paths that the channel serves', () => {
   expect(command).toMatchObject({ command: '/service-auth', should_escape: false });
 });
 
-it('the manifest requests the handled events, and only the scopes that these and the calls need', () => {
+it('the manifest requests the events that are handled, and only the scopes that these events and the calls need', () => {
   expect(manifest.settings.event_subscriptions.bot_events).toEqual([
     'app_mention',
     'app_uninstalled',

@@ -150,7 +150,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
 };
 
 describe('a delivery', () => {
-  it.each(sampleNames())('that is documented: %s', (name) => {
+  it.each(sampleNames())('is parsed as expected: %s', (name) => {
     expect(EXPECTED).toHaveProperty([name]);
     expect(parse(sample(name), null)).toMatchObject(EXPECTED[name] ?? {});
   });
@@ -159,14 +159,14 @@ describe('a delivery', () => {
     expect(Object.keys(EXPECTED).sort()).toEqual(sampleNames().sort());
   });
 
-  it('of one message has the same id, as a mention and as a message', () => {
+  it('of one message has the same id, whether it arrives as a mention or as a message', () => {
     const asMention = parse(sample('app-mention'), null);
     const asMessage = parse(with_(sample('message-channel'), { channel_type: 'im' }), null);
     if (asMention.kind !== 'message' || asMessage.kind !== 'message') return expect.unreachable();
     expect(asMessage.message.message_id).toBe(asMention.message.message_id);
   });
 
-  it('in a direct message that mentions the bot belongs to the same conversation as all others', () => {
+  it('in a direct message that mentions the bot belongs to the same conversation as all other direct messages', () => {
     const mentioned = parse(with_(sample('app-mention'), { channel: DIRECT, channel_type: 'im' }), null);
     expect(mentioned).toMatchObject({ message: { thread_id: `teamchat:${TEAM}:${DIRECT}`, shared: false } });
     const untold = parse(with_(sample('app-mention'), { channel: DIRECT }), null);
@@ -188,7 +188,7 @@ describe('a delivery', () => {
     expect(parsed).toMatchObject({ message: { user_id: 'external:U061F7AUR' } });
   });
 
-  it('without a workspace belongs to that of the token', () => {
+  it('without a workspace belongs to the workspace of the token', () => {
     const event = {
       type: 'app_mention',
       user: 'U061F7AUR',
@@ -209,7 +209,7 @@ describe('a delivery', () => {
     expect(parse(external, null)).toMatchObject({ message: { user_id: 'T0THEIRS:U061F7AUR' } });
   });
 
-  it('that does not name the bot is compared with its known id', () => {
+  it('that does not name the bot is compared with the known id of the bot', () => {
     const text = '<@U2> ask <@U0LAN0Z89> for me';
     const unknown = with_(sample('app-mention-documented'), { text });
     expect(parse(unknown, 'U0LAN0Z89')).toMatchObject({ message: { text: '@U2 ask for me' } });
@@ -219,7 +219,7 @@ describe('a delivery', () => {
     );
   });
 
-  it('with a text that is too long causes a notice to its sender, and no part of it is silently lost', () => {
+  it('with a text that is too long causes a notice to its sender, and nothing is silently cut', () => {
     const long = (text: string) => parse(with_(sample('message-im'), { text }), null);
     expect(long('x'.repeat(16_000))).toMatchObject({ kind: 'message' });
     expect(long('😀'.repeat(16_000))).toMatchObject({ kind: 'message' });
@@ -232,7 +232,7 @@ describe('a delivery', () => {
     expect(long('&amp;'.repeat(16_000))).toMatchObject({ kind: 'message' });
   });
 
-  it('with an unreadable edit changes nothing', () => {
+  it('with an unusable edit is ignored', () => {
     const edit = (text: unknown) => {
       const { event } = sample('message-changed') as { event: Sample };
       const message = { ...(event.message as Sample), text };
@@ -260,7 +260,7 @@ describe('a delivery', () => {
     ['text', { length: 3 }],
     ['bot_id', ''],
     ['bot_id', 0],
-  ])('whose %s is %j is acknowledged and ignored', (field, value) => {
+  ])('is acknowledged and ignored if its %s is %j', (field, value) => {
     const parsed = parse(with_(sample('message-im'), { [field]: value }), null);
     expect(parsed.kind).not.toBe('message');
   });
@@ -302,7 +302,7 @@ describe('any input', () => {
     }
   }
 
-  it('is parsed without an error, with an acceptable result', () => {
+  it('is parsed without an error, and the result is valid', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), hostile), fc.option(fc.string()), (payload, self) =>
         check(parse(payload, self)),
@@ -310,7 +310,7 @@ describe('any input', () => {
     );
   });
 
-  it('is also accepted instead of any part of a delivery', () => {
+  it('is also parsed in place of any part of a delivery', () => {
     fc.assert(
       fc.property(anySample, fc.nat(), hostile, (delivery, nth, value) => {
         const text = JSON.stringify(delivery);
@@ -323,7 +323,7 @@ describe('any input', () => {
     );
   });
 
-  it('is also accepted as an undocumented member', () => {
+  it('is also parsed as an undocumented member of a delivery', () => {
     fc.assert(
       fc.property(anySample, fc.string(), hostile, (delivery, key, value) => {
         const json = `{${JSON.stringify(key)}:${JSON.stringify(value) ?? 'null'},"__proto__":{"type":"message","bot_id":1},${JSON.stringify(delivery).slice(1)}`;

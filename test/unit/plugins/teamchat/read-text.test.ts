@@ -28,7 +28,7 @@ it.each([
   ['<unclosed <@U1> >', '<unclosed @U1 >'],
   ['a<b and <b>c</b>', 'a<b and <b>c</b>'],
   ['<> <@> <#> <!>', '<> @ # @'],
-])('reads %j as %j', (markup, text) => {
+])('readText reads %j as %j', (markup, text) => {
   expect(readText(markup)).toBe(text);
 });
 
@@ -50,11 +50,11 @@ it.each([
   ['one\n\n<@UBOT> two', 'one two'],
   ['no mention: at all', 'no mention: at all'],
   [': no mention', ': no mention'],
-])('removes the bot from %j', (markup, rest) => {
+])('readText removes the mention of the bot from %j', (markup, rest) => {
   expect(withoutMentions(markup, bot)).toBe(rest);
 });
 
-it('is fast for long and unusual texts', () => {
+it('readText is fast for long and unusual texts', () => {
   const odd = ['<@', ' ', '<', '&', '<@UBOT>', '<@UBOT|', '&amp;', '<!date^', ' <@UBOT> ', 'x<'];
   for (const piece of odd) {
     const text = piece.repeat(Math.ceil(250_000 / piece.length));

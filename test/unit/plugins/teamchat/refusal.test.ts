@@ -7,7 +7,7 @@ const answered = (error: unknown, retryAfter?: number) =>
     data: { ok: false, error, response_metadata: { retryAfter } },
   });
 
-describe('an answer that refuses', () => {
+describe('a refusal by the platform', () => {
   it.each([
     'as_user_not_supported',
     'channel_not_found',
@@ -50,13 +50,13 @@ describe('an answer that refuses', () => {
     'not_authed',
     'token_expired',
     'token_revoked',
-  ])('refuses our token, but no reply permanently: %s', (error) => {
+  ])('of our token is not final for a reply: %s', (error) => {
     const refused = { final: false, credentials: true, platform: 'credentials' };
     expect(answered(error)).toEqual({ reason: error, ...refused });
   });
 
   it.each(['fatal_error', 'internal_error', 'service_unavailable'])(
-    'reports a failure of the platform: %s',
+    'that reports a failure of the platform is not final: %s',
     (error) => {
       const away = { final: false, credentials: false, platform: 'unreachable' };
       expect(answered(error)).toEqual({ reason: error, ...away });
@@ -74,7 +74,7 @@ describe('an answer that refuses', () => {
     expect(answered(error)).toEqual({ reason: error, final: false, credentials: false });
   });
 
-  it('says how long to wait, if the platform does', () => {
+  it('says how long to wait if the platform says so', () => {
     expect(answered('ratelimited', 30)).toMatchObject({ final: false, retryAfterSeconds: 30 });
     expect(answered('is_archived', 30)).not.toHaveProperty('retryAfterSeconds');
   });
@@ -88,7 +88,7 @@ describe('an answer that refuses', () => {
     7,
     null,
     {},
-  ])('is not quoted, and causes another attempt, if it is not from the platform: %j', (error) => {
+  ])('is not quoted and causes another attempt if it is not from the platform: %j', (error) => {
     expect(answered(error)).toEqual({
       reason: 'an answer that is not from the platform',
       final: false,
@@ -98,7 +98,7 @@ describe('an answer that refuses', () => {
   });
 });
 
-describe('a status', () => {
+describe('the HTTP status of a refusal', () => {
   it.each([
     [400, true, false, undefined],
     [401, false, true, 'credentials'],
@@ -124,8 +124,8 @@ describe('a status', () => {
   });
 });
 
-describe('no answer', () => {
-  it('causes another attempt, with the reason in a word', () => {
+describe('a call without an answer', () => {
+  it('causes another attempt, and gives the reason in one word', () => {
     const cause = { name: 'TypeError', cause: { code: 'ECONNREFUSED' } };
     expect(refusalOf({ code: 'slack_webapi_request_error', original: cause })).toEqual({
       reason: 'no answer (ECONNREFUSED)',
@@ -139,7 +139,7 @@ describe('no answer', () => {
   });
 
   it.each([null, undefined, 'words', new Error('xoxb-secret in words'), { code: 'ELSE' }])(
-    'is assumed for anything else, which is not quoted',
+    'is assumed for any other error, which is not quoted',
     (error) => {
       const refusal = refusalOf(error);
       expect(refusal.final).toBe(false);
@@ -147,7 +147,7 @@ describe('no answer', () => {
     },
   );
 
-  it('of a rate limit says how long to wait', () => {
+  it('because of a rate limit says how long to wait', () => {
     expect(refusalOf({ code: 'slack_webapi_rate_limited_error', retryAfter: 7 })).toEqual({
       reason: 'ratelimited',
       final: false,

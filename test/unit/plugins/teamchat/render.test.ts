@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { render } from '../../../../plugins/teamchat/render.ts';
 
 describe('a reply on teamchat', () => {
-  it('is split at 4,000 characters, including escapes and markup', async () => {
+  it('is split at 4,000 characters, which include escapes and markup', async () => {
     const messages = await render(`${'**a & b** '.repeat(50)}\n\n`.repeat(30));
     expect(messages.length).toBeGreaterThan(3);
     for (const message of messages) {
@@ -12,7 +12,7 @@ describe('a reply on teamchat', () => {
     }
   });
 
-  it('contains no mention that the platform would resolve', async () => {
+  it('has no mention that the platform would resolve', async () => {
     const text = ['<!here>', '<@U1>', '<!subteam^S1>', '<#C1|x>'].map(
       (one) => `${one} **${one}** \`${one}\` [${one}](https://x.example) # ${one}`,
     );

@@ -39,7 +39,7 @@ const long = (parts: number) =>
   Array.from({ length: parts }, (_, part) => `Part ${part}. ${'word '.repeat(750)}`).join('\n\n');
 
 describe('a reply', () => {
-  it('goes into its thread, in the markup of the platform, without link previews', async () => {
+  it('is sent to its thread in the markup of the platform, without link previews', async () => {
     await send(reply('**Hello** [there](https://example.com)'));
     expect(platform.calls).toHaveLength(1);
     expect(platform.calls[0]).toMatchObject({
@@ -80,7 +80,7 @@ describe('a reply', () => {
     '@channel',
     '@here',
     '@everyone',
-  ])('notifies nobody: %s', async (mention) => {
+  ])('notifies nobody, even with the text %s', async (mention) => {
     await send(reply(`Hear ${mention} now, and **${mention}** and \`${mention}\``));
     const text = platform.shown[0]?.text ?? '';
     expect(text).not.toMatch(/<[!@]/);
@@ -89,7 +89,7 @@ describe('a reply', () => {
     expect(text).toMatch(/^Hear .+ now, and/);
   });
 
-  it('that is long is several messages, in order, each with its own id, which a repeat has, too', async () => {
+  it('that is long is sent as several messages, in order, whose ids stay the same when it is sent again', async () => {
     await send(reply(long(3)));
     const first = posts().map(formOf);
     expect(first.length).toBeGreaterThanOrEqual(3);
@@ -119,7 +119,7 @@ describe('a reply', () => {
     expect(platform.shown).toHaveLength(6);
   });
 
-  it('that is still being sent is not started a second time', async () => {
+  it('that is still being sent is not sent a second time', async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     platform.answer = () => ({ after: answered });
     const both = Promise.all([send(reply('once')), send(reply('once'))]);
@@ -136,7 +136,7 @@ describe('a reply', () => {
 });
 
 describe('a refusal', () => {
-  it('because of the rate limit says how long to wait, and the channel does not wait', async () => {
+  it('because of a rate limit says how long to wait, and the channel itself does not wait', async () => {
     platform.answer = () => ({ status: 429, headers: { 'Retry-After': '30' }, body: { ok: false } });
     await expect(send(reply('x'))).rejects.toMatchObject({
       final: false,
@@ -154,7 +154,7 @@ describe('a refusal', () => {
     expect(platform.calls).toHaveLength(3);
   });
 
-  it.each([429, 503])('with status %i can say how long to wait by a date', async (status) => {
+  it.each([429, 503])('with the status %i may give the end of the wait as a date', async (status) => {
     const later = new Date(Date.now() + 30_000).toUTCString();
     platform.answer = () => ({ status, headers: { 'Retry-After': later }, body: {} });
     const failure = await send(reply('x')).catch((error: unknown) => error);
@@ -170,26 +170,26 @@ describe('a refusal', () => {
     ['invalid_auth', false, 'credentials'],
     ['internal_error', false, 'unreachable'],
     ['fatal_error', false, 'unreachable'],
-  ])('%s: final %s, platform %s', async (error, final, of) => {
+  ])('with the error %s: final %s, platform %s', async (error, final, of) => {
     platform.answer = () => ({ status: 200, body: { ok: false, error } });
     await expect(send(reply('x'))).rejects.toMatchObject({ message: error, final, platform: of });
   });
 
   it.each([
-    ['a word from a proxy', { status: 200, body: 'maintenance' }],
-    ['a page from a proxy', { status: 200, body: '<html>Sign in</html>' }],
+    ['a word of a proxy', { status: 200, body: 'maintenance' }],
+    ['a page of a proxy', { status: 200, body: '<html>Sign in</html>' }],
     ['an empty answer', { status: 200, body: '' }],
-    ['not an object', { status: 200, body: '[1]' }],
-    ['too much', { status: 200, body: `{"ok":true,"x":"${'x'.repeat(1_100_000)}"}` }],
+    ['JSON but not an object', { status: 200, body: '[1]' }],
+    ['too long', { status: 200, body: `{"ok":true,"x":"${'x'.repeat(1_100_000)}"}` }],
     ['a redirect', { status: 302, headers: { Location: 'http://127.0.0.1:1/' } }],
     ['an error of a proxy', { status: 502, body: 'bad gateway' }],
-  ])('that is %s causes another attempt', async (_what, answer) => {
+  ])('that cannot be read because it is %s causes another attempt', async (_what, answer) => {
     platform.answer = () => answer;
     await expect(send(reply('x'))).rejects.toMatchObject({ name: 'DeliveryFailed', final: false });
     expect(platform.calls).toHaveLength(1);
   });
 
-  it('never shows the token or the text', async () => {
+  it('never reveals the token or the text of the reply', async () => {
     const token = String(platform.env.TEAMCHAT_BOT_TOKEN);
     const errors: unknown[] = [];
     for (const answer of [
@@ -219,7 +219,7 @@ describe('a refusal', () => {
     });
   });
 
-  it('follows no redirect, so that only the platform gets the token', async () => {
+  it('is not redirected, so that only the platform gets the token', async () => {
     const seen: string[] = [];
     const other = createServer((request, response) => {
       seen.push(String(request.headers.authorization));
@@ -236,8 +236,8 @@ describe('a refusal', () => {
   });
 });
 
-describe('health', () => {
-  it('is degraded at once if the platform refuses the credentials, until it accepts them', async () => {
+describe('the health of the channel', () => {
+  it('is degraded as soon as the platform refuses the credentials, until the platform accepts them', async () => {
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'token_revoked' } });
     await expect(send(reply('x'))).rejects.toThrow();
     expect(channel.health?.()).toEqual({
@@ -249,7 +249,7 @@ describe('health', () => {
     expect(channel.health?.()).toEqual({ status: 'ok' });
   });
 
-  it('is degraded if calls keep failing, and not for a reply that is refused', async () => {
+  it('is degraded if calls keep failing, but not if the platform refuses a reply', async () => {
     platform.answer = () => ({ status: 503 });
     for (const _ of [1, 2]) await expect(send(reply('x'))).rejects.toThrow();
     expect(channel.health?.()).toEqual({ status: 'ok' });
@@ -264,8 +264,8 @@ describe('health', () => {
   });
 });
 
-describe('the start', () => {
-  it('requests the identity of the bot, without waiting for it', async () => {
+describe('the start of the channel', () => {
+  it('requests the identity of the bot, but does not wait for it', async () => {
     platform.answer = () => 'hang';
     await channel.start?.();
     await platform.until(() => platform.calls.length === 1);
@@ -273,7 +273,7 @@ describe('the start', () => {
     await channel.stop?.();
   });
 
-  it('does not warn about a simulated platform that is down', async () => {
+  it('does not log a warning if the platform is simulated and down', async () => {
     platform.answer = () => ({ status: 503 });
     const dev = teamchat.create({ ...scope, simulated: true });
     await dev.start?.();
@@ -281,7 +281,7 @@ describe('the start', () => {
     await dev.stop?.();
   });
 
-  it('logs that the platform refuses the credentials', async () => {
+  it('logs an error if the platform refuses the credentials', async () => {
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'invalid_auth' } });
     await channel.start?.();
     await expect.poll(() => scope.logged.map(({ level }) => level)).toContain('error');
@@ -306,7 +306,7 @@ describe('the status of a thread', () => {
     expect(platform.calls).toEqual([]);
   });
 
-  it('that arrives after the answer is removed again', async () => {
+  it('is removed again if it arrives after the answer', async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     platform.answer = ({ path }) => (path.endsWith('setStatus') ? { after: answered } : null);
     const showing = channel.typing?.(place);
@@ -318,7 +318,7 @@ describe('the status of a thread', () => {
     expect(statuses()).toEqual(['is thinking…', '']);
   });
 
-  it('is not requested again without the permission; a failure does not degrade the channel', async () => {
+  it('is not requested again if the permission is missing, and its failure does not degrade the channel', async () => {
     platform.answer = () => ({ status: 500 });
     await channel.typing?.(place);
     platform.answer = () => ({ status: 200, body: { ok: false, error: 'missing_scope' } });

@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 afterEach(() => platform.close());
 
-describe("the platform's own client", () => {
+describe('the client library of the platform', () => {
   const client = (token = String(platform.env.TEAMCHAT_BOT_TOKEN)) =>
     new WebClient(token, {
       slackApiUrl: platform.url,
@@ -27,7 +27,7 @@ describe("the platform's own client", () => {
     });
   const code = (error: string) => ({ code: 'slack_webapi_platform_error', data: { ok: false, error } });
 
-  it('learns who the bot is', async () => {
+  it('learns from the simulator which user the bot is', async () => {
     expect(await client().auth.test()).toMatchObject({
       ok: true,
       user_id: 'U0AGENTD',
@@ -35,7 +35,7 @@ describe("the platform's own client", () => {
     });
   });
 
-  it('posts messages, and people see them', async () => {
+  it('posts messages, which the simulator shows to people', async () => {
     const answer = await client().chat.postMessage({ channel: 'C0LOUNGE', text: '*hi*', thread_ts: '1.2' });
     expect(answer).toMatchObject({
       ok: true,
@@ -52,7 +52,7 @@ describe("the platform's own client", () => {
     ]);
   });
 
-  it('is informed that a text was truncated', async () => {
+  it('learns from the simulator that a text was truncated', async () => {
     const { message, response_metadata } = await client().chat.postMessage({
       channel: 'D0ADA',
       text: 'x'.repeat(40_001),
@@ -61,7 +61,7 @@ describe("the platform's own client", () => {
     expect(response_metadata?.warnings).toEqual(['message_truncated']);
   });
 
-  it('gets the errors of the platform', async () => {
+  it('gets the errors of the platform from the simulator', async () => {
     await expect(client('xoxb-other').auth.test()).rejects.toMatchObject(code('invalid_auth'));
     await expect(client('').auth.test()).rejects.toMatchObject(code('not_authed'));
     const { chat, assistant } = client();
@@ -80,7 +80,7 @@ describe("the platform's own client", () => {
     expect(platform.shown).toEqual([]);
   });
 
-  it('can use JSON', async () => {
+  it('can send JSON to the simulator', async () => {
     const headers = {
       'Content-Type': 'application/json; charset=utf-8',
       Authorization: `Bearer ${platform.env.TEAMCHAT_BOT_TOKEN}`,
@@ -92,7 +92,7 @@ describe("the platform's own client", () => {
   });
 });
 
-describe("the platform's own receiver", () => {
+describe('the server library of the platform', () => {
   let receiver: HTTPReceiver;
   let url: string;
   /** The input of the handlers of an app. */
@@ -142,7 +142,7 @@ describe("the platform's own receiver", () => {
 
   const deliver = (event: Partial<SimulatedEvent>) => platform.deliver({ url }, event);
 
-  it('verifies and reads every kind of delivery', async () => {
+  it('verifies and reads every kind of simulated delivery', async () => {
     const answers = [
       await deliver({ text: 'a < b & "ö" 😀 / c' }),
       await deliver({ place: 'group', text: 'hello', thread: 'x' }),
@@ -173,7 +173,7 @@ describe("the platform's own receiver", () => {
     expect(heard).toEqual([]);
   });
 
-  it('answers the challenge as our channel does', async () => {
+  it('answers the challenge in the same way as our channel', async () => {
     const body = JSON.stringify(sample('url-verification'));
     const timestamp = String(Math.floor(Date.now() / 1000));
     const answer = await platform.post(
@@ -200,7 +200,7 @@ describe('the simulator', () => {
       event_id: string;
     };
 
-  it('gives a message the same id in each delivery, and each delivery a different id', () => {
+  it('gives a message the same id in each delivery, and gives each delivery a different id', () => {
     const [one, two] = [bodyOf({ number: 7 }), bodyOf({ number: 7, sent_at: Date.now() + 60_000 })];
     expect(two.event.ts).toBe(one.event.ts);
     expect(two.event_id).not.toBe(one.event_id);
@@ -209,7 +209,7 @@ describe('the simulator', () => {
     expect(edit.ts).toBe(one.event.ts);
   });
 
-  it('gives equal names of threads the same thread', () => {
+  it('gives the same thread to equal thread names', () => {
     const root = (thread: string) => bodyOf({ place: 'group', thread }).event.thread_ts;
     expect(root('a')).toBe(root('a'));
     expect(root('a')).not.toBe(root('b'));
@@ -222,7 +222,7 @@ describe('the simulator', () => {
     expect(body).toMatch(/^[\x20-\x7e]*$/);
   });
 
-  it('names the places where an answer is shown', () => {
+  it('returns the places where an answer is shown', () => {
     const places = (event: Partial<SimulatedEvent>) =>
       platform.simulator.seenIn(platform.event(event), platform.settings);
     expect(places({ user: 'U0ADA' })).toEqual(['D0ADA', 'U0ADA']);
@@ -236,7 +236,7 @@ describe('the simulator', () => {
     expect(shownOf?.({ status: 200, body: '{"challenge":"x"}' })).toEqual([]);
   });
 
-  it('generates settings that turn the channel on', () => {
+  it('generates settings that enable the channel', () => {
     const settings = platform.simulator.devSettings((name) => `secret-of-${name}`, 'http://127.0.0.1:1');
     expect(settings).toEqual({
       TEAMCHAT_BOT_TOKEN: 'xoxb-secret-of-bot-token',

@@ -25,7 +25,7 @@ function verified({ body = BODY, secret = SECRET, now = NOW, ...given }: Given =
   return isSigned(request as unknown as ChannelRequest, secret, now * 1000);
 }
 
-it('the check accepts the example of the documentation', () => {
+it('the signature check accepts the example of the documentation', () => {
   const body =
     'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c';
   const signature = 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503';
@@ -33,7 +33,7 @@ it('the check accepts the example of the documentation', () => {
   expect(verified({ body, signature })).toBe(true);
 });
 
-it('the check accepts a signature that is up to five minutes old or ahead', () => {
+it('the signature check accepts a signature that is up to five minutes old or ahead', () => {
   expect(verified()).toBe(true);
   for (const seconds of [-300, -1, 1, 300]) expect(verified({ now: NOW + seconds })).toBe(true);
   for (const seconds of [-301, 301, 86_400, -1e9]) expect(verified({ now: NOW + seconds })).toBe(false);
@@ -64,7 +64,7 @@ it.each<[string, Given]>([
   ['a line after it', { signature: `${right}\n` }],
   ['the header twice', { signature: `${right}, ${right}` }],
   ['characters of several bytes', { signature: `v0=${'é'.repeat(64)}` }],
-])('the check refuses %s', (_what, given) => {
+])('the signature check refuses %s', (_what, given) => {
   expect(verified(given)).toBe(false);
 });
 
@@ -78,18 +78,18 @@ it.each([
   '1e9',
   '-1',
   '９',
-])('the check refuses the timestamp %j, although it is signed', (timestamp) => {
+])('the signature check refuses the timestamp %j, even if it is signed', (timestamp) => {
   expect(verified({ timestamp, signature: signatureOf(SECRET, timestamp, BODY) })).toBe(false);
 });
 
-it('the signature covers bytes, not text: a body that is not UTF-8 is verified unchanged', () => {
+it('the signature check uses bytes, not text: it accepts a body that is not UTF-8', () => {
   const body = Uint8Array.from([0x7b, 0xff, 0xfe, 0x00, 0x7d]);
   const signature = signatureOf(SECRET, String(NOW), body);
   expect(verified({ body, signature })).toBe(true);
   expect(verified({ body: Buffer.from(Buffer.from(body).toString()), signature })).toBe(false);
 });
 
-it("the check agrees with the platform's own verification", () => {
+it('the signature check agrees with the library of the platform', () => {
   for (const given of [
     {},
     { signature: right.replace('a', 'b') },

@@ -62,7 +62,7 @@ describe('an MCP server over HTTP', () => {
       expect(source.list()[0]?.source).toBe(source.info);
     });
 
-    it('a tool as one that writes and is confirmed, whatever the server says about it', async () => {
+    it('every tool as a write that needs confirmation, whatever the server says about it', async () => {
       server.tools = [{ ...SEARCH, annotations: { readOnlyHint: true, destructiveHint: false } }];
       const { tool } = await start({ tools: { search: {} } });
       expect(tool('docs_search')).toMatchObject({
@@ -89,7 +89,7 @@ describe('an MCP server over HTTP', () => {
       expect(tool('find').parameters).toMatchObject({ properties: {}, required: [] });
     });
 
-    it('the writes of a source with user-or-default only as the person', async () => {
+    it('a write of a source with user-or-default only with the credentials of the person', async () => {
       server.tools = ['read', 'write', 'open'].map((name) => ({ ...SEARCH, name }));
       const tools = { read: { effect: 'read' }, write: {}, open: { credentials: 'none' } } as const;
       const { tool } = await start({ credentials: 'user-or-default', tools });
@@ -97,13 +97,13 @@ describe('an MCP server over HTTP', () => {
       expect(policies).toEqual(['user-or-default', 'user', 'none']);
     });
 
-    it('names in which other characters are replaced', async () => {
+    it('tools under names in which unusual characters are replaced', async () => {
       server.tools = [{ ...SEARCH, name: 'search.docs/v2' }];
       const { source } = await start({ name: 'my docs', tools: { 'search.docs/v2': {} } });
       expect(source.list().map(({ name }) => name)).toEqual(['my_docs_search_docs_v2']);
     });
 
-    it('no name that is too long, or that two tools have', async () => {
+    it('no tool whose name is too long or is also the name of another tool', async () => {
       const long = 's'.repeat(60);
       const tools = { [long]: {}, 'a.b': {}, 'a/b': {}, [`${long}x`]: { as: 'short' } };
       const refused = start({ tools });
@@ -116,7 +116,7 @@ describe('an MCP server over HTTP', () => {
       expect(problems[0]?.setting).toContain('tools[0] (agentd.yaml, line 1)');
     });
 
-    it('nothing that the server does not list, or lists twice', async () => {
+    it('no tool that the server does not list, or lists twice', async () => {
       server.tools = [SEARCH, { ...SEARCH, description: 'another' }];
       const { source } = await start({ tools: { search: {}, read: {} } });
       expect(source.list()).toEqual([]);
@@ -132,7 +132,7 @@ describe('an MCP server over HTTP', () => {
   });
 
   describe('a call', () => {
-    it('without credentials is sent on the connection for listing', async () => {
+    it('without credentials is sent on the connection that also lists the tools', async () => {
       const { tool } = await start({ headers: { 'X-Api-Key': 'key-1' } });
       expect(await send(tool('docs_search'), { query: 'ü' })).toEqual({
         outcome: 'answered',
@@ -144,7 +144,7 @@ describe('an MCP server over HTTP', () => {
       for (const { headers } of server.requests) expect(headers['x-api-key']).toBe('key-1');
     });
 
-    it('with a credential is sent on a connection that carries it from its beginning', async () => {
+    it('with a credential is sent on a connection that has carried that credential from the beginning', async () => {
       const { tool } = await start();
       const client = clientWith('token-of-ada');
       await send(tool('docs_search'), { query: 'x' }, { client });
@@ -163,7 +163,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('tools/list').every(({ authorization }) => authorization === null)).toBe(true);
     });
 
-    it('gets data, links and texts, and is informed of what was omitted', async () => {
+    it('returns data, links and texts, and says what was omitted', async () => {
       const { tool } = await start();
       const call = () => send(tool('docs_search'), { query: 'x' });
       server.call = () => ({
@@ -188,7 +188,7 @@ describe('an MCP server over HTTP', () => {
       expect(await call()).toMatchObject({ result: { total: 3, left_out: '[left out: image (image/png)]' } });
     });
 
-    it('in which the tool fails is reported with the tool’s message, and the connection is kept', async () => {
+    it('that the tool itself reports as failed returns the tool’s message, and keeps the connection', async () => {
       const { tool } = await start();
       const call = () => send(tool('docs_search'), { query: 'x' }, { client: clientWith('t1') });
       server.call = () => ({ isError: true, content: [{ type: 'text', text: 'No such document.' }] });
@@ -203,7 +203,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('initialize')).toHaveLength(2);
     });
 
-    it('that the server answers with 401 needs sign-in if it carries the person', async () => {
+    it('that the server refuses with 401 needs sign-in if it carries the credential of a person', async () => {
       const { tool } = await start();
       server.intercept = ({ rpc }, { response }) => {
         if (rpc !== 'tools/call') return false;
@@ -222,7 +222,7 @@ describe('an MCP server over HTTP', () => {
       expect(await as(clientWith(null))).toMatchObject({ outcome: 'answered', status: 401 });
     });
 
-    it('needs sign-in, too, if the server refuses the connection with 401', async () => {
+    it('needs sign-in, too, if the server refuses to connect with 401', async () => {
       const { tool } = await start();
       server.intercept = ({ authorization }, { response }) => {
         if (authorization === null) return false;
@@ -235,7 +235,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('tools/call')).toEqual([]);
     });
 
-    it('that fails before it is sent was not carried out; after that, it may have been', async () => {
+    it('that fails before it is sent was not carried out; one that fails later may have been', async () => {
       const { tool } = await start();
       const call = () => send(tool('docs_search'), { query: 'x' }, { client: clientWith('t1') });
       const failing = (failing: string) => {
@@ -257,7 +257,7 @@ describe('an MCP server over HTTP', () => {
       expect(await call()).toEqual({ outcome: 'answered', status: 503, result: 'later' });
     });
 
-    it('is repeated once in a new session if the server has forgotten its own', async () => {
+    it('is repeated once in a new session if the server has forgotten the old one', async () => {
       const { tool } = await start();
       const as = (token: string | null) =>
         send(tool('docs_search'), { query: 'x' }, { client: clientWith(token) });
@@ -268,7 +268,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('tools/call').filter(({ authorization }) => authorization !== null)).toHaveLength(3);
     });
 
-    it('rejects when its signal aborts, and the server is notified that nothing waits', async () => {
+    it('rejects when its signal aborts, and its request to the server is closed', async () => {
       const { tool } = await start();
       const [called, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       server.intercept = ({ rpc }, { response }) => {
@@ -291,7 +291,7 @@ describe('an MCP server over HTTP', () => {
   });
 
   describe('an unreachable server', () => {
-    it('at the start causes a warning; its tools appear when it is back', async () => {
+    it('causes a warning at the start; its tools appear when it can be reached', async () => {
       const { port } = server;
       await server.close();
       const clock = new VirtualClock(0);
@@ -312,7 +312,7 @@ describe('an MCP server over HTTP', () => {
       expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'the MCP server can be used again' });
     });
 
-    it('is tried at least once a minute, and less often than at first', async () => {
+    it('is tried again at least once a minute, and more often at first', async () => {
       const clock = new VirtualClock(0);
       let attempts = 0;
       server.intercept = (_request, { response }) => {
@@ -331,7 +331,7 @@ describe('an MCP server over HTTP', () => {
       expect(attempts).toBe(11);
     });
 
-    it('keeps its tools if it fails later, and their calls report that it cannot be reached', async () => {
+    it('keeps its tools if it fails later, and calls of them report that it cannot be reached', async () => {
       const clock = new VirtualClock(0);
       const { source, tool, inTime } = await start({ clock });
       const { port } = server;
@@ -376,29 +376,32 @@ describe('an MCP server over HTTP', () => {
         'text of an argument',
         { ...SEARCH, inputSchema: { ...SEARCH.inputSchema, properties: { query: { description: 'x' } } } },
       ],
-    ])('its %s is not offered until it is trusted, and then at once', async (_what, next) => {
-      const clock = new VirtualClock(0);
-      const { source, digests, lines, tool, until } = await start({ clock });
-      const first = tool('docs_search');
-      server.tools = [next];
-      await server.tellOfTools();
-      clock.moveTo(5_000);
-      await until(() => source.list().length === 0);
-      const [withheld] = source.state().withheld;
-      expect(withheld?.because).toContain('agentd tools trust docs_search');
-      expect(lines.at(-1)).toMatchObject({ level: 'warn', tool: 'docs_search' });
-      // Even for a run that has started before.
-      expect(await send(first, { query: 'x' })).toMatchObject({ outcome: 'failed', reached: false });
-      expect(server.of('tools/call')).toEqual([]);
+    ])(
+      'in its %s is not offered until the change is trusted, and is then offered at once',
+      async (_what, next) => {
+        const clock = new VirtualClock(0);
+        const { source, digests, lines, tool, until } = await start({ clock });
+        const first = tool('docs_search');
+        server.tools = [next];
+        await server.tellOfTools();
+        clock.moveTo(5_000);
+        await until(() => source.list().length === 0);
+        const [withheld] = source.state().withheld;
+        expect(withheld?.because).toContain('agentd tools trust docs_search');
+        expect(lines.at(-1)).toMatchObject({ level: 'warn', tool: 'docs_search' });
+        // Even for a run that has started before.
+        expect(await send(first, { query: 'x' })).toMatchObject({ outcome: 'failed', reached: false });
+        expect(server.of('tools/call')).toEqual([]);
 
-      const record = await digests.find('docs_search');
-      await digests.trust('docs_search', record?.changed?.digest ?? '');
-      clock.moveTo(8_000);
-      await until(() => source.list().length === 1);
-      expect(await send(tool('docs_search'), { query: 'x' })).toMatchObject({ outcome: 'answered' });
-    });
+        const record = await digests.find('docs_search');
+        await digests.trust('docs_search', record?.changed?.digest ?? '');
+        clock.moveTo(8_000);
+        await until(() => source.list().length === 1);
+        expect(await send(tool('docs_search'), { query: 'x' })).toMatchObject({ outcome: 'answered' });
+      },
+    );
 
-    it('while the server restarts gets no call that waited for the connection', async () => {
+    it('while the server restarts does not get a call that waited for the connection', async () => {
       const clock = new VirtualClock(0);
       const { source, tool, until, inTime } = await start({ clock });
       const first = tool('docs_search');
@@ -416,7 +419,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('tools/call')).toEqual([]);
     });
 
-    it('back to its trusted definition is offered again', async () => {
+    it('and then changes back to its trusted definition is offered again', async () => {
       const clock = new VirtualClock(0);
       const { source, digests, until } = await start({ clock });
       server.tools = [changed];
@@ -430,7 +433,7 @@ describe('an MCP server over HTTP', () => {
       expect((await digests.find('docs_search'))?.changed).toBeNull();
     });
 
-    it('while the store is unreachable is processed later, on the same connection', async () => {
+    it('while the store is unreachable is checked later, on the same connection', async () => {
       const clock = new VirtualClock(0);
       const { toolDigests } = openMemoryStore(emptyState(), { clock });
       let isOut = true;
@@ -447,7 +450,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('initialize')).toHaveLength(1);
     });
 
-    it('only in the order of its members has not changed', async () => {
+    it('only in the order of its members does not count as changed', async () => {
       const { digests } = await start();
       const { query } = SEARCH.inputSchema.properties as { query: { type: string; description: string } };
       const { type, description } = query;
@@ -464,7 +467,7 @@ describe('an MCP server over HTTP', () => {
       expect(source.list()).toEqual([]);
     });
 
-    it('on a server without notifications is noticed by regular checks, and when a connection is opened', async () => {
+    it('on a server without notifications is noticed by regular checks and when a connection is opened', async () => {
       server.intercept = ({ http }, { response }) => {
         if (http !== 'GET') return false;
         response.writeHead(405).end();
@@ -487,7 +490,7 @@ describe('an MCP server over HTTP', () => {
     });
   });
 
-  it('has no session left when the daemon stops', async () => {
+  it('has no session left after the source is stopped', async () => {
     const { source, tool } = await start();
     await send(tool('docs_search'), { query: 'x' }, { client: clientWith('t1') });
     expect(server.sessions).toHaveLength(2);

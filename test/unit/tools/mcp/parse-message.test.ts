@@ -3,14 +3,14 @@ import { parseMessage } from '../../../../src/daemon/tools/mcp/parse-message.ts'
 
 const answer = (result: string) => parseMessage(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
 
-test('a long number of a result keeps its digits: as a rounded number it would name another record', () => {
+test('a long number in a result keeps its digits, because the rounded number would name another record', () => {
   expect(answer('{"content":[],"structuredContent":{"id":9007199254740993}}')).toMatchObject({
     id: 1,
     result: { structuredContent: { id: '9007199254740993' } },
   });
 });
 
-test('a long number of a schema stays a number', () => {
+test('a long number in a schema stays a number', () => {
   const schema = '{"type":"object","properties":{"id":{"maximum":18446744073709551615}}}';
   expect(answer(`{"tools":[{"name":"x","inputSchema":${schema}}]}`)).toMatchObject({
     result: { tools: [{ inputSchema: { properties: { id: { maximum: 2 ** 64 } } } }] },
@@ -18,7 +18,7 @@ test('a long number of a schema stays a number', () => {
 });
 
 test.each(['null', '5', '"text"', '[]'])(
-  'a result that is not an object is refused with a message: %s',
+  'a result that is not an object is refused with an error: %s',
   (result) => {
     expect(() => answer(result)).toThrow('The server answered with something that is not MCP.');
   },

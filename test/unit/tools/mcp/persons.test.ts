@@ -102,7 +102,7 @@ describe('one MCP server for many people', () => {
     expect(most).toBe(4);
   });
 
-  it('never reuses a connection whose call was aborted: its late answer reaches nobody', async () => {
+  it('never reuses a connection whose call was aborted, so that a late answer reaches nobody', async () => {
     const late = Promise.withResolvers<void>();
     server.call = async ({ args }) => {
       if (args.query === 'slow') await late.promise;

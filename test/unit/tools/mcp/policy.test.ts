@@ -26,7 +26,7 @@ function personOf(sub: string): Person {
 }
 
 // The MCP server has the origin of API_BASE_URL, so that every policy is allowed there.
-describe('tools of an MCP server, under the policy of calls', () => {
+describe('a tool of an MCP server', () => {
   let server: McpServer;
   let test: SourceUnderTest;
   let clock: VirtualClock;
@@ -64,7 +64,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
   }
   const bearers = (rpc: string) => server.of(rpc).map(({ authorization }) => authorization);
 
-  it('carry exactly the credential of their person, however they are interleaved', async () => {
+  it('carries exactly the credential of its person, however the calls of several people are interleaved', async () => {
     await start({ effect: 'read', credentials: 'user' });
     const persons = Array.from({ length: 20 }, (_, number) => personOf(`person-${number}`));
     const random = seededRandom(20);
@@ -89,7 +89,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(Math.max(...[...owners.values()].map(({ size }) => size))).toBe(1);
   });
 
-  it('for a person without a token make no request', async () => {
+  it('makes no request for a person without a token', async () => {
     await start({ effect: 'read', credentials: 'user' });
     const before = server.requests.length;
     expect(await callAs(null, { query: 'x' })).toMatchObject({
@@ -99,7 +99,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(server.requests).toHaveLength(before);
   });
 
-  it('show a text with default credentials only as a whole, and only if it is public', async () => {
+  it('shows a text with default credentials only as a whole, and only if it is public', async () => {
     await start({ effect: 'read', credentials: 'default' });
     expect(JSON.stringify(await callAs(null, { query: 'secret-word' }))).not.toContain('secret-word');
     expect(bearers('tools/call')).toEqual([`Bearer ${SERVICE_TOKEN}`]);
@@ -111,7 +111,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(await callAs(null, { query: 'x' })).toEqual({ ok: true, result: 'open word' });
   });
 
-  it('show only the public fields of data under default credentials', async () => {
+  it('shows only the public fields of data with default credentials', async () => {
     await start({ effect: 'read', credentials: 'default', public: ['name'] });
     server.call = () => ({ content: [], structuredContent: { name: 'Lamp', owner: 'secret-word' } });
     expect(await callAs(null, { query: 'x' })).toEqual({ ok: true, result: { name: 'Lamp' } });
@@ -119,7 +119,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(JSON.stringify(await callAs(null, { query: 'x' }))).not.toContain('secret-word');
   });
 
-  it('show everything with credentials none', async () => {
+  it('shows everything with the policy `none`', async () => {
     await start({ effect: 'read' });
     expect(await callAs(personOf('ada'), { query: 'x' })).toEqual({
       ok: true,
@@ -128,7 +128,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(bearers('tools/call')).toEqual([null]);
   });
 
-  it('fall back to default credentials once if the server refuses the person, with `user-or-default`', async () => {
+  it('with `user-or-default` falls back to default credentials once if the server refuses the person', async () => {
     await start({ effect: 'read', credentials: 'user-or-default', public: 'all' });
     const ada = personOf('ada');
     const { intercept } = server;
@@ -141,7 +141,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(bearers('tools/call')).toEqual([`Bearer ${SERVICE_TOKEN}`]);
   });
 
-  it('need sign-in if the server refuses the person, and make no other call instead', async () => {
+  it('with `user` needs sign-in if the server refuses the person, and makes no other call', async () => {
     await start({ effect: 'read', credentials: 'user' });
     const { intercept } = server;
     server.intercept = (request, http) => {
@@ -156,7 +156,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(bearers('tools/call')).toHaveLength(1);
   });
 
-  it('are not called after an announced change if the server does not list them any more', async () => {
+  it('is not called after an announced change if the server no longer lists it', async () => {
     await start({ effect: 'read', credentials: 'user' });
     const ada = personOf('ada');
     expect(await callAs(ada, { query: 'x' })).toMatchObject({ ok: true });
@@ -177,7 +177,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(server.of('tools/call')).toHaveLength(1);
   });
 
-  it('are listed again before a call in a new session, after the server has forgotten the old one', async () => {
+  it('is listed again before a call in a new session, after the server has forgotten the old session', async () => {
     await start({ effect: 'read', credentials: 'user' });
     const ada = personOf('ada');
     expect(await callAs(ada, { query: 'x' })).toMatchObject({ ok: true });
@@ -193,7 +193,7 @@ describe('tools of an MCP server, under the policy of calls', () => {
     expect(reached).toEqual([]);
   });
 
-  it('get bound arguments from the token, and from nobody else', async () => {
+  it('gets its bound arguments only from the token', async () => {
     const properties = { query: { type: 'string' }, customer: { type: 'string' } };
     server.tools = [
       { ...SEARCH, inputSchema: { type: 'object', properties, required: ['customer'] } },

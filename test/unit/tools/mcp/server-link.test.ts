@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(() => link.stop());
 
-it('the link delays a call until a change that the server announced is listed', async () => {
+it('after the server announces a change, the link delays a call until the tools are listed again', async () => {
   expect(await link.isCurrent([never])).toBe(true);
   toolsChanged();
   const settled = vi.fn();
@@ -57,7 +57,7 @@ it('the link lists tools at most once a second, however often the server says th
   expect(listTools).toHaveBeenCalledTimes(3);
 });
 
-it('the link waits for the listing of a change that is announced while the tools are listed', async () => {
+it('if the server announces a change while the tools are being listed, the link waits for another listing', async () => {
   const first = Promise.withResolvers<[]>();
   listTools.mockReturnValueOnce(first.promise);
   toolsChanged();
@@ -72,7 +72,7 @@ it('the link waits for the listing of a change that is announced while the tools
   expect(listTools).toHaveBeenCalledTimes(3);
 });
 
-it('the link gives up after five seconds if the server does not list its tools', async () => {
+it('the link refuses a call after five seconds if the server does not list its tools', async () => {
   listTools.mockImplementationOnce(
     (signal) => new Promise((_, reject) => onAbort(signal, () => reject(signal.reason))),
   );
@@ -82,7 +82,7 @@ it('the link gives up after five seconds if the server does not list its tools',
   expect(await waiting).toBe(false);
 });
 
-it('the link delays a call until the next connection if the connection ends after an announced change', async () => {
+it('if the connection ends after an announced change, the link delays a call until the next connection', async () => {
   toolsChanged();
   const settled = vi.fn();
   const waiting = link.isCurrent([never]).then(settled);

@@ -44,7 +44,7 @@ describe('a running MCP server that is a program', () => {
     expect(JSON.parse(await resultOf('environment'))).toEqual(environment);
   });
 
-  it('is informed that a call is over, and its late answer reaches nobody', async () => {
+  it('is told that a call was cancelled, and its late answer reaches nobody', async () => {
     const abort = new AbortController();
     const late = call('late', abort.signal);
     while ((await resultOf('how late')) !== '{"begun":1,"cancelled":0}');
@@ -55,7 +55,7 @@ describe('a running MCP server that is a program', () => {
     expect(test.source.state().status).toBe('ok');
   });
 
-  it('has its standard error in the log, at debug level and shortened', async () => {
+  it('gets its standard error logged at debug level, with long lines shortened', async () => {
     await resultOf('x');
     const lines = test.lines.filter(({ msg }) => msg === 'a line of the program');
     expect(lines).toHaveLength(100);
@@ -67,7 +67,7 @@ describe('a running MCP server that is a program', () => {
 describe('an MCP server that is a program', () => {
   afterEach(() => test.source.stop());
 
-  it('is started again when it has died, and the call during which it died may have been carried out', async () => {
+  it('is started again after it has died; the call during which it died may have been carried out', async () => {
     await start();
     const first = await resultOf('pid');
     expect(await call('die')).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
@@ -79,7 +79,7 @@ describe('an MCP server that is a program', () => {
   it.each([
     ['flood', 'mcp_flood'],
     ['endless line', 'mcp_too_large'],
-  ])('is ended and started again after a %s', async (query, reason) => {
+  ])('is stopped and started again after a %s', async (query, reason) => {
     await start();
     const pid = Number(await resultOf('pid'));
     expect(await call(query)).toMatchObject({ outcome: 'failed', reached: true, reason });
@@ -87,7 +87,7 @@ describe('an MCP server that is a program', () => {
     expect(await resultOf('again')).toBe('again');
   });
 
-  it('that changes its tools does not get them offered', async () => {
+  it('is not offered with changed tools until they are trusted', async () => {
     const clock = new VirtualClock(0);
     await start({}, { clock });
     expect(await resultOf('change')).toBe('change');
@@ -122,7 +122,7 @@ describe('an MCP server that is a program', () => {
     expect(test.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
   });
 
-  it('gets no credentials', async () => {
+  it('cannot be given credentials', async () => {
     await start({}, { tools: { search: { credentials: 'user' } } });
     await expect(
       send(test.tool('docs_search'), { query: 'x' }, { client: clientWith('t1') }),

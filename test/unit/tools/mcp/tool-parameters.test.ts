@@ -5,7 +5,7 @@ const made = (schema: unknown, bind: Record<string, string> = {}) =>
   toolParameters(JSON.stringify(schema), bind);
 const properties = { query: { type: 'string' }, customer: { type: 'string' } };
 
-describe('the arguments of an MCP tool', () => {
+describe('the schema of the arguments of an MCP tool', () => {
   it.each([
     [{ type: 'object', properties, additionalProperties: true }, { additionalProperties: false }],
     [{}, { type: 'object', properties: {}, additionalProperties: false }],
@@ -13,7 +13,7 @@ describe('the arguments of an MCP tool', () => {
       { allOf: [{ properties }], additionalProperties: {}, unevaluatedProperties: true },
       { allOf: [{ properties }], unevaluatedProperties: false },
     ],
-  ])('%j are closed', (schema, closed) => {
+  ])('such as %j is closed', (schema, closed) => {
     const { parameters } = made(schema) as { parameters: object };
     expect(parameters).toMatchObject(closed);
     expect(Object.values(parameters)).not.toContain(true);
@@ -29,7 +29,7 @@ describe('the arguments of an MCP tool', () => {
       { customer: 'sub' },
       'its arguments cannot be bound, because its schema combines others',
     ],
-  ])('%j, bound to %j, cannot be used', (schema, bind, unusable) => {
+  ])('such as %j, with the bindings %j, makes the tool unusable', (schema, bind, unusable) => {
     expect(made(schema, bind)).toEqual({ unusable });
   });
 });

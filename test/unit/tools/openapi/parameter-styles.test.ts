@@ -26,12 +26,15 @@ describe('a path parameter', () => {
     ['label', true, '.', '.blue', '.blue.black.brown', '.R=100.G=200.B=150'],
     ['simple', false, '', 'blue', 'blue,black,brown', 'R,100,G,200,B,150'],
     ['simple', true, '', 'blue', 'blue,black,brown', 'R=100,G=200,B=150'],
-  ] as const)('of the style %s, explode %s', (style, explode, empty, text, array, object) => {
-    const written = ['', 'blue', ARRAY, OBJECT].map((value) => pathText(form(style, explode), value));
-    expect(written).toEqual([empty, text, array, object]);
-  });
+  ] as const)(
+    'has the documented forms with the style %s, explode %s',
+    (style, explode, empty, text, array, object) => {
+      const written = ['', 'blue', ARRAY, OBJECT].map((value) => pathText(form(style, explode), value));
+      expect(written).toEqual([empty, text, array, object]);
+    },
+  );
 
-  it('is percent-encoded, its delimiters are not', () => {
+  it('is percent-encoded, except its delimiters', () => {
     expect(pathText(form('simple', false), ['a,b', 'c/d', '..'])).toBe('a%2Cb,c%2Fd,..');
     expect(pathText(form('matrix', true, { name: 'ä' }), 'ü;=')).toBe(';%C3%A4=%C3%BC%3B%3D');
     expect(pathText(form('simple', false), "!'()*~ %2e\u{1F600}")).toBe(
@@ -39,7 +42,7 @@ describe('a path parameter', () => {
     );
   });
 
-  it('with `content` is JSON', () => {
+  it('is JSON if it has `content`', () => {
     expect(pathText(form('json', false), { a: [1] })).toBe('%7B%22a%22%3A%5B1%5D%7D');
   });
 });
@@ -80,22 +83,25 @@ describe('a query parameter', () => {
       'color%5B%5D=blue&color%5B%5D=black&color%5B%5D=brown',
       'color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150',
     ],
-  ] as const)('of the style %s, explode %s', (style, explode, empty, text, array, object) => {
-    const written = ['', 'blue', ARRAY, OBJECT].map((value) =>
-      queryPairs(form(style, explode), value).join('&'),
-    );
-    expect(written).toEqual([empty, text, array, object]);
-  });
+  ] as const)(
+    'has the documented forms with the style %s, explode %s',
+    (style, explode, empty, text, array, object) => {
+      const written = ['', 'blue', ARRAY, OBJECT].map((value) =>
+        queryPairs(form(style, explode), value).join('&'),
+      );
+      expect(written).toEqual([empty, text, array, object]);
+    },
+  );
 
   it.each(['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'] as const)(
-    'of the style %s is left out if it is null, or an empty list or object',
+    'with the style %s is left out if it is null, or an empty list or object',
     (style) => {
       for (const explode of [true, false])
         expect([null, [], {}].flatMap((value) => queryPairs(form(style, explode), value))).toEqual([]);
     },
   );
 
-  it('adds no other parameter, whatever its value contains', () => {
+  it('never adds another parameter, whatever its value contains', () => {
     expect(queryPairs(form('form', true), 'a&admin=true#x')).toEqual(['color=a%26admin%3Dtrue%23x']);
     expect(queryPairs(form('form', true, { name: 'a&b' }), 1)).toEqual(['a%26b=1']);
     expect(queryPairs(form('form', false), ['a,b', 'c&d'])).toEqual(['color=a%2Cb,c%26d']);
@@ -104,7 +110,7 @@ describe('a query parameter', () => {
     ]);
   });
 
-  it('keeps reserved characters with allowReserved, except those that end a value', () => {
+  it('with allowReserved keeps reserved characters, except those that end a value', () => {
     expect(queryPairs(form('form', true, { allowReserved: true }), "/a?b:c@d,e$!'()*")).toEqual([
       "color=/a?b:c@d,e$!'()*",
     ]);
@@ -113,7 +119,7 @@ describe('a query parameter', () => {
     ]);
   });
 
-  it('writes deeper objects with more brackets, and their lists with empty ones', () => {
+  it('writes nested objects with more brackets, and lists in them with empty brackets', () => {
     const value = { a: { b: [1, 2] }, c: [{ d: true }], e: null };
     expect(queryPairs(form('deepObject', true), value).map(decodeURIComponent)).toEqual([
       'color[a][b][]=1',
@@ -122,7 +128,7 @@ describe('a query parameter', () => {
     ]);
   });
 
-  it('with `content` is JSON, even for null', () => {
+  it('is JSON if it has `content`, even for null', () => {
     expect(queryPairs(form('json', false), { a: 'ä&' })).toEqual(['color=%7B%22a%22%3A%22%C3%A4%26%22%7D']);
     expect(queryPairs(form('json', false), null)).toEqual(['color=null']);
   });
@@ -137,7 +143,7 @@ describe('a header parameter', () => {
   it.each([
     [false, 'blue', 'blue,black,brown', 'R,100,G,200,B,150'],
     [true, 'blue', 'blue,black,brown', 'R=100,G=200,B=150'],
-  ])('is not encoded, explode %s', (explode, text, array, object) => {
+  ])('is not percent-encoded, explode %s', (explode, text, array, object) => {
     const written = ['blue', ARRAY, OBJECT].map((value) => headerText(form('simple', explode), value));
     expect(written).toEqual([text, array, object]);
   });

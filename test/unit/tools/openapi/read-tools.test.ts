@@ -34,7 +34,7 @@ describe('the operations of a document', () => {
     expect(tools.map(({ name }) => name)).toEqual(['shop_listOrders', 'shop_GET__orders__id_']);
   });
 
-  it('are named by their operationId, even if the key is a path, or by `as`', async () => {
+  it('are named by `as`, or by their operationId, even if the key is a path', async () => {
     const tools = await toolsOf(
       SHOP,
       { 'DELETE /orders/{id}': {}, listOrders: { as: 'orders' } },
@@ -43,7 +43,7 @@ describe('the operations of a document', () => {
     expect(tools.map(({ name }) => name)).toEqual(['my_shop_cancelOrder', 'orders']);
   });
 
-  it('read with GET and HEAD, and write with every other method; only a write asks for confirmation', async () => {
+  it('read with GET and HEAD, and write with every other method; only writes need confirmation', async () => {
     const keys = {
       listOrders: {},
       countOrders: {},
@@ -59,7 +59,7 @@ describe('the operations of a document', () => {
     ]);
   });
 
-  it('show the model their summary and description', async () => {
+  it('show the model the summary and the description of the operation', async () => {
     const [list, cancel] = await toolsOf(SHOP, {
       listOrders: {},
       cancelOrder: { summary: 'Cancel order {id}' },
@@ -83,7 +83,7 @@ describe('the operations of a document', () => {
     ['https://other.example.com', undefined, 'none', 'none'],
     ['https://other.example.com', 'user', 'user', 'user'],
   ] as const)(
-    'at %s with the policy %s: %s to read, %s to write',
+    'at %s with the policy %s use the policy %s for reads and %s for writes',
     async (base_url, credentials, read, write) => {
       const rest = { base_url, ...(credentials === undefined ? {} : { credentials }) };
       const tools = await toolsOf(
@@ -95,7 +95,7 @@ describe('the operations of a document', () => {
     },
   );
 
-  it('are idempotent if the entry says so, or names a header for the key', async () => {
+  it('are idempotent if the entry says so or names a header for the key', async () => {
     const tools = await toolsOf(SHOP, {
       createOrder: { idempotency_header: 'Idempotency-Key' },
       cancelOrder: { idempotent: true },
@@ -104,7 +104,7 @@ describe('the operations of a document', () => {
     expect(tools.map(({ idempotent }) => idempotent)).toEqual([true, true, false]);
   });
 
-  it('are offered once the source has started, with the daemon’s record of the source', async () => {
+  it('are offered once the source has started, with the source record of the daemon', async () => {
     const entry = entryOf(SHOP, { listOrders: { public: ['id'], bind: {} } });
     const info = describeSource(entry, API);
     const source = new OpenApiSource(entry, info);
@@ -146,7 +146,7 @@ describe('a key that names no operation', () => {
     ]);
   });
 
-  it('is refused if several operations have that operationId', async () => {
+  it('is refused if several operations have it as their operationId', async () => {
     const get = { operationId: 'same', ...OK };
     const document = documentOf({ '/a': { get }, '/b': { get } });
     expect(await problemsOf(document, { same: {} })).toEqual([
@@ -156,8 +156,8 @@ describe('a key that names no operation', () => {
   });
 });
 
-describe('a name', () => {
-  it('of more than 64 characters is refused', async () => {
+describe('the name of a tool', () => {
+  it('is refused if it has more than 64 characters', async () => {
     const document = documentOf({ '/a': { get: { operationId: 'x'.repeat(60), ...OK } } });
     const key = 'x'.repeat(60);
     expect(await problemsOf(document, { [key]: {} })).toEqual([
@@ -167,7 +167,7 @@ describe('a name', () => {
     expect(await problemsOf(document, { [key]: { as: 'short' } })).toEqual([]);
   });
 
-  it('that two operations would have is refused', async () => {
+  it('is refused if two operations would have it', async () => {
     const document = documentOf({
       '/a': { get: { operationId: 'a.b', ...OK }, post: { operationId: 'a/b', ...OK } },
     });
@@ -178,7 +178,7 @@ describe('a name', () => {
   });
 });
 
-it('a summary names only existing arguments', async () => {
+it('a summary that names an unknown argument is refused', async () => {
   const operation = {
     operationId: 'a',
     parameters: [ID],
@@ -194,7 +194,7 @@ it('a summary names only existing arguments', async () => {
   ]);
 });
 
-describe('a document', () => {
+describe('an OpenAPI document', () => {
   it.each([
     ['openapi: 3.0.0\npaths: {}', []],
     ['\ufeff{"openapi": "3.1.0", "paths": {}}', []],
@@ -219,11 +219,11 @@ describe('a document', () => {
         'tools[0].openapi shop.openapi, line 3, cannot be parsed: end of the stream or a document separator is expected',
       ],
     ],
-  ])('is read from JSON and YAML: %j', async (text, problems) => {
+  ])('is read as JSON or YAML, and its problems are reported: %j', async (text, problems) => {
     expect(await problemsOf(text, {})).toEqual(problems);
   });
 
-  it('must be a file', async () => {
+  it('must be an existing file', async () => {
     const entry = entryOf(SHOP, {});
     const missing = { ...entry, path: join(dirname(entry.path), 'missing.yaml') };
     expect((await readEntry(missing)).problems).toMatchObject([
@@ -234,7 +234,7 @@ describe('a document', () => {
     ]);
   });
 
-  it('is checked in the parts that its tools use, with the line of each mistake', async () => {
+  it('is checked only in the parts that its tools use, and the line of each mistake is reported', async () => {
     const text = `openapi: 3.0.3
 paths:
   /a:
@@ -263,7 +263,7 @@ paths:
     ]);
   });
 
-  it.each(['3.0.3', '3.1.0'])('of the version %s with a wrong parameter is refused', async (openapi) => {
+  it.each(['3.0.3', '3.1.0'])('with the version %s and an invalid parameter is refused', async (openapi) => {
     const document = documentOf(
       { '/a': { get: { operationId: 'a', parameters: [{ in: 'query' }], ...OK } } },
       { openapi },
@@ -275,7 +275,7 @@ paths:
   });
 });
 
-describe('a reference', () => {
+describe('a `$ref`', () => {
   const referring = (reference: unknown, components: object = {}) =>
     documentOf(
       {
@@ -290,7 +290,7 @@ describe('a reference', () => {
       { components },
     );
 
-  it('is followed within the document, wherever it points', async () => {
+  it('is followed wherever it points within the document', async () => {
     const document = documentOf(
       {
         '/a/{id}': {
@@ -317,7 +317,7 @@ describe('a reference', () => {
     ]);
   });
 
-  it('to another file or address is refused, and neither is opened', async () => {
+  it('is refused if it points to another file or address, which is not opened', async () => {
     let requests = 0;
     const server = createServer((_request, response) => {
       requests++;
@@ -359,7 +359,7 @@ describe('a reference', () => {
     ['#anchor', 'refers to `#anchor`, which is not in the document'],
     [7, 'has a `$ref` that is not a text'],
     ['#/components/schemas/A', 'refers to itself'],
-  ])('%j is refused if its target does not exist', async (reference, problem) => {
+  ])('is refused if it is %j and its target does not exist', async (reference, problem) => {
     const document = referring(reference, {
       schemas: { A: { $ref: '#/components/schemas/B' }, B: { $ref: '#/components/schemas/A' } },
     });
@@ -367,7 +367,7 @@ describe('a reference', () => {
     expect(problems[0]).toContain(problem);
   });
 
-  it('may be the name of a property, and part of an example', async () => {
+  it('may be the name of a property, or a part of an example', async () => {
     const schema = {
       type: 'object',
       properties: {
@@ -382,7 +382,7 @@ describe('a reference', () => {
   });
 });
 
-describe('the schema of the arguments', () => {
+describe('the schema of the arguments of a tool', () => {
   async function schemaOf(
     operation: object,
     bind: Record<string, string> = {},
@@ -404,7 +404,7 @@ describe('the schema of the arguments', () => {
     ...rest,
   });
 
-  it('has the parameters at the top level and the body as `body`, and is closed', async () => {
+  it('has the parameters at the top level and the body as `body`, and accepts no others', async () => {
     const schema = {
       type: 'object',
       title: 'Order',
@@ -460,12 +460,12 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('prefers the parameter of the operation to that of its path', async () => {
+  it('prefers a parameter of the operation to one of its path', async () => {
     const found = await schemaOf({ parameters: [{ ...ID, schema: { type: 'integer' } }] });
     expect(found?.properties).toEqual({ id: { type: 'integer' } });
   });
 
-  it('gives a second parameter of the same name, and one named `body`, its location as a suffix', async () => {
+  it('adds the location as a suffix to the second parameter of a name, and to one named `body`', async () => {
     const found = await schemaOf({
       parameters: [
         { name: 'id', in: 'header', schema: { type: 'boolean' } },
@@ -483,7 +483,7 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('omits headers that no tool may set, headers that the entry sets, and cookies', async () => {
+  it('omits headers that no tool may set, headers that the entry sets, and all cookies', async () => {
     const header = (name: string, required = false) => ({
       name,
       in: 'header',
@@ -509,7 +509,7 @@ describe('the schema of the arguments', () => {
     ['header', 'Host', 'requires the header `Host`, which no tool may set'],
     ['header', 'Transfer-Encoding', 'requires the header `Transfer-Encoding`, which no tool may set'],
     ['cookie', 'sid', 'requires the cookie `sid`, which no tool may set'],
-  ])('cannot be created if such a %s is required: %s', async (place, name, problem) => {
+  ])('cannot be made if the operation requires a %s such as %s', async (place, name, problem) => {
     const parameters = [{ name, in: place, required: true, schema: { type: 'string' } }];
     const document = documentOf({ '/a': { get: { operationId: 'a', parameters, ...OK } } });
     const [found] = await problemsOf(document, { a: {} });
@@ -518,7 +518,7 @@ describe('the schema of the arguments', () => {
     );
   });
 
-  it('turns the forms of OpenAPI 3.0 into those that Ajv checks', async () => {
+  it('converts OpenAPI 3.0 forms to those that Ajv checks', async () => {
     const found = await schemaOf({
       parameters: [
         inQuery('n', {
@@ -540,7 +540,7 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('keeps the features of JSON Schema since OpenAPI 3.1', async () => {
+  it('keeps the features of JSON Schema in OpenAPI 3.1', async () => {
     const schema = {
       type: ['object', 'null'],
       properties: {
@@ -564,7 +564,7 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('omits properties that only answers have, even if another part of an `allOf` requires them', async () => {
+  it('omits properties that only responses have, even if another part of an `allOf` requires them', async () => {
     const components = {
       schemas: {
         Base: {
@@ -596,7 +596,7 @@ describe('the schema of the arguments', () => {
     expect(JSON.stringify(found)).not.toContain('"by"');
   });
 
-  it('defines recursive schemas, and schemas that are used twice, once', async () => {
+  it('defines recursive schemas, and schemas that are used twice, only once', async () => {
     const components = {
       schemas: {
         'Node.v1': {
@@ -631,7 +631,7 @@ describe('the schema of the arguments', () => {
     expect(checkArguments(found ?? {}, { id: '1', body: deep })).toMatchObject({ ok: false });
   });
 
-  it('gives the definitions of two schemas of one name different names', async () => {
+  it('gives two schemas of the same name different names', async () => {
     const twice = (reference: string) => ({
       type: 'array',
       prefixItems: [{ $ref: reference }, { $ref: reference }],
@@ -670,7 +670,7 @@ describe('the schema of the arguments', () => {
     });
   });
 
-  it('corrects patterns that need no flag `u`, and describes those of other dialects in words', async () => {
+  it('corrects patterns that are valid only without the flag `u`, and moves those of other dialects to the description', async () => {
     const found = await schemaOf({
       parameters: [
         inQuery('a', { type: 'string', pattern: '^[\\w\\-\\.]+\\@\\_x\\-$' }),
@@ -686,7 +686,7 @@ describe('the schema of the arguments', () => {
     expect(check({ a: 'a b@_x-' })).toMatchObject({ ok: false });
   });
 
-  it('has no bound names, neither of parameters nor of fields of the body', async () => {
+  it('has no bound names, whether they are parameters or fields of the body', async () => {
     const components = {
       schemas: {
         Owned: {
@@ -725,7 +725,7 @@ describe('the schema of the arguments', () => {
     expect(Object.keys((found?.properties ?? {}) as object)).toEqual(['body']);
   });
 
-  it('has no body if all fields of the body are bound', async () => {
+  it('has no `body` if all fields of the body are bound', async () => {
     const requestBody = json(
       { type: 'object', properties: { owner: {} }, required: ['owner'] },
       { required: true },
@@ -735,7 +735,7 @@ describe('the schema of the arguments', () => {
     expect(found?.properties).not.toHaveProperty('body');
   });
 
-  it('refuses to bind a name that the operation does not have, and suggests the nearest', async () => {
+  it('refuses to bind a name that the operation does not have, and suggests the nearest name', async () => {
     const operation = {
       operationId: 'a',
       parameters: [inQuery('customer', {})],
@@ -780,7 +780,7 @@ describe('the body of an operation', () => {
     'application/vnd.api+json',
     '*/*',
     'application/*',
-  ])('can be %s', async (type) => {
+  ])('may be %s', async (type) => {
     expect(await problemsOf(posting({ 'text/plain': { schema }, [type]: { schema } }), { a: {} })).toEqual(
       [],
     );
@@ -791,13 +791,13 @@ describe('the body of an operation', () => {
     'application/x-www-form-urlencoded',
     'application/octet-stream',
     'text/plain',
-  ])('cannot be %s, which is explained', async (type) => {
+  ])('is refused with an explanation if it can only be %s', async (type) => {
     expect(await problemsOf(posting({ [type]: { schema } }), { a: {} })).toEqual([
       `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, but agentd sends only JSON`,
     ]);
   });
 
-  it('is omitted for a GET, which has none, and for a DELETE that does not need it', async () => {
+  it('is omitted for a GET, which has no body, and for a DELETE if it is optional', async () => {
     for (const method of ['get', 'delete']) {
       const [tool] = await toolsOf(posting({ 'text/plain': { schema } }, method, false), { a: {} });
       expect(tool?.parameters.properties).toEqual({});
@@ -807,7 +807,7 @@ describe('the body of an operation', () => {
     ]);
   });
 
-  it('can be any JSON', async () => {
+  it('may be any JSON', async () => {
     const [tool] = await toolsOf(posting({ 'application/json': {} }), { a: {} });
     expect(tool?.parameters).toMatchObject({ properties: { body: {} }, required: ['body'] });
   });
@@ -826,7 +826,7 @@ describe('the path of an operation', () => {
     ['/a#x', [], 'has the path `/a#x`'],
     ['//evil.example/a', [], 'has the path `//evil.example/a`'],
     ['/a\\b', [], 'has the path `/a\\b`'],
-  ])('%s is refused', async (path, parameters, problem) => {
+  ])('such as %s is refused', async (path, parameters, problem) => {
     const [found] = await problemsOf(at(path, parameters), { a: {} });
     expect(found).toContain(problem);
   });

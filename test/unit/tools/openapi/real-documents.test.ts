@@ -36,7 +36,7 @@ const DOCUMENTS = [
 ] as const;
 
 test.each(DOCUMENTS)(
-  'all operations of %s become tools, and their requests are valid',
+  'all operations of %s become tools, and the requests of these tools are valid',
   async (name, count, refused) => {
     const text = gunzipSync(
       readFileSync(join(import.meta.dirname, `../../../fixtures/openapi/${name}.json.gz`)),

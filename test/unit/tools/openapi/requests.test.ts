@@ -94,7 +94,7 @@ function line(): string {
 }
 
 describe('a request', () => {
-  it('has path, query, headers and body as the document requires', async () => {
+  it('has the path, query, headers and body that the document requires', async () => {
     const operation = {
       parameters: [
         path('id'),
@@ -138,7 +138,7 @@ describe('a request', () => {
     });
   });
 
-  it('omits arguments that the model omits, and then sends no body', async () => {
+  it('has no argument that the model omits, and no body if the model omits it', async () => {
     const requestBody = { content: { 'application/json': { schema: { type: 'object' } } } };
     const tool = await toolAt(
       '/orders',
@@ -153,7 +153,7 @@ describe('a request', () => {
     expect(received[0]?.headers).not.toHaveProperty('x-a');
   });
 
-  it('carries the idempotency key in the header that the entry names, and no value of the model in it', async () => {
+  it('has the idempotency key in the header that the entry names, and never a value of the model', async () => {
     const tool = await toolAt(
       '/orders',
       { parameters: [header('Idem-Key')] },
@@ -175,7 +175,7 @@ describe('a request', () => {
     expect(sent).toEqual({ method: 'POST', path: '/orders', headers: {} });
   });
 
-  it('has bound parameters from the claims, and never from the model', async () => {
+  it('has bound parameters from the claims of the person, and never from the model', async () => {
     const operation = {
       parameters: [query('customer'), query('filter', { type: 'object' })],
       requestBody: {
@@ -200,7 +200,7 @@ describe('a request', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('returns the status and the body of an error, and follows no redirect', async () => {
+  it('returns the status and the body of an error, and does not follow a redirect', async () => {
     const tool = await toolAt('/orders', {});
     status = 409;
     answer = '{"error":"Already cancelled."}';
@@ -214,20 +214,20 @@ describe('a request', () => {
 });
 
 describe('the path of a request', () => {
-  it.each(['', '.', '..'])('never gets the segment %j from an argument', async (id) => {
+  it.each(['', '.', '..'])('never contains the segment %j from an argument', async (id) => {
     const tool = await toolAt('/orders/{id}/items', { parameters: [path('id')] });
     const answered = await call(tool, { id });
     expect(answered).toEqual({ ok: false, message: 'The argument `id` cannot be empty, `.` or `..`.' });
     expect(received).toEqual([]);
   });
 
-  it('is checked before a person is asked to confirm the call', async () => {
+  it('is checked before the person is asked to confirm the call', async () => {
     const tool = await toolAt('/orders/{id}', { parameters: [path('id')] }, {}, 'delete');
     expect(tool.unusable?.({ id: '' })).toBe('The argument `id` cannot be empty, `.` or `..`.');
     expect(tool.unusable?.({ id: '7' })).toBe(null);
   });
 
-  it('never gets such a segment from several arguments, or from a style', async () => {
+  it('never contains such a segment from several arguments together, or from a style', async () => {
     const two = await toolAt('/{a}{b}', { parameters: [path('a'), path('b')] });
     expect(await call(two, { a: '.', b: '.' })).toMatchObject({ ok: false });
     expect(await call(two, { a: '', b: '' })).toMatchObject({ ok: false });
@@ -264,7 +264,7 @@ describe('the path of a request', () => {
     expect(line()).toBe(`GET /v1/orders/${segment}`);
   });
 
-  it('stays below its base, whatever the arguments are', async () => {
+  it('stays below the base URL, whatever the arguments are', async () => {
     const tool = await toolAt('/a/{x}/b{y}', {
       parameters: [path('x', { style: 'label' }), path('y', { style: 'matrix' }), query('q')],
     });
@@ -312,7 +312,7 @@ describe('the path of a request', () => {
 });
 
 describe('the query and the headers of a request', () => {
-  it('get no additional parameter from the names of an object', async () => {
+  it('contain no additional parameter from the names of an object', async () => {
     const parameters = [query('page'), query('where', { type: 'object' }, { style: 'form', explode: true })];
     const tool = await toolAt('/orders', { parameters });
     await call(tool, { where: { 'a&page=9': 'b=1&c', free: 'x' } });
@@ -326,7 +326,7 @@ describe('the query and the headers of a request', () => {
   });
 
   it.each(['a\r\nX-Admin: 1', 'a\nb', 'a\u0000', 'a\u007f', 'ü', '\u{1F600}'])(
-    'refuse %j in a header',
+    'refuse the value %j of a header',
     async (value) => {
       const tool = await toolAt('/orders', { parameters: [header('X-Mode')] });
       expect(await call(tool, { 'X-Mode': value })).toEqual({
@@ -337,7 +337,7 @@ describe('the query and the headers of a request', () => {
     },
   );
 
-  it('treat members of the prototype as plain names', async () => {
+  it('treat names of the object prototype as plain names', async () => {
     const parameters = [
       query('constructor'),
       query('where', { type: 'object' }, { style: 'deepObject', explode: true }),
