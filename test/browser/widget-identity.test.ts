@@ -228,7 +228,7 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
 });
 
 describe.skipIf(withoutBrowser)('a session of somebody else', () => {
-  it('is left, and the message is sent in a new one', async () => {
+  it('is abandoned, and the message is sent in a new session', async () => {
     const visitor = await enter();
     await visitor.say('Hello');
     await shows(visitor, 'Fine.');
@@ -241,7 +241,7 @@ describe.skipIf(withoutBrowser)('a session of somebody else', () => {
     expect(chat.received.at(-1)?.body).toMatchObject({ message: 'Go on', session_id: null });
   });
 
-  it('is left once: if the service refuses new ones, too, the widget does not keep trying', async () => {
+  it('is replaced once: if the service also refuses the new session, the widget stops trying', async () => {
     let asked = 0;
     chat.refuse = ({ url }) => {
       if (url !== '/sse/chat') return null;

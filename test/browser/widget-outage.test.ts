@@ -207,7 +207,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
       .toEqual(['Out of reach. Trying again…', 'Ready to help', 'Out of reach. Trying again…']);
   });
 
-  it('shows that the service is unreachable if a gateway answers for it', async () => {
+  it('shows that the service is unreachable if a gateway answers in its place', async () => {
     chat.refuse = ({ url, method }) =>
       url?.startsWith('/sse') || url === '/webchat/message' || method === 'HEAD' ? { status: 502 } : null;
     const visitor = await enter();

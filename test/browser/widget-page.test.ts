@@ -395,7 +395,7 @@ describe.skipIf(withoutBrowser)('an answer on the page', () => {
 });
 
 describe.skipIf(withoutBrowser)('by keyboard only', () => {
-  it('the chat can be opened, used and closed, and the focus returns to its previous place', async () => {
+  it('the chat can be opened, used and closed, and the focus returns to the element that had it', async () => {
     const visitor = await enter();
     const { page } = visitor;
     const focused = () =>
@@ -439,7 +439,7 @@ describe.skipIf(withoutBrowser)('by keyboard only', () => {
     expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true);
   });
 
-  it('the focus stays in place while an answer arrives and is stopped', async () => {
+  it('the focus does not move while an answer arrives and is stopped', async () => {
     chat.script = async (run) => {
       run.say('So much');
       await run.stopAsked;

@@ -56,7 +56,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await say('s')).toMatchObject({ allowed: true });
     });
 
-    it('keeps no session at its limit for longer than its life', async () => {
+    it('keeps no session at its turn limit for longer than the session lives', async () => {
       const limits = { ...GUARD_LIMITS, max_turns: 1, session_ttl_ms: HOUR };
       const session = aSession(test.now());
       const { session_id } = session;
@@ -90,7 +90,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(claims.map(({ message }) => message.id).sort()).toEqual(['fresh', 'later', 'put off']);
     });
 
-    it('delays no probe of a platform for longer than requested', async () => {
+    it('delays no probe of a platform for longer than the requested wait', async () => {
       await store.outages.note('chat', 'unreachable', 'status 503', 60 * SECOND);
       test.advance(-back);
       test.advance(61 * SECOND);
@@ -120,7 +120,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       }
     });
 
-    it('stops no stream, trace or sweep', async () => {
+    it('does not stop streams, traces or sweeps from working', async () => {
       const { stream_id } = await store.streams.create(aStream());
       test.advance(-back);
       const claim = await store.streams.claim(stream_id, { owner: null, reader: null });

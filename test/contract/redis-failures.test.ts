@@ -26,7 +26,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
   /** Waits until the store answers again without help. */
   const recovered = () => vi.waitFor(() => store.check(), { timeout: 60_000, interval: 50 });
 
-  it('is reported, makes commands fail at once, and is used again when it is back, with everything that it had acknowledged', async () => {
+  it('is reported, makes commands fail at once, and is used again when it is back, with everything it had acknowledged', async () => {
     const session = aSession(Date.now());
     await saveSession(store, session);
     await server.kill();
@@ -42,7 +42,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.find(session.session_id)).toEqual(session);
   });
 
-  it('makes commands fail that it does not answer in time, and nothing is sent twice', async () => {
+  it('makes commands fail that it does not answer in time; none of them is carried out twice', async () => {
     await store.inbox.enqueue([anInboxMessage()]);
     process.kill(server.pid, 'SIGSTOP');
     const message = anInboxMessage();
@@ -66,7 +66,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.claim('b')).not.toBeNull();
   });
 
-  it('refuses every write under claims that it lost', async () => {
+  it('refuses every write under claims that it has lost', async () => {
     const claim = await store.sessions.claim('s');
     if (!claim) throw new Error('the session is claimed');
     await server.flush();

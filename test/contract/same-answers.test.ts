@@ -647,7 +647,7 @@ afterEach(() => {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
 });
 
-describe('gives the same answers as the reference store', () => {
+describe('each backend gives the same answers as the reference store:', () => {
   it('sqlite', { timeout }, () =>
     compareAnswers(async (now) => {
       const directory = mkdtempSync(join(tmpdir(), 'agentd-same-'));
