@@ -119,7 +119,7 @@ it('the admin listener reports that the daemon starts, serves and drains, and st
   await expect(fetch(`${admin}/live`)).rejects.toThrow('fetch failed');
 });
 
-it('the admin listener answers probes with the usual headers and errors, only on its own port, and watches the store', async () => {
+it('the admin listener answers probes with the usual headers and errors, only on its own port, and is not ready while the store cannot be written', async () => {
   daemon = await startAgentd({
     directory: mkdtempSync(join(folder, 'daemon-')),
     env: { ADMIN_LISTEN: '127.0.0.1:0' },

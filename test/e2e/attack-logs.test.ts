@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe('the log', () => {
-  test('shows no part of an id as a line or a word of its own', async () => {
+  test('does not break a line or a word at any character of an id', async () => {
     const repeat = { headers: { 'Idempotency-Key': 'key-1' } };
     await shop.say({ user_id: NAME, message: 'Hello' }, repeat);
     await shop.say({ user_id: NAME, message: 'Hello' }, repeat);
@@ -65,7 +65,7 @@ describe('the log', () => {
 });
 
 describe('every log line of a request', () => {
-  test('has its id, even the lines of the agent run that it starts', async () => {
+  test('has the id of the request, even in the lines of the agent run that the request starts', async () => {
     const model = await FakeModel.start();
     model.script(() => ({ status: 400 }));
     const failing = await startShop({

@@ -237,7 +237,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     return terminal;
   }
 
-  it('shows the answer while it is written, brings messages back with the arrow keys, and leaves with Ctrl-D', async () => {
+  it('shows the answer while it is written, brings messages back with the arrow keys, and exits at Ctrl-D', async () => {
     const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('Ctrl-C stops an answer, Ctrl-D leaves.');
@@ -279,7 +279,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     expect(await terminal.exited).toBe(0);
   });
 
-  it('leaves at once at a second Ctrl-C', async () => {
+  it('exits at once at a second Ctrl-C', async () => {
     const { url } = shared;
     const hung = await CuttingProxy.start(url, () => Number.POSITIVE_INFINITY);
     const { type, shows } = bound(open(hung.url));

@@ -240,7 +240,7 @@ describe('`agentd explain` finds', () => {
     expect(stdout).toContain('visitor  replayed in');
   });
 
-  test('a request that was refused for its body', async () => {
+  test('a request that was refused because of its body', async () => {
     await shop.say('{', { headers: { 'X-Request-Id': 'malformed' } });
     expect(await explainRefused(shop, 'malformed')).toContain('malformed_json');
   });

@@ -112,8 +112,8 @@ const REQUESTS: readonly ((url: string) => string)[] = [
     `<script>new EventSource(${JSON.stringify(url)}, { withCredentials: true }).onmessage = ({ data }) => document.title += data</script>`,
 ];
 
-describe.skipIf(withoutBrowser)('to a browser that is signed in', () => {
-  it('the site’s own page reads its own stream with its cookie', async () => {
+describe.skipIf(withoutBrowser)('in a browser that is signed in', () => {
+  it('a page of the site reads the visitor’s stream with the cookie', async () => {
     expect(await askAsVisitor()).toBe('ada@example.com');
     const cookies = await browser.context.cookies(daemon.url);
     expect(cookies.find(({ name }) => name === 'jwt_token')).toMatchObject({

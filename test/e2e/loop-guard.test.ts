@@ -262,7 +262,7 @@ describe('The loop guard does not count', () => {
     ]);
   });
 
-  test('a message that was refused with 403, neither for its sender nor for the session', async () => {
+  test('a message that was refused with 403, for its sender or for the session', async () => {
     expect((await say('owner', { session_id: 'owned' })).status).toBe(200);
     expect(statuses(await sayTimes(10, 'stranger', { session_id: 'owned', message: 'let me in' }))).toEqual(
       Array(10).fill(403),

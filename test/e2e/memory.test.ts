@@ -100,7 +100,7 @@ describe('the memories of a person', () => {
     expect(await listed('--sub', 'ada')).toEqual(['I like green tea']);
   });
 
-  it('are neither given nor offered to a web client that only claims to be that person', async () => {
+  it('are not given or offered to a web client that only claims to be that person', async () => {
     for (const user_id of ['ada', 'phonechat:+15551110001']) {
       expect(await say('recall tea', { user_id })).toBe('There is no recall.');
       expect(lastTools(model)).toEqual([]);
@@ -131,7 +131,7 @@ describe('the memories of a person', () => {
     expect(await listed('--sub', 'dora')).toEqual(['my token is [token]']);
   });
 
-  it('appear in the trace with their number, and never with their content', async () => {
+  it('are counted in the trace, which never contains their content', async () => {
     const bearer = await token({ sub: 'emil' });
     await say('remember My shoes have size 44', { bearer });
     await say('Which size have my shoes?', { bearer });
@@ -169,7 +169,7 @@ describe("the memories of a platform's user", () => {
     expect(await phoned(USER, 'recall Berlin')).not.toContain('I live in');
   });
 
-  it('are neither given nor offered in a shared thread, even for a person who is linked', async () => {
+  it('are not given or offered in a shared thread, even to a person who is linked', async () => {
     const wroteIn = async (place: 'direct' | 'group', text: string) => {
       const to = place === 'direct' ? 'D0ADA' : CHANNEL;
       const count = () => team.shown.filter(({ what }) => what === 'message').length;

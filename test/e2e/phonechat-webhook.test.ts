@@ -39,7 +39,7 @@ describe('the signature of a webhook', () => {
     ],
     ['that is empty', () => ({ 'X-Hub-Signature-256': '' })],
     ['made with the empty secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, '') })],
-  ])('is refused if it is one %s', async (_title, headers) => {
+  ])('is refused if it is %s', async (_title, headers) => {
     const before = here.platform.textsTo(ADA).length;
     const answer = await here.post(BODY, headers());
     expect(answer.status).toBe(401);
@@ -71,7 +71,7 @@ describe('the signature of a webhook', () => {
     }
   });
 
-  it('covers the bytes, not their meaning: escapes and line breaks count as they were signed', async () => {
+  it('covers the bytes, not their meaning: escapes and line breaks may be any that were signed', async () => {
     const escaped = BODY.replace('Does it come', 'D\\u006fes it c\\u00f6me').replace(/\n/g, '\r\n');
     const fresh = escaped.replace(/wamid\.[^"]+/, 'wamid.escaped');
     const answer = await here.post(fresh, {
@@ -102,7 +102,7 @@ describe('the signature of a webhook', () => {
     '{}',
     '{"object":"whatsapp_business_account"}',
     '{"entry":7,"object":"whatsapp_business_account"}',
-  ])('makes deliveries without messages acknowledged: %s', async (body) => {
+  ])('is enough to acknowledge a delivery without messages: %s', async (body) => {
     expect((await here.post(body)).status).toBe(200);
   });
 });

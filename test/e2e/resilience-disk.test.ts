@@ -55,7 +55,7 @@ async function answeredTexts(daemon: Agentd, session_id: string): Promise<string
 const long = 'word '.repeat(3000);
 
 it.skipIf(!canLimit)(
-  'answers 503 while the disk is full, loses nothing that it had answered, and recovers by itself',
+  'the daemon answers 503 while the disk is full, loses no answered turn, and recovers by itself',
   async () => {
     const daemon = await started();
     const session_id = 'on-a-full-disk';
@@ -88,7 +88,7 @@ it.skipIf(!canLimit)(
 );
 
 it.skipIf(!canLimit)(
-  'acknowledges nothing when the disk fills up during the run, and runs the repeated request again',
+  'the daemon acknowledges nothing when the disk fills up during the run, and runs the repeated request again',
   async () => {
     const api = await FakeApi.start({ secret: SECRET });
     onTestFinished(() => api.close());
@@ -125,7 +125,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise(setImmediate);
 }
 
-it.skipIf(!canLimit)('survives a log file that cannot grow, and writes to it again when it can', async () => {
+it.skipIf(!canLimit)('the daemon survives a log file that cannot grow, and continues it later', async () => {
   const daemon = await started({ LOG_FILE: 'agentd.log', LOG_LEVEL: 'DEBUG' });
   const log = join(daemon.directory, 'agentd.log');
   const say = (message: string) =>
@@ -144,7 +144,7 @@ it.skipIf(!canLimit)('survives a log file that cannot grow, and writes to it aga
   expect(kept).toContain('"after"');
 });
 
-it('answers 503 while another process locks the database, and recovers by itself', async () => {
+it('the daemon answers 503 while another process locks the database, and recovers by itself', async () => {
   const daemon = await started();
   const say = () => post(daemon.url, { user_id: 'ada', session_id: 'kept-out', message: 'hello' });
   expect((await say()).status).toBe(200);
@@ -161,7 +161,7 @@ it('answers 503 while another process locks the database, and recovers by itself
 });
 
 it.skipIf(!canMount)(
-  'refuses new messages before its disk is full, and takes them again once sessions have expired',
+  'the daemon refuses new messages before its disk is full, and accepts them again when sessions have expired',
   async () => {
     const disk = smallDisk(40);
     const env = { STATE_DIR: join(disk, 'state'), SESSION_TTL_SECONDS: '10' };
@@ -189,7 +189,7 @@ it.skipIf(!canMount)(
   },
 );
 
-it('deletes the oldest messages of anonymous clients when they have stored too much, and none of persons', async () => {
+it('the daemon deletes the oldest messages of anonymous clients, and none of persons, when anonymous clients have stored too much', async () => {
   const daemon = await started({ ANONYMOUS_STORE_BYTES: '1048576' });
   const begin = async (options: { bearer?: string } = {}): Promise<string> => {
     const { status, body } = await post(daemon.url, { user_id: 'ada', message: long }, options);
@@ -215,7 +215,7 @@ it('deletes the oldest messages of anonymous clients when they have stored too m
   expect(left).toEqual(anonymous.slice(-left.length));
 });
 
-it('does not start if its state cannot be stored, and says so with exit code 69', async () => {
+it('the daemon does not start if its state cannot be stored, and says so with exit code 69', async () => {
   const daemon = await started();
   const inTheWay = join(daemon.directory, 'a-file');
   writeFileSync(inTheWay, '');

@@ -197,7 +197,7 @@ function sessionFor(kind: Kind, sender: User, other: User): string | null {
   return kind.endsWith('choice') ? sender.chosen : sender.generated;
 }
 
-it('serves every message with the bearer of its own sender, or with the default credentials, and shows nobody the data of another', async () => {
+it('the daemon serves each message with the bearer of its own sender or the default credentials, and shows nobody the data of another', async () => {
   const random = seededRandom(20_250_101);
   const { messages, calls } = await drive(join(ROOT, 'bin/agentd.js'), random, {
     users: 200,
@@ -214,7 +214,7 @@ it('serves every message with the bearer of its own sender, or with the default 
   expect(shown.length).toBeGreaterThan(700);
 });
 
-it('detects a bearer that one message leaves to another: the same run against a build with this defect reports it', async () => {
+it('the same run reports a build in which one message uses the bearer of another', async () => {
   const random = seededRandom(20_250_102);
   const bin = buildWithSharedBearer();
   const { messages, calls } = await drive(bin, random, { users: 40, messages: 300 });

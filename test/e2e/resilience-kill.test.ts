@@ -56,7 +56,7 @@ async function converse(daemon: Agentd, client: Client, onAnswer: () => void): P
   }
 }
 
-it(`has every answered turn, in order, an intact database and all sessions working after each of ${ROUNDS} kill -9 under load`, async () => {
+it(`the daemon has every answered turn, in order, an intact database and all sessions working after each of ${ROUNDS} kill -9 under load`, async () => {
   const random = seededRandom(20_250_104);
   const directory = mkdtempSync(join(tmpdir(), 'agentd-kill-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

@@ -91,7 +91,7 @@ describe('a message that was acknowledged with 200', () => {
   it.each([
     { failing: 0, title: 'whatever is killed' },
     { failing: 1 / 3, title: "whatever is killed, while a third of the platform's answers are failures" },
-  ])('is answered, once, in order, $title', async ({ failing }) => {
+  ])('is answered once and in order, $title', async ({ failing }) => {
     const random = seededRandom(20_260_401);
     const platforms = await startPlatforms();
     const runs = await startRuns();
@@ -203,13 +203,13 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
 
   it.each([
     {
-      words: 'ever new words',
+      words: 'different words each time',
       textOf: (count: number) => `new words ${count}`,
       passed: 5,
       reason: 'rate_limit',
     },
     { words: 'the same words', textOf: () => 'Thank you for your message!', passed: 2, reason: 'repetition' },
-  ])('is stopped if a bot answers every message of ours in $words', async ({ textOf, passed, reason }) => {
+  ])('is stopped if a bot answers each of our messages in $words', async ({ textOf, passed, reason }) => {
     let seen = 0;
     const answerBack = async () => {
       while (seen < answers().length) {
@@ -225,7 +225,7 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
     expect(answers()).toHaveLength(passed);
   });
 
-  it('does not cause endless hints, either: a sender without text gets one hint, and is answered again later', async () => {
+  it('does not cause endless hints: a sender of messages without text gets one hint, and an answer to a later text', async () => {
     for (let count = 0; count < 10; count++)
       expect((await platform.deliver(daemon, { user, kind: 'other', text: '' })).status).toBe(200);
     await platform.deliver(daemon, { user, text: 'in words' });
@@ -234,7 +234,7 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
     expect(runs.texts).toEqual(['in words']);
   });
 
-  it('is not assumed in a backlog of 50 old messages that arrives at once', async () => {
+  it('is not detected in a backlog of 50 old messages that arrive at once', async () => {
     const now = Date.now();
     const texts = Array.from({ length: 50 }, (_, index) => `message ${index}`);
     for (const [index, text] of texts.entries()) {

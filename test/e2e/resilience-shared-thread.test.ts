@@ -71,7 +71,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-it('serves each message of a shared thread for its sender or without sign-in, and gives nobody the answers of somebody else', async () => {
+it('the daemon serves each message of a shared thread for its sender or without sign-in, and gives nobody the answers of somebody else', async () => {
   const random = seededRandom(20_261_121);
   const links: Record<Member, string | null> = { A: null, B: null, C: null };
   const deliver = async (body: object) => {

@@ -180,7 +180,7 @@ test('a second start uses the same secret and sessions', async () => {
   await second.stop();
 });
 
-test('a second one in the same folder is refused with 69, even with a different state directory, and changes no file', async () => {
+test('a second daemon in the same folder is refused with 69, even with a different state directory, and changes no file', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-second-'));
   const first = await startAgentd({ directory: cwd, args: ['--dev'], env: NOTHING });
   const kept = readFileSync(join(cwd, '.agentd/env'), 'utf8');
@@ -257,7 +257,7 @@ describe('an explicit setting of the daemon', () => {
     expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 4th equal message within 60 s is blocked, for 5 s$/m);
   });
 
-  test('is not reported as failed when the sample API has ended with the daemon', async () => {
+  test('does not make agentd doctor fail after the sample API has ended with the daemon', async () => {
     expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
       { outcome: 'ok' },
       { outcome: 'ok' },

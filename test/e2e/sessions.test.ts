@@ -247,20 +247,20 @@ describe('In a session with a generated id', () => {
     expect(await shop.session(session_id)).toMatchObject({ state: 'ValidJWT' });
   });
 
-  test('an explicit null signs out and clears it', async () => {
+  test('an explicit null signs out and clears the stored context', async () => {
     const session_id = await signedIn();
     expect(await actsAs({ user_id: 'visitor', session_id, jwt_token: null })).toBe('service');
     expect(await shop.session(session_id)).toMatchObject({ state: 'NoJWT', metadata: { jwt_context: null } });
     expect(await actsAs({ user_id: 'visitor', session_id })).toBe('service');
   });
 
-  test('an invalid token clears it', async () => {
+  test('an invalid token clears the stored context', async () => {
     const session_id = await signedIn();
     expect(await actsAs({ user_id: 'visitor', session_id, jwt_token: 'no-token' })).toBe('service');
     expect(await actsAs({ user_id: 'visitor', session_id })).toBe('service');
   });
 
-  test('a valid token replaces it', async () => {
+  test('a valid token replaces the stored context', async () => {
     const session_id = await signedIn();
     const renewed = await token({ claims: { jti: 'renewed' } });
     await shop.say({ user_id: 'visitor', session_id, message: WHO }, { bearer: renewed });

@@ -107,7 +107,7 @@ describe('a reader of standard error that has stalled', () => {
     expect((await exit)[0]).toBe(0);
   });
 
-  it('gets the line of a crash if it is soon back; LOG_FILE has the line in any case', async () => {
+  it('gets the line of a crash if it soon reads again; LOG_FILE has the line in any case', async () => {
     const daemon = await startStalled();
     await fillLog(daemon.url, 600);
     const asked = ask(daemon.url, 'crash').catch(() => undefined);

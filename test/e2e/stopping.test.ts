@@ -109,7 +109,7 @@ test('a runtime that ignores its signal does not keep the daemon alive beyond th
   expect(await daemon.exited).toBe(1);
 });
 
-test('a second signal ends it at once with 1', async () => {
+test('a second signal ends the daemon at once with 1', async () => {
   const daemon = await start();
   const running = post(daemon.url, { user_id: 'u', message: 'wait' });
   const cut = expect(running).rejects.toThrow('fetch failed');

@@ -108,7 +108,7 @@ describe('each call checks again', () => {
     return chat.lookedUpAs();
   }
 
-  test('the session: if it was ended meanwhile, default credentials, with a warning', async () => {
+  test('the session: if it was ended meanwhile, the call uses default credentials, with a warning', async () => {
     const subs = await lookUpTwice('ended', await token(), async () => {
       expect((await chat.run('sessions', 'end', 'ended')).code).toBe(0);
     });
@@ -118,7 +118,7 @@ describe('each call checks again', () => {
     );
   });
 
-  test('the expiry: if the stored token expired meanwhile, default credentials, with a warning', async () => {
+  test('the expiry: if the stored token expired meanwhile, the call uses default credentials, with a warning', async () => {
     const bearer = await token({ ttl: 3 });
     const subs = await lookUpTwice('lapsed', bearer, () => lapsed(bearer));
     expect(subs[1]).toBe('service');
@@ -270,7 +270,7 @@ describe('Under default credentials', () => {
 });
 
 describe('The conversation continues', () => {
-  test('when the API does not answer within API_TIMEOUT_SECONDS', async () => {
+  test('if the API does not answer within API_TIMEOUT_SECONDS', async () => {
     shop.api.misbehave('/users', 'hang', 1);
     const { response, session_id, request_id } = await say(WHO, { bearer: await token() });
     expect(response).toContain('I could not look that up just now. The business API did not answer in time.');
@@ -282,7 +282,7 @@ describe('The conversation continues', () => {
     expect((await say(WHO, { session_id })).response).toContain('A-1001');
   });
 
-  test('when the API answers 500, something other than JSON, or too much', async () => {
+  test('if the API answers 500, something other than JSON, or too much', async () => {
     for (const how of [{ status: 500 }, { status: 200, body: '<html>' }, 'huge'] as const) {
       shop.api.misbehave('/users', how, 1);
       const { response } = await say(WHO, { bearer: await token() });
@@ -290,7 +290,7 @@ describe('The conversation continues', () => {
     }
   });
 
-  test('when the default credentials are refused, with a warning in the log', async () => {
+  test('if the default credentials are refused, with a warning in the log', async () => {
     const wrong = await startShop({ env: { API_PASSWORD: 'wrong' } });
     try {
       const answer = await wrong.say({ user_id: 'visitor', message: 'ada@example.com' });
@@ -306,7 +306,7 @@ describe('The conversation continues', () => {
     }
   });
 
-  test('when the API is down, or there is none', async () => {
+  test('if nothing listens at the address of the API', async () => {
     const closed = createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as AddressInfo;
@@ -324,7 +324,7 @@ describe('The conversation continues', () => {
 });
 
 describe('No token goes to another origin', () => {
-  test('a redirect there is not followed', async () => {
+  test('a redirect to another origin is not followed', async () => {
     const bearers: (string | undefined)[] = [];
     const other = createServer((request, response) => {
       bearers.push(request.headers.authorization);

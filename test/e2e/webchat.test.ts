@@ -475,7 +475,7 @@ describe('Idempotency-Key', () => {
     );
   });
 
-  test('while the first is still running: 409 duplicate_in_progress', async () => {
+  test('a repeat while the first request is still running: 409 duplicate_in_progress', async () => {
     const held = gate();
     shop.api.misbehave('/users', { wait: held.opened }, 1);
     const asked = shop.api.next('/users');

@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(dictation.runs.filter((text) => text === 'stream')).toHaveLength(1);
   });
 
-  it('stops an answer, and keeps the text up to then', async () => {
+  it('stops an answer, and keeps the text written so far', async () => {
     dictation.say('stop', 'So much ');
     const visitor = await visit(browser.context, origin);
     await visitor.say('stop');
@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(await visitor.chat.locator('.agent .body').allTextContents()).toEqual(['Half', 'Whole.']);
   });
 
-  it('sends a message by itself that was written while the daemon was down', async () => {
+  it('sends a message that was written while the daemon was down, as soon as the daemon is back', async () => {
     const visitor = await visit(browser.context, origin);
     await visitor.launcher.click();
     await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
