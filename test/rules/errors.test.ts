@@ -19,7 +19,7 @@ function wordsIn(files: readonly string[], pattern: RegExp): string[] {
 }
 
 describe('error codes', () => {
-  it('and only they are in agentd-errors(7), each with its status', () => {
+  it('are all in agentd-errors(7), each with its status, and no others are', () => {
     const documented = [...read('man/agentd-errors.7.md').matchAll(/^- `(\w+)` \((\d+)\): /gm)];
     expect(documented.map(([, code, status]) => [code, Number(status)])).toEqual(
       Object.entries(ERRORS).map(([code, { status }]) => [code, status]),

@@ -126,7 +126,7 @@ describe('a page for man(1)', () => {
     expect(body('1. a\n\n   b\n\n1. c')).toBe('.Bl -enum\n.It\na\n.Pp\nb\n.It\nc\n.El');
   });
 
-  it('keeps no state of the writer in a page', () => {
+  it('contains no private-use character with which the writer works', () => {
     for (const [page, content] of mdocPages()) expect(content, page).not.toMatch(/\p{Co}/u);
   });
 

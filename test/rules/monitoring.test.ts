@@ -75,7 +75,7 @@ function recordOf(name: string): MetricRecord | undefined {
 }
 
 describe('dashboard and alert rules', () => {
-  it('name only metrics that exist, and histograms by their parts', async () => {
+  it('name only metrics that exist, and the series of a histogram by their suffixes', async () => {
     const known = await exposed();
     const files = ['config/prometheus-adapter.yaml', 'man/agentd-deploy.7.md'];
     const all = [...expressions, ...files.map((file) => ({ place: file, expr: read(file) }))];
@@ -87,7 +87,7 @@ describe('dashboard and alert rules', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('name labels that these metrics have', () => {
+  it('name only labels that these metrics have', () => {
     const unknown = expressions.flatMap(({ place, expr }) => {
       const metrics = metricsIn(expr);
       const ofAll = metrics.flatMap(({ name }) => recordOf(name)?.labels ?? []);
@@ -105,7 +105,7 @@ describe('dashboard and alert rules', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('compare labels with values in the table of metrics', () => {
+  it('compare labels only with values that the table of metrics names', () => {
     const unknown = expressions.flatMap(({ place, expr }) =>
       metricsIn(expr).flatMap(({ name, matchers }) =>
         matchers
@@ -117,7 +117,7 @@ describe('dashboard and alert rules', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('use the rate of counters only, and never a counter itself', () => {
+  it('use the rate of each counter, never its value, and no rate of a gauge', () => {
     const wrong = expressions.flatMap(({ place, expr }) =>
       metricsIn(expr).flatMap(({ name }) => {
         // A query for the values of a label needs no rate.
