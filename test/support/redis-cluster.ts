@@ -14,12 +14,12 @@ export interface RedisServers {
   flush(): Promise<void>;
   /** Ends one of the servers at once. */
   kill(server: number): Promise<void>;
-  /** Starts it again with the data on its disk. */
+  /** Starts the server again with the data on its disk. */
   startAgain(server: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Slots of a Cluster. */
+/** Number of slots of a Cluster. */
 const SLOTS = 16_384;
 
 /** A Cluster: masters first, then, on request, a replica of each. */

@@ -190,7 +190,7 @@ describe('the vocabulary', () => {
     expect(words.filter((word) => !/^[A-Za-z0-9_.-]+$/.test(word))).toEqual([]);
   });
 
-  // Scripts do not look up the command of an option.
+  // The scripts decide by the option alone, without its command, whether a value follows.
   it('has options that take a value in all commands or in none', async () => {
     const { commands, valued } = await readVocabulary();
     const plain = commands.flatMap(({ options }) => options).filter(({ value }) => value === null);

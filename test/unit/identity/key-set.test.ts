@@ -12,7 +12,7 @@ const one = rsaPair();
 const two = rsaPair();
 const SECOND = 1000;
 const MINUTE = 60_000;
-/** Far longer than necessary on a busy machine. */
+/** A time that is long enough even on a busy machine. */
 const PATIENTLY = { timeout: 60_000 };
 
 /** An issuer on loopback, which counts requests for its keys, and gives configured answers. */

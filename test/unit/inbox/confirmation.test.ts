@@ -281,7 +281,7 @@ describe('an action that is withdrawn while its confirmation waits for a run', (
 });
 
 describe('a process that dies around a confirmation', () => {
-  /** The first run of the message that waits settles the action, and dies before anything else. */
+  /** Acts like a run of the waiting message whose process dies right after it has settled the action. */
   async function dieAfterSettling(id: string, to: 'started' | 'declined'): Promise<void> {
     const { sessions, inbox, actions } = world.store;
     const claim = await sessions.claim('telex:room');

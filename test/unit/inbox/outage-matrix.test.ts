@@ -81,7 +81,7 @@ class World {
     return since >= 0 && since < length;
   }
 
-  /** Everybody writes at these times, and time passes until the last one. */
+  /** Sends a message of each person at each of these times, and lets time pass until the last of them. */
   async writeAll(times: readonly number[], textOf: (number: number) => string): Promise<void> {
     for (const at of times) {
       await this.process.passUntil(at);

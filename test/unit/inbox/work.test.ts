@@ -12,7 +12,7 @@ import { fastStateDirectory } from '../store/state-directory.ts';
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 
-/** The behavior of a run, by its text. It answers `re: <text>` unless this throws or waits. */
+/** What a run does with its text before it answers `re: <text>`: it may wait or throw. */
 type Plan = (text: string, signal: AbortSignal) => void | Promise<void>;
 
 let clock: VirtualClock;
@@ -70,7 +70,7 @@ const all = async (): Promise<InboxMessage[]> => {
   return (await process.services.store.inbox.list({ states, limit: 100 })).reverse();
 };
 const pass = (ms: number) => process.passUntil(clock.now() + ms);
-/** Texts of the sending calls of the platform. */
+/** Answers the calls that send a message to the platform, and records their times and bodies. */
 function watchCalls(answer: (count: number) => Response | Error | null): { at: number; body: string }[] {
   const calls: { at: number; body: string }[] = [];
   platform.outage = ({ path, body }) => {

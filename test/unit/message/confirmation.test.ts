@@ -80,7 +80,7 @@ describe('a call that needs confirmation', () => {
     expect(response).toContain('another action waits');
     expect(response).toContain('Cancel order "1004"');
     expect(response).not.toContain('Cancel order "1005"');
-    // A message that was accepted before the question was sent leaves it pending.
+    // A message that was accepted before the question was sent leaves the action pending.
     const both = ['cancel 1', 'cancel 2'].map((text) => world.say(text, { token: ada, session: 'b' }));
     const [, second] = await Promise.all(both);
     expect(second?.response).toContain('another action waits');

@@ -63,7 +63,7 @@ it('ends a wait that takes too long, and gives the run to the next waiting messa
   const next = take();
   release();
   (await next)();
-  // Both runs are released: one is free at once.
+  // Both messages have released their run, so a run is free at once.
   (await take())();
 });
 

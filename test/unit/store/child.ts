@@ -7,9 +7,9 @@ const OPTIONS = { stderr: 'inherit', buffer: false, reject: false } as const;
 
 export interface Child {
   process: ResultPromise<typeof OPTIONS>;
-  /** Its output, line by line. */
+  /** The output of the program, line by line. */
   lines: AsyncIterator<string>;
-  /** Ends it at once, as a crash does, and waits for its end. */
+  /** Kills the program, as a crash would, and waits until it has ended. */
   kill(): Promise<void>;
 }
 

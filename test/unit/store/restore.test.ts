@@ -45,7 +45,7 @@ async function sessionsOf(store: SqliteStore): Promise<string[]> {
   return ids.sort();
 }
 
-/** The daemon's user, if root may run commands. */
+/** The id of the daemon's user, for tests that run as root. */
 const USER = 10001;
 
 describe('a backup', () => {

@@ -159,7 +159,7 @@ describe('the credential of a call', () => {
   const own = (rest: object = {}) => shop({ base_url: `${api.url}/v2`, ...rest });
 
   test.each<[string, () => Partial<Tool>, string | null, string | null]>([
-    // policy and source, with a person, without one; null: no call
+    // Policy and source, credentials with a person, credentials without a person. Null: no call is made.
     ['user-or-default at the API', () => ({ ...own(), credentials: 'user-or-default' }), 'user', 'default'],
     ['user at the API', () => ({ ...own(), credentials: 'user' }), 'user', null],
     ['default at the API', () => ({ ...own(), credentials: 'default' }), 'default', 'default'],
@@ -273,7 +273,7 @@ describe('the shown part of an answer', () => {
       credentials: 'user-or-default',
       ...rest,
       async send(_args, { client }) {
-        // The client itself knows whose credentials it used, whoever answers.
+        // The client records whose credentials a request used, even if its answer is not used.
         if (rest.credentials !== 'none') await client.request({ method: 'GET', path: '/any' });
         return { outcome: 'answered', status, result };
       },
