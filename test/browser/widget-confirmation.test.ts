@@ -27,7 +27,7 @@ afterAll(async () => {
   await chat?.stop();
 });
 
-/** Asks for a confirmation, and repeats any other message. */
+/** Asks for a confirmation of a cancellation, and repeats any other message. */
 const asks: FakeChat['script'] = (run) => {
   const { confirm } = run.body.metadata as { confirm?: { approve: boolean } };
   if (confirm) run.say(confirm.approve ? 'It is done.' : 'Not done.');

@@ -314,7 +314,7 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     expect(two?.body.user_id).not.toBe(one?.body.user_id);
     expect(two?.body.session_id).toBeNull();
     expect(await second.chat.getByText('In the first').count()).toBe(0);
-    // The first tab has kept its own.
+    // The first tab has kept its own conversation.
     await visitor.page.reload();
     await visitor.chat.getByText('In the first').waitFor();
   });

@@ -517,7 +517,7 @@ export function describeActions(current: () => StoreUnderTest): void {
   });
 }
 
-/** The guarantees of the journal between two daemons on one store. */
+/** The guarantees of the journal if two daemons share a store. */
 export function describeActionPeers(current: () => { test: StoreUnderTest; one: Store; two: Store }): void {
   describe('writing actions', () => {
     it('cannot record a write under a stale claim', async () => {

@@ -24,7 +24,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       return begun;
     };
     const release = ({ claim }: { claim: SessionClaim }) => store.sessions.release(claim);
-    /** The turns of the session; a backend may leave them to `history`. */
+    /** The texts of the turns. Null if the backend does not read turns here, but only in `history`. */
     const textsOf = ({ turns }: BegunTurn) => turns?.map(({ text }) => text) ?? null;
 
     it('claims a session as `claim` does, whether it exists or not', async () => {

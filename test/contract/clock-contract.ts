@@ -13,7 +13,7 @@ const DAY = 24 * HOUR;
 
 const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
 
-/** No wait exceeds the maximum of its kind, measured with the current clock. */
+/** Checks that no wait exceeds the maximum of its kind, by the current clock, even after the clock was set back. */
 export function describeClock(current: () => StoreUnderTest): void {
   describe.each([
     { how: 'is set back by a second', ahead: 0, back: SECOND },
@@ -82,7 +82,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await store.inbox.settle(claim, again)).toBe(true);
       test.advance(-back);
       await store.inbox.enqueue([entry('later', 'three')]);
-      // A step of a second is an adjustment: it adds at most itself.
+      // A step back by one second counts as an adjustment: it lengthens the wait by at most that second.
       test.advance(61 * SECOND);
       const due = await store.inbox.nextDueAt('run', ['chat']);
       expect(due).toBeLessThanOrEqual(test.now());

@@ -25,7 +25,7 @@ const DEFAULTS: GuardLimits = {
 
 const sender = { platform: 'chat', user_id: 'u1', person: null, address: null };
 
-/** A message of u1 in a session of its own, with a unique text. */
+/** A message of u1 in its own session, with a unique text. */
 function aMessage(members: Partial<GuardedMessage> = {}): GuardedMessage {
   return {
     user: guardUser(sender),
@@ -358,7 +358,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
               const through: number[] = [];
               for (const second of seconds) {
                 const sent_at = test.now() - HOUR + second * SECOND;
-                // The cooldown is so long that it never empties the windows.
+                // The cooldown is longer than the test, so its end never empties the windows.
                 const verdict = await check({ user, sent_at }, { cooldown_ms: DAY });
                 const one = most([...through, second]) <= 5;
                 if (verdict.allowed) through.push(second);

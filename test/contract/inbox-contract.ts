@@ -155,7 +155,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
 
       const screen = (...ids: string[]) => inbox.screen(ids.map(arrival), limits);
 
-      /** Messages by their ids, texts as they are, in the order in which they were stored. */
+      /** The stored items, oldest first: the id of each message, or the words of each text of the channel. */
       const stored = async () =>
         (await inbox.list({ states: ['waiting', 'replied'], limit: 100 }))
           .map(({ message_id, reply }) => reply ?? message_id)
@@ -222,7 +222,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
 
       it('remembers that a message was stored, and what its verdict was, each for 7 days', async () => {
-        // One is stored without a verdict and judged later, the other is judged and stored later.
+        // `m1` is stored without a verdict, and judged later. `m2` is judged, and stored again later.
         await inbox.enqueue([anInboxMessage({ message_id: 'm1', reply: 'said' })]);
         expect(await screen('m1')).toMatchObject({ verdicts: [{ repeated: false }], outcomes: ['repeated'] });
         await screen('m2');
@@ -511,7 +511,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         };
         const due = test.now();
         let store = await died();
-        // The process dies during the first one again.
+        // The process dies again, during the first message.
         const [first] = await store.inbox.claim('run', ['chat'], 1, 'interrupted');
         expect(first?.message).toMatchObject({ id: a.id, interrupted: 1 });
         store = await died();
@@ -661,7 +661,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await sweepAll(test.store)).toBe(0);
         expect(await inbox.find(message.id)).not.toBeNull();
         test.advance(1);
-        // It deletes the message and the trace of its turn.
+        // The sweep deletes the message and the trace of its turn.
         if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(2);
         expect(await inbox.find(message.id)).toBeNull();
       });

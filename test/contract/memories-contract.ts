@@ -13,7 +13,7 @@ export interface MemoriesUnderTest {
   dispose(): Promise<void>;
 }
 
-/** Maximum number of memories of one owner in these tests. */
+/** The maximum number of memories of one owner in these tests. */
 const MAX = 20;
 
 const ADA = ownerOfPerson(ada);
@@ -22,7 +22,7 @@ const NUMBER = (alias: string | null) => ownerOnPlatform('phone', '+4915112345',
 
 /**
  * The contract of the port `memories`: every backend passes it unchanged.
- * @param make creates new, empty memories each time, with a bound for each owner
+ * @param make creates a new, empty backend each time; `max` limits the memories of each owner
  */
 export function describeMemories(name: string, make: (max: number) => Promise<MemoriesUnderTest>): void {
   describe(`memory contract: ${name}`, () => {

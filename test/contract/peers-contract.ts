@@ -20,7 +20,7 @@ const ANSWER = { session_id: 's', response: 'hello' };
 
 const chunk = (id: number): StreamEvent => ({ id, event: 'text_chunk', data: `{"text":"${id}"}` });
 
-/** The guarantees between two daemons on one store. */
+/** The guarantees if two daemons share a store. */
 export function describePeers(current: () => StoreUnderTest): void {
   describe('two daemons', () => {
     let test: StoreUnderTest;

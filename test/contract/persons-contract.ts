@@ -41,7 +41,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    /** Both, as persons and as users. Skipped for a backend without the port. */
+    /** Stores data of Ada and Bob, as persons and as users. Null if the backend does not have the port. */
     async function fill(): Promise<PersonStore | null> {
       if (store.persons === null) return null;
       for (const one of [ada, bob]) {
@@ -241,7 +241,7 @@ export function describePersons(current: () => StoreUnderTest): void {
   });
 }
 
-/** The only thing that the erasure of somebody else may change: who opened the shared thread. */
+/** The data without what an erasure of somebody else may change: the user who opened the shared thread. */
 function withoutTies({ sessions, ...rest }: Awaited<ReturnType<PersonStore['show']>>) {
   const plain = sessions.map(({ session, ...one }) => ({ ...one, session_id: session.session_id }));
   return { ...rest, sessions: plain };

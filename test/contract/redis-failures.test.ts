@@ -23,7 +23,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     await server.stop();
   });
 
-  /** Waits until the store answers again without help. */
+  /** Waits until the store answers again by itself. */
   const recovered = () => vi.waitFor(() => store.check(), { timeout: 60_000, interval: 50 });
 
   it('is reported, makes commands fail at once, and is used again when it is back, with everything it had acknowledged', async () => {
@@ -33,7 +33,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     await vi.waitFor(() => expect(store.condition().writable).toBe(false), { timeout: 60_000 });
     const began = performance.now();
     for (let n = 0; n < 20; n++) await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
-    // If they waited, each of them would take 5 seconds.
+    // If the commands waited, each of them would take 5 seconds.
     expect(performance.now() - began).toBeLessThan(50_000);
     expect(store.condition().detail).toMatch(/^Redis is out of reach/);
     await server.startAgain();

@@ -9,7 +9,7 @@ import type { StoreUnderTest } from './store-contract.ts';
 import { claimSession, commitUnderClaim, keepTurn, saveSession, sweepAll } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
-/** A reader of the turns that have no signed-in person. */
+/** A reader who sees only the turns without a signed-in person. */
 const EVERYONE_SEES = { person: null, nobodys: true };
 
 /** The contract of the port `sessions`. */
@@ -274,7 +274,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
     });
 
     describe('sessions of anonymous clients', () => {
-      /** About 10,000 bytes; the bound has room for 20 of them. */
+      /** The text makes a session of about 10,000 bytes, 20 of which fit within the bound. */
       const text = 'x'.repeat(8500);
 
       beforeEach(({ skip }) => {
@@ -303,7 +303,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         const few = await beginMany(5, { client: 'few' });
         const many = await beginMany(10, { client: 'many' });
         const [first, second] = many as [Session, Session];
-        // It was created first, but has had a message since.
+        // The first session is the oldest, but now has the newest message.
         await keepTurn(store, first);
         const more = await beginMany(5, { client: 'many' });
         const kept = await live([...few, ...many, ...more]);

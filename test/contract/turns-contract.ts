@@ -20,11 +20,11 @@ const END: StreamEvent[] = [
   { id: 2, event: 'stream_complete', data: '{}' },
 ];
 
-/** A turn that changes everything that an answered turn can change, before it is committed. */
+/** An uncommitted turn that changes everything that an answered turn can change. */
 export interface FullTurn {
   claim: SessionClaim;
   changes: Required<Omit<TurnChanges, 'failed' | 'ends_claim'>>;
-  /** Reads everything that it would store. */
+  /** Reads everything that the commit of the turn would change. */
   read(): Promise<Record<string, unknown>>;
 }
 

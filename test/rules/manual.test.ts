@@ -23,7 +23,7 @@ describe('the manual pages', () => {
     expect(read(`man/${file}`)).toBe(content);
   });
 
-  // With CI=true this runs, and fails, if mandoc is missing.
+  // If mandoc is missing, this is skipped or, with CI=true, fails.
   it.skipIf(!mandoc && process.env.CI !== 'true').each([...mdocPages()])(
     '%s is valid mdoc',
     (_page, content) => {

@@ -47,7 +47,7 @@ function writingsOf(value: string): [writing: string, text: string][] {
   return writings;
 }
 
-/** The base64 characters that depend only on these bytes, if the bytes begin at `offset` modulo 3 in the encoded data. */
+/** The base64 characters that depend only on these bytes, if they begin at `offset` modulo 3 in the encoded data. */
 function base64Within(bytes: Buffer, offset: number): string {
   const encoded = Buffer.concat([Buffer.alloc(offset), bytes])
     .toString('base64')

@@ -56,7 +56,7 @@ export class ConfirmationWorld {
   readonly store: Store;
   readonly services: StreamServices;
   readonly worker: InboxWorker;
-  /** Calls of the API. */
+  /** Calls that reached the API. */
   readonly calls: ReceivedCall[] = [];
   /** Replies that the platform accepted. */
   readonly sent: OutgoingReply[] = [];

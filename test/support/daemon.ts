@@ -7,8 +7,8 @@ import { execa } from 'execa';
 export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
 
 /**
- * The directory in which Node caches the compiled code of a build between its many starts, which makes each start a fifth
- * cheaper. It is in `dist`, so that it is deleted with the build.
+ * The directory in which Node caches the compiled code of a build between its many starts, which makes each start a
+ * fifth cheaper. It is in `dist`, so that it is deleted with the build.
  */
 const COMPILED = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../dist/.compiled') };
 

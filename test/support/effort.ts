@@ -1,6 +1,6 @@
 /**
- * If set to anything, random tests play their original, high number of rounds. This takes a night, so it is not for each
- * commit.
+ * If set to anything, random tests play their original, high number of rounds. This takes a night, so it is not for
+ * each commit.
  */
 const IS_THOROUGH = Boolean(process.env.THOROUGH);
 

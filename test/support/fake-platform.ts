@@ -24,7 +24,7 @@ export interface PlatformCall {
   at: number;
 }
 
-/** The answer to a call instead of the platform's own. `hang`: no answer. `after`: the platform's, when this resolves. */
+/** The answer to a call instead of the platform's. `hang`: no answer. `after`: the platform's, when this resolves. */
 export type PlatformAnswer =
   | { status: number; headers?: Readonly<Record<string, string>>; body?: object | string }
   | { after: Promise<void> }

@@ -112,8 +112,8 @@ export class InboxProcess {
   }
 
   /**
-   * Makes the process die at this write to the store, counted from now on: before the write is carried out, or after it,
-   * but before its outcome is known.
+   * Makes the process die at this write to the store, counted from now on: before the write is carried out, or after
+   * it, but before its outcome is known.
    */
   dieAt(call: number, when: 'before' | 'after'): void {
     this.#life.endAt(call, when);

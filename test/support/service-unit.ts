@@ -14,8 +14,8 @@ export interface UnitDirectories {
 }
 
 /**
- * A running service, started from a unit file. It follows only the lines on which agentd depends, and has no sandbox and
- * no users like those of systemd.
+ * A running service, started from a unit file. It follows only the lines on which agentd depends, and has no sandbox
+ * and no users like those of systemd.
  */
 export class ServiceUnit {
   readonly #values: ReadonlyMap<string, readonly string[]>;
