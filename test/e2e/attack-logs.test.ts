@@ -7,7 +7,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// Input must not look like lines of the log, nor control the terminal of its reader.
+// Input must not look like lines of the log or control the terminal of a reader.
 
 const LINE_ENDS = /[\u0085\u2028\u2029\u202e\u009b]/;
 /** Line ends and a change of direction that are not control characters, so that an id may contain them. */

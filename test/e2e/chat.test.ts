@@ -14,7 +14,7 @@ import { token } from '../support/tokens.ts';
 let dictation: Dictation;
 /** The daemon of the tests that need no special settings. */
 let shared: Agentd;
-/** Daemons that end within their test. */
+/** The directory of the test, with the state of daemons that end within it. */
 let directory: string;
 
 beforeAll(async () => {
@@ -164,7 +164,7 @@ describe('agentd chat in a pipe', () => {
   it('loses and repeats nothing if connections break during an answer', async () => {
     const { url } = shared;
     let connections = 0;
-    // The first two responses are complete: the health, and the stream id.
+    // The first two responses are not cut: the health and the stream id.
     const proxy = await CuttingProxy.start(url, () =>
       ++connections <= 2 ? Number.POSITIVE_INFINITY : 1000 + Math.floor(Math.random() * 2500),
     );

@@ -9,7 +9,7 @@ import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
 
-// Most tests run commands within the process of the test (support/command.ts). Here each of them is a program: it
+// Most tests run commands within the process of the test (support/command.ts). Here each command is a program: it
 // starts, reads standard input, works while a daemon runs, and exits with its exit code.
 
 let exchange: FakeExchange;

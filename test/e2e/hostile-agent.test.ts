@@ -14,7 +14,7 @@ describe('a hostile model', () => {
     const seed = 1;
     const played = await play({ runs: effort(70, 1000), seed });
     expect(played.violations, reportOf(played, seed)).toEqual([]);
-    // A model that achieves nothing would break no rule, either.
+    // A model that achieves nothing would not break a rule either, so the test checks that it achieves something.
     const { tally } = played;
     for (const channel of ['webchat', 'sse', 'teamchat', 'phonechat', 'msgbot'])
       expect(tally[`replies on ${channel}`], channel).toBeGreaterThan(10);

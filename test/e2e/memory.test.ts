@@ -119,7 +119,7 @@ describe('the memories of a person', () => {
 
   it('contain no tokens, and are refused with a clear message if they are too long', async () => {
     const bearer = await token({ sub: 'dora' });
-    // A message has its tokens masked before the model sees it: this one writes its own.
+    // Tokens in a message are masked before the model sees it, so here the model itself writes a token.
     const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
     model.script([
       { tools: [{ name: 'remember', args: { text: `my token is ${jwt}` } }] },

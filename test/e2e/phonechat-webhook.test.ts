@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => here.stop());
 
-/** Resolves when a message that was sent after all refused ones has been answered. */
+/** Checks that a message that is sent after all refused ones is the only one that is answered. */
 async function nothingGotThrough(sentBefore: number): Promise<void> {
   await here.platform.deliver(here.daemon, { text: 'help' });
   await here.texts(ADA, sentBefore + 1);

@@ -20,7 +20,7 @@ afterAll(async () => {
   await dictation.close();
 });
 
-/** The shared daemon of most tests, each with its own users; or a separate daemon with other settings. */
+/** The daemon under test. Most tests share one, each with its own users; some need one with other settings. */
 let here: Phonechat;
 
 beforeEach(() => {
@@ -41,7 +41,7 @@ function graphError(status: number, code: number, headers: Record<string, string
   return { status, headers, body: { error } };
 }
 
-/** The first sends get these answers, the others those of the platform. */
+/** Makes the first sends get these answers. Later sends get the answers of the platform. */
 function failSends(...answers: PlatformAnswer[]): void {
   const left = [...answers];
   here.platform.answer = ({ body }) =>

@@ -258,7 +258,7 @@ describe('a third-party channel', () => {
 });
 
 describe('an invalid plugin stops the start with 78', () => {
-  /** The last output of the daemon. */
+  /** Starts a daemon that refuses to start. @returns its standard error */
   async function refused(platforms: string, env: Record<string, string> = {}): Promise<string> {
     const { code, stdout, stderr } = await agentd(['serve'], {
       cwd: folder,

@@ -24,7 +24,7 @@ function limitFiles(daemon: Agentd, bytes: number | 'unlimited'): void {
   expect(status, String(stderr)).toBe(0);
 }
 
-/** From now on none of these files can grow. */
+/** Makes it impossible for these files to grow. */
 function fillDisk(daemon: Agentd, files: readonly string[]): void {
   limitFiles(daemon, Math.min(...files.map((name) => statSync(join(daemon.directory, name)).size)));
 }
@@ -46,7 +46,7 @@ async function started(env: Record<string, string> = {}): Promise<Agentd> {
   return daemon;
 }
 
-/** A message that was refused may leave a failed turn, if there was room for that. */
+/** The texts of answered turns. A refused message may have left a failed turn, if there was room for it. */
 async function answeredTexts(daemon: Agentd, session_id: string): Promise<string[]> {
   const { turns } = await showSession(daemon, session_id);
   return turns.filter(({ outcome }) => outcome === 'answered').map(({ text }) => text);
@@ -120,7 +120,7 @@ it.skipIf(!canLimit)(
   },
 );
 
-/** The API emits no event, but its next request arrives soon. */
+/** Resolves when the condition is true. It polls, because the API reports no event. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise(setImmediate);
 }
@@ -197,7 +197,7 @@ it('the daemon deletes the oldest messages of anonymous clients, and none of per
     return body.session_id;
   };
   const person = await begin({ bearer: await token({ sub: 'ada' }) });
-  // Started without sign-in, and owned by a person since.
+  // This session was started without sign-in, and then a person signed in to it.
   const signedIn = await begin();
   const joined = { user_id: 'ada', session_id: signedIn, message: 'it is me' };
   const { body } = await post(daemon.url, joined, { bearer: await token({ sub: 'ada' }) });

@@ -19,7 +19,7 @@ interface Client {
   session_id: string;
   /** Texts of its messages that were answered with 200, in order. */
   answered: string[];
-  /** Got no answer: it is unknown whether it ran. */
+  /** The message that got no answer. It is unknown whether it ran. */
   interrupted: { text: string; key: string } | null;
   sent: number;
 }
@@ -85,7 +85,7 @@ it(`the daemon has every answered turn, in order, an intact database and all ses
   });
 
   for (let round = 1; round <= ROUNDS; round++) {
-    // Killed at some answer: the other clients are at any point then: before, during or after their commit.
+    // The daemon is killed at a random answer. Other messages are then before, during or after their commit.
     let left = 1 + random.below(60);
     await Promise.all(
       clients.map((client) =>
@@ -111,7 +111,7 @@ it(`the daemon has every answered turn, in order, an intact database and all ses
         label,
       ).toEqual(client.answered.map((text) => [text, 'answered']));
     });
-    // The sealed context opens: a message without a token acts for the person who brought it.
+    // The sealed context can be opened: a message without a token acts for the person who signed in.
     const { user } = random.pick(clients);
     const calls = api.seen('/users').filter(({ query }) => query.userEmail?.startsWith(`${user}-`));
     expect(calls.at(-1)?.sub, label).toBe(user);
@@ -120,7 +120,10 @@ it(`the daemon has every answered turn, in order, an intact database and all ses
   }
 });
 
-/** Runs again, or gets the first answer if it was stored before the kill; either way, it is in the session once. */
+/**
+ * Sends the interrupted message again. It runs again, or gets the first answer if that was stored before the kill.
+ * Either way, it is in the session once.
+ */
 async function repeatInterrupted(daemon: Agentd, client: Client, label: string): Promise<void> {
   if (client.interrupted === null) return;
   const { text, key } = client.interrupted;

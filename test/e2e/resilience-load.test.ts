@@ -109,7 +109,7 @@ it('the daemon refuses a message with 503 if AGENT_QUEUE_MAX messages are waitin
   const later: Promise<Answer>[] = numbered(6).map((number) =>
     post(daemon.url, { user_id: `later-${number}`, message: 'hello' }),
   );
-  // Four are refused while the others wait.
+  // Four messages are refused while the other two wait.
   const refused: Answer[] = [];
   await new Promise<void>((resolve) => {
     for (const answer of later) {
@@ -152,7 +152,7 @@ it('the daemon accepts exactly as many of 100 simultaneous requests as the rate 
     return Object.groupBy(answers, ({ status }) => status);
   };
 
-  // Whatever user they claim to be, and even with a forged token or an invalid body: they have one address.
+  // All requests count for one address, whatever user they claim to be, and even with a forged token.
   const anonymous = await statusesOf((number) =>
     post(daemon.url, { user_id: `user-${number}`, message: 'hello' }, number % 2 ? { bearer: forged } : {}),
   );
@@ -264,7 +264,7 @@ it('the daemon finishes the turns of clients that disconnected, and frees their 
   await Promise.all(gone.map((client) => client.cut()));
   gate.release();
 
-  // Each needs its session, so it waits for the turn that was left behind.
+  // Each message waits for the turn of the disconnected client, which is in the same session.
   const after = await Promise.all(
     numbered(20).map((index) =>
       post(daemon.url, { user_id: 'ada', session_id: `left-${index}`, message: 'still there?' }),

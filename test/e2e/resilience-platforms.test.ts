@@ -15,11 +15,11 @@ const SESSIONS = effort(12, 50);
 const MESSAGES = 10 * SESSIONS;
 const KILLS = effort(3, 10);
 /**
- * How often a call is tried before it no longer fails: each attempt, even one that a kill interrupted, doubles the
- * delay before the next one, and the test must end.
+ * How many tries of a call may fail. Each attempt doubles the delay before the next one, even an attempt that a kill
+ * interrupted, so with more failures the test would take too long.
  */
 const TRIES_THAT_FAIL = 3;
-/** How soon a platform repeats a delivery that a running daemon did not answer with 200, ms. */
+/** The time after which a platform repeats a delivery that was not answered with 200, ms. */
 const COMES_AGAIN_MS = 50;
 
 /** A private conversation on one of the platforms. */
@@ -46,7 +46,7 @@ function envOf(platforms: readonly FakePlatform[], runs: Runs): Record<string, s
   return Object.assign({ ...runs.env, LOOP_GUARD_ENABLED: 'true' }, ...platforms.map(({ env }) => env));
 }
 
-/** Long ago enough, and far enough apart, that the loop guard sees no burst. */
+/** The times of messages: long ago, and so far apart that the loop guard sees no burst. */
 function sentAt(began: number, index: number): number {
   return began - (MESSAGES - index) * 15_000;
 }
@@ -71,7 +71,7 @@ async function deliverUntilTaken(
   event: SimulatedEvent,
 ): Promise<void> {
   for (;;) {
-    // A daemon that is killed breaks the connection, or refuses it.
+    // If the daemon is killed, the connection breaks or is refused.
     const answer = await platform.deliver(await daemon(), event).catch(() => null);
     if (answer?.status === 200) return;
     if (answer !== null) expect(answer.status, answer.text).toBe(503);
@@ -168,7 +168,7 @@ describe('a message that was acknowledged with 200', () => {
       }
     });
     expect(new Set(runs.texts).size).toBe(MESSAGES);
-    // One message of a session runs at a time.
+    // Each session runs one message at a time, so a kill repeats at most one run of each session.
     expect(doubledRuns).toBeLessThanOrEqual(KILLS * SESSIONS);
     for (const text of new Set(runs.texts)) {
       const times = runs.texts.filter((other) => other === text).length;

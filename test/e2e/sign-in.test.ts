@@ -325,8 +325,8 @@ describe('the agent sees', () => {
 });
 
 /**
- * Resolves when earlier requests have been processed as far as possible, which is when later messages of other sessions
- * have been answered.
+ * Resolves when earlier requests have been processed as far as possible: by then, later messages of other sessions have
+ * been answered.
  */
 async function arrived(): Promise<void> {
   for (let n = 0; n < 3; n++) await say('me');

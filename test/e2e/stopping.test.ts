@@ -153,7 +153,7 @@ test('messages that wait for their session are answered, too', async () => {
   const first = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
   await held(daemon, 'wait');
   const second = post(daemon.url, { user_id: 'u', message: 'hello', session_id: 's' });
-  // Its answer shows that the earlier message has been accepted.
+  // The answer to this message shows that the earlier one has been accepted.
   expect((await post(daemon.url, { user_id: 'x', message: 'hello' })).status).toBe(200);
   daemon.signal('SIGTERM');
   await stopping(daemon);

@@ -46,7 +46,7 @@ async function answerTo(request: SimulatedRequest): Promise<string> {
   expect(answer.status).toBe(200);
   const body = JSON.parse(answer.text) as { response_type: string; text: string };
   expect(body.response_type).toBe('ephemeral');
-  // Nothing about it is posted where others could read it.
+  // Nothing about the command is posted where others could read it.
   expect(platform.calls).toHaveLength(before);
   return body.text;
 }

@@ -190,7 +190,7 @@ describe('a delivery', () => {
       const command = await work.deliver({ user: 'U0E3', kind: 'command', text: `/service-auth ${typed}` });
       limitFiles('unlimited');
       expect(problemOf(refused)).toEqual([503, 'unavailable']);
-      // A person gets a text; otherwise the platform would show its own error.
+      // The command is answered with a text: for a 503, the platform would show its own error.
       expect([command.status, JSON.parse(command.text)]).toEqual([
         200,
         { response_type: 'ephemeral', text: expect.stringMatching(/^❌ .*cannot store this/) },
@@ -201,7 +201,7 @@ describe('a delivery', () => {
   );
 });
 
-/** From now on no file of the daemon grows beyond this, as on a full disk. */
+/** Makes it impossible for files of the daemon to grow beyond this size, as on a full disk. */
 function limitFiles(bytes: number | 'unlimited'): void {
   const args = ['--pid', String(work.daemon.pid), `--fsize=${bytes}:unlimited`];
   const { status, stderr } = spawnSync('prlimit', args);

@@ -157,7 +157,7 @@ describe("a 401 to the user's token", () => {
       );
       expect(status).toBe(200);
       expect(body.response).not.toContain('A-1001');
-      // The user's token, the default one, and a new default one.
+      // The requests have the user's token, the default token, and a new default token.
       expect(strict.api.seen('/users')).toHaveLength(3);
       expect(strict.api.seen('/authentication_token')).toHaveLength(2);
     } finally {

@@ -20,7 +20,7 @@ const site = createServer((_request, response) => {
   );
 });
 
-/** Outlives a killed daemon. */
+/** The directory of the daemon, which stays when a daemon is killed. */
 const directory = mkdtempSync(join(tmpdir(), 'agentd-widget-'));
 
 let origin: string;
@@ -102,7 +102,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     await visitor.trouble.getByText('The answer was interrupted').waitFor({ timeout: 20_000 });
     await shows(visitor, /^Half\s*$/);
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
-    // An earlier message would go to the dead daemon.
+    // Words that are dictated before the second run begins would go to the dead daemon.
     await until(() => dictation.runs.filter((text) => text === 'killed').length === 2);
     dictation.say('killed', 'Whole.');
     dictation.end('killed');
