@@ -42,7 +42,7 @@ describe('agentd channels new', () => {
     const ours = await manifestIn(ROOT);
     expect(await manifestIn(channel)).toMatchObject({
       name: 'agentd-channel-carrier-pigeon',
-      // The dependency is optional: otherwise npm would install agentd from a registry, where it may be another package.
+      // The dependency is optional: otherwise npm would install agentd from a registry, which may have a different one.
       peerDependencies: { agentd: `^${ours.version}` },
       peerDependenciesMeta: { agentd: { optional: true } },
       devDependencies: { agentd: `file:vendor/agentd-${ours.version}.tgz`, node: expect.any(String) },

@@ -10,8 +10,8 @@ interface Holder {
 }
 
 /**
- * Derives from the store's answers who has which claim, and so which answer must follow: an independent check of the
- * rule that separates two daemons.
+ * Derives from the store's answers who has which claim, and so which answer must follow. This checks the rule that
+ * separates two daemons independently of the store.
  */
 export class ClaimAudit {
   readonly #now: () => number;
@@ -19,7 +19,7 @@ export class ClaimAudit {
   readonly #isDisturbed: () => boolean;
   readonly #holders = new Map<string, Holder>();
 
-  /** @param isDisturbed whether something has gone wrong; nothing may expire before. */
+  /** @param isDisturbed whether a fault has occurred; before the first fault, no claim may expire */
   constructor(now: () => number, report: (problem: string) => void, isDisturbed: () => boolean) {
     this.#now = now;
     this.#report = report;

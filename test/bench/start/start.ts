@@ -18,7 +18,7 @@ const STARTS = 3;
 
 let directory = '';
 
-/** From the start of the process to the moment when it listens, with the state of a busy site on disk. */
+/** The time from the start of the process until it listens, with the state of a busy site on disk. */
 export const start: Benchmark = {
   name: 'start',
   work: 'the daemon from its start to listening, full store',
