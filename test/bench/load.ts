@@ -93,7 +93,7 @@ const CHUNKED = /\r\ntransfer-encoding: *chunked\r\n/i;
 /** The last chunk. If there are no chunks, it follows the head directly. */
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
-/** Length of head and body together; null while it is not known. */
+/** Length of head and body together; null while it is unknown. */
 function answerLength(received: string): number | null {
   const end = received.indexOf('\r\n\r\n');
   if (end < 0) return null;

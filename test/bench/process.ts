@@ -114,7 +114,7 @@ function start(
   return child;
 }
 
-/** From proc(5): user and system time, in hundredths of a second. */
+/** Processor time of a process, ms. proc(5) has user and system time in hundredths of a second. */
 function cpuOf(pid = 0): number {
   const path = `/proc/${pid}/stat`;
   if (!existsSync(path)) return 0;

@@ -41,7 +41,7 @@ const secrets = () =>
     /TOKEN|SECRET/.test(name) ? [value, value.split(':').at(-1) ?? value] : [],
   );
 
-/** A command whose output has no secret in it. */
+/** Runs a command, and checks that its output contains no secret. */
 async function run(args: string[], changes: Record<string, string> = {}) {
   const done = await command(args, { cwd: directory, env: { ...env, ...changes } });
   for (const secret of secrets()) expect(done.stdout + done.stderr).not.toContain(secret);

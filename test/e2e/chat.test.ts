@@ -227,7 +227,7 @@ if (!HAS_TERMINALS && process.env.CI !== 'true') {
   console.warn('script(1) of util-linux is not installed: `agentd chat` is NOT tried on a terminal');
 }
 
-// With CI=true, this runs, and fails if script(1) is missing.
+// If script(1) is missing, these tests are skipped or, with CI=true, fail.
 describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a terminal', () => {
   let terminal: Terminal;
   afterEach(() => terminal.close());

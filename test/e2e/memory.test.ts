@@ -43,7 +43,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** A message in a new session. */
+/** Sends a message in a new session. @returns the reply */
 async function say(
   message: string,
   { bearer, user_id = 'visitor' }: { bearer?: string; user_id?: string } = {},
@@ -54,7 +54,7 @@ async function say(
   return String(answer.body.response);
 }
 
-/** The reply to a message of a phone, and the prompt and tools of its run. */
+/** Sends a message from a phone. @returns the reply, and the prompt and tools of its run */
 async function phoned(user: string, text: string, bsuid?: string) {
   const before = phone.textsTo(user).length;
   const { method, path, headers, body } = phone.simulator.delivery(

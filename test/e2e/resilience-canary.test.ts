@@ -11,7 +11,7 @@ import { inParallel } from '../support/pool.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
 const random = () => randomBytes(18).toString('base64');
-/** Contains characters that JSON, URLs and forms encode. */
+/** Secrets with characters that JSON, URLs and forms encode. */
 const SECRETS = {
   JWT_SECRET_KEY: `jwt "secret"/+=&%é ${random()}`,
   API_PASSWORD: `api 'password'\\/+=&%ü ${random()}`,

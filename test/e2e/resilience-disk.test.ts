@@ -14,7 +14,7 @@ import { type Answer, post } from '../support/webchat.ts';
 
 const canLimit = spawnSync('prlimit', ['--version']).status === 0;
 
-/** Writing to a file at its size limit fails like writing to a full disk. Pipes are not limited. */
+/** Limits the size of the daemon's files: a write at the limit fails as on a full disk. Pipes are not limited. */
 function limitFiles(daemon: Agentd, bytes: number | 'unlimited'): void {
   const { status, stderr } = spawnSync('prlimit', [
     '--pid',
@@ -131,7 +131,7 @@ it.skipIf(!canLimit)('the daemon survives a log file that cannot grow, and conti
   const say = (message: string) =>
     post(daemon.url, { user_id: 'ada', message }, { headers: { 'X-Request-Id': message } });
   expect((await say('before')).status).toBe(200);
-  // The store has to grow as well, so it is refused; the daemon lives, and logs on stderr.
+  // The store would also have to grow, so the message is refused. The daemon keeps running, and logs to stderr.
   fillDisk(daemon, ['agentd.log']);
   expectUnavailable(await say('full'));
   expect((await fetch(`${daemon.url}/`)).status).toBe(200);

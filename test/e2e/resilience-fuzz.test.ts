@@ -233,7 +233,7 @@ function pickMessage(random: SeededRandom): Record<string, unknown> {
   return message;
 }
 
-/** Mostly in one piece; otherwise in small pieces, as over a slow line. */
+/** The pieces in which the bytes are sent: mostly one, otherwise small ones, as over a slow line. */
 function pieces(random: SeededRandom, bytes: Buffer): Buffer[] {
   if (random.chance(0.9)) return [bytes];
   const parts: Buffer[] = [];

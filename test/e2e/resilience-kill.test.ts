@@ -46,7 +46,7 @@ async function converse(daemon: Agentd, client: Client, onAnswer: () => void): P
     try {
       answer = await say(daemon, client, text, key);
     } catch {
-      // Killed; the outcome of the message is checked after the restart.
+      // The daemon was killed. The outcome of the message is checked after the restart.
       return;
     }
     expect(answer.status, JSON.stringify(answer.body)).toBe(200);

@@ -113,7 +113,7 @@ describe('a message that was acknowledged with 200', () => {
 
     const began = Date.now();
     const all = conversations(platforms);
-    // For each session: how many messages were answered when the daemon was killed.
+    // For each kill: how many messages of each session had been answered.
     const answeredAtKill: number[][] = [];
     let calls = 0;
     let nextKill = 0;

@@ -21,7 +21,7 @@ let model: FakeModel;
 let shop: Shop;
 beforeAll(async () => {
   [collector, model] = await Promise.all([Collector.start(), FakeModel.start()]);
-  // Looks up the person, and then replies.
+  // The model looks up the person, and then replies.
   model.script(({ messages }) => {
     const last = messages.at(-1);
     const usage = { prompt_tokens: last?.role === 'tool' ? 20 : 12, completion_tokens: 4 };

@@ -143,7 +143,7 @@ describe("a 401 to the user's token", () => {
         line.request_id === request_id &&
         line.msg === "the business API refused the user's token: default credentials for this call",
     );
-    // Only for that call: the person stays signed in at the daemon.
+    // The fallback is only for that call: the person stays signed in at the daemon.
     expect(await shop.session(session_id)).toMatchObject({ state: 'ValidJWT' });
   });
 
@@ -277,7 +277,7 @@ describe('The conversation continues', () => {
     await shop.daemon.logged((line) => line.request_id === request_id && line.reason === 'timeout');
     const lines = shop.daemon.stderr().split('\n');
     const line = lines.find((one) => one.includes(request_id) && one.includes('"reason":"timeout"')) ?? '';
-    // Each field once, and no stack for a call that was only too slow.
+    // The line has each field once, and no stack trace, because the call was only too slow.
     expect([line.match(/"request_id":/g), line.includes('"stack"')]).toEqual([['"request_id":'], false]);
     expect((await say(WHO, { session_id })).response).toContain('A-1001');
   });

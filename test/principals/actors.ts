@@ -78,7 +78,7 @@ export const READING: Readonly<Record<Reader, Manner>> = {
   },
   // Browsers that send no Fetch Metadata.
   'old-link': { headers: PAGE, hasCookie: true, isForeign: 'with-cookie' },
-  // This one does not know `SameSite`, either.
+  // An old browser that does not know `SameSite`, either.
   'old-image': { headers: IMAGE, hasCookie: true, isForeign: false },
   curl: { headers: {}, hasCookie: false, isForeign: false },
   'curl-with-cookie': { headers: EVENTS, hasCookie: true, isForeign: false },

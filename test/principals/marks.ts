@@ -5,7 +5,7 @@
 export const MARK = /kzqxj[mp]\d+q[a-z0-9]+/;
 const MARKS = /kzqxj[mp]\d+q[a-z0-9]+/g;
 
-/** A word of one message. @param history number of the history that it belongs to */
+/** A word of one message. @param history number of the history to which it belongs */
 export function messageMark(history: number, message: number): string {
   return `kzqxjm${history}q${message}`;
 }

@@ -26,7 +26,7 @@ export class ClaimAudit {
     this.#isDisturbed = isDisturbed;
   }
 
-  /** A claim was given. */
+  /** Records a claim that was given. Reports an error if somebody else had a valid claim. */
   given(kind: ClaimKind, name: string, owner: string, by: string): void {
     const holder = this.#valid(kind, name);
     if (holder)
@@ -41,7 +41,7 @@ export class ClaimAudit {
     this.ended(kind, name);
   }
 
-  /** A claim was refused. */
+  /** Reports an error if a claim was refused although nobody had one. */
   refused(kind: ClaimKind, name: string): void {
     if (!this.#valid(kind, name))
       this.#report(`the ${kind} ${name} could not be claimed though nobody has it`);

@@ -169,7 +169,8 @@ function writesOf(random: SeededRandom): WritePlan {
 }
 
 /**
- * Makes some of the writes need a confirmation, and people press the buttons: their own, those of others, and twice.
+ * Makes some of the writes need a confirmation, and makes people press the buttons: their own, those of others, and
+ * some of them twice.
  */
 function addPresses(random: SeededRandom, messages: PlannedMessage[]): void {
   if (random.chance(0.6)) return;

@@ -14,7 +14,7 @@ export interface SeenSpan {
   kind: number;
   attributes: Record<string, string | number | boolean>;
   events: { name: string; attributes: Record<string, string | number | boolean> }[];
-  /** 2: an error. */
+  /** The status code; 2 is an error. */
   status: number;
   /** ns since the epoch. */
   start: bigint;
@@ -33,7 +33,7 @@ export interface SeenExport {
 export class Collector {
   readonly exports: SeenExport[] = [];
   readonly spans: SeenSpan[] = [];
-  /** Status of the answer. */
+  /** HTTP status of the answer. */
   status = 200;
   #waiting: (() => void)[] = [];
   readonly #server = createServer((request, response) => {

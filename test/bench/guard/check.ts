@@ -20,7 +20,7 @@ export interface GuardResult {
   kept: number;
 }
 
-/** Messages that are checked at once, as if each came from its own connection. */
+/** Number of messages that are checked at once, as if each came from its own connection. */
 const AT_ONCE = 64;
 /** Number of people, who write in turn. The step is prime, so that consecutive messages are not neighbors on disk. */
 const PEOPLE = 20_000;

@@ -13,7 +13,7 @@ export interface MarkdownOrder {
 
 export interface MarkdownResult {
   title: string;
-  /** The longest time for which rendering blocked the event loop, on any platform: processor time of its thread. */
+  /** The longest time for which rendering for any platform blocked the event loop, as processor time, ms. */
   hold_ms: number;
   ms_per_kb: number;
 }

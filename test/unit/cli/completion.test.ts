@@ -28,7 +28,7 @@ async function printed(shell: string): Promise<string> {
   return stdout.text;
 }
 
-/** With CI=true, a missing shell is a failure. */
+/** Whether the tests of a shell are skipped because it is missing. With CI=true, they fail instead. */
 function skips(shell: Shell): boolean {
   const missing = spawnSync(shell, ['-c', ':']).error !== undefined;
   if (missing) console.warn(`${shell} is not installed: completion in it is NOT checked`);

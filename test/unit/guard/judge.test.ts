@@ -289,7 +289,7 @@ describe('judge, for any messages,', () => {
     }
   });
 
-  /** A copy of a state whose hits share no memory. */
+  /** A copy of a state, with its hits as plain lists. */
   function logicalOf({ user, ...rest }: GuardState) {
     const plain = (state: GuardUserState) => ({ ...state, messages: listHits(state.messages) });
     return structuredClone({ ...rest, user: user && plain(user) });

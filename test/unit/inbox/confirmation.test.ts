@@ -67,7 +67,7 @@ describe('the question on a platform', () => {
     expect(world.sent).toEqual([]);
     const [waiting] = await world.store.actions.pendingIn('telex:room');
     expect(waiting).toMatchObject({ asked_at: null });
-    // Written before the question was sent: an ordinary message, which does not settle the action.
+    // A message from before the question was sent is an ordinary message, which does not settle the action.
     await world.post('yes');
     world.clock.moveTo(world.clock.now() + 5_000);
     await world.settle();
@@ -233,7 +233,7 @@ describe('signing in and out', () => {
   it('asks for sign-in while the link has no usable token, and stays pending', async () => {
     await signIn('ada');
     const id = await ask();
-    // As if the token had expired: nobody signed out.
+    // The link is gone as if its token had expired: nobody has signed out.
     const removed = await world.store.links.remove('telex:jwt:ada');
     expect(removed).toBe(true);
     expect(await world.write('yes')).toEqual([SIGN_IN]);

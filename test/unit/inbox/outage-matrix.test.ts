@@ -30,7 +30,7 @@ const PEOPLE = 3;
 const LONG_WORDS = 800;
 const RUN_MS = 900 * SECOND;
 
-/** Times of the messages, as fractions of the outage's length, with one before and one after it. */
+/** Times of the messages during the outage, as fractions of its length. There is also one before and one after it. */
 const MOMENTS = [0, 0.3, 0.6, 0.95];
 
 interface Written {
@@ -38,7 +38,7 @@ interface Written {
   at: number;
 }
 
-/** One world: a clock, platforms and a daemon that can be replaced by another. */
+/** A clock, platforms, and a daemon that can be replaced by another one. */
 class World {
   readonly clock = new VirtualClock(Date.UTC(2030, 0, 1));
   readonly began = this.clock.now() + MINUTE;

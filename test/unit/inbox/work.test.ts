@@ -201,7 +201,7 @@ describe('a platform', () => {
     await process.idle();
     expect(calls).toHaveLength(1);
     await pass(600 * SECOND);
-    // 1, 2, 4, ... s, each reduced by up to half.
+    // The waits are 1, 2, 4, … s, each shortened by up to half.
     expect(calls.length).toBeGreaterThan(8);
     expect(calls.length).toBeLessThan(20);
     expect((await all()).map(({ state }) => state)).toEqual(Array.from({ length: 20 }, () => 'replied'));

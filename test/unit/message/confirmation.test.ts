@@ -213,7 +213,7 @@ describe('metadata.confirm', () => {
     const { id } = await ask();
     const say = (message: object) => codeOf(world.say('', { token: ada, ...message }));
     expect(await say({ confirm: { id: 'unknown', approve: true } })).toBe('confirmation_gone');
-    // Another session, even of the same person.
+    // Another session cannot settle it, even if it belongs to the same person.
     expect(await say({ session: 'other', confirm: { id, approve: true } })).toBe('confirmation_gone');
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
     expect(await say({ confirm: { id, approve: true } })).toBe('answered');

@@ -12,7 +12,7 @@ const record: MetricRecord = {
   sentence: 'Of a test, in "quotes".',
 };
 const { name, sentence: help, labels: labelNames, buckets } = record;
-/** Label values that a separator between them would confuse, and one that must be escaped. */
+/** Label sets that would be equal if a separator joined their values, and a value that must be escaped. */
 const LABELS = [
   { route: '/a', method: 'GET' },
   { route: '/a,method:GET', method: '' },

@@ -14,7 +14,7 @@ export interface Child {
 }
 
 /**
- * Runs a program of the folder `children` in a process of its own; killed when the test has finished.
+ * Runs a program of the folder `children` in a separate process, which is killed when the test has finished.
  * @param under a command that runs the program under changed conditions, such as a limit
  */
 export function startChild(program: string, args: readonly string[], under: readonly string[] = []): Child {

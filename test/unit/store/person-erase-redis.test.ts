@@ -17,7 +17,7 @@ import {
 } from '../../support/person-world.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 
-// agentd-person(1) with Redis: after an erasure neither a key nor a file of the server contains a byte of the person.
+// agentd-person(1) with Redis: after an erasure, no key and no file of the server contains a byte of the person.
 
 const HOUR = 60 * 60 * 1000;
 const ada = aResident('Ada');

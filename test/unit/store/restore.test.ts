@@ -176,7 +176,7 @@ describe('a restore', () => {
     await begin(store, 'good');
     await store.maintenance.backup(backup);
     await begin(store, 'lost');
-    // The state after a process was killed: with a log.
+    // Copies the state that a killed process leaves, with its write-ahead log.
     for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, join(folder, `killed.db${end}`));
     await store.close();
     const killed = join(folder, 'killed.db');

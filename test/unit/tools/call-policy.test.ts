@@ -8,7 +8,7 @@ import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-aut
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { accessTo, type BoundTool, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
-// Who a call acts for, with which credential, and which part of its answer is shown.
+// For whom a call acts, with which credential, and which part of its answer is shown.
 
 const secret = 'a secret of the tests that is long enough';
 const claims = {
@@ -371,7 +371,7 @@ describe('the shown part of an answer', () => {
         return { outcome: 'answered', status: 200, result: { raw: response.body, own: `said ${key}` } };
       },
     });
-    // JSON as PHP writes it.
+    // This is JSON as PHP writes it, with escaped slashes.
     api.misbehave('/echo', { status: 200, body: `{"you":"${key.replaceAll('/', '\\/')}"}` });
     expect(await shown(echo)).toEqual({ raw: { you: '[token]' }, own: 'said [token]' });
     expect(api.seen('/echo')[0]?.headers['x-api-key']).toBe(key);
