@@ -250,7 +250,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     await visitor.trouble.getByRole('button', { name }).waitFor();
   });
 
-  it('of the network makes the message wait until it is sent, once', async () => {
+  it('of the network makes the message wait; later it is sent once', async () => {
     const visitor = await enter();
     await visitor.page.context().setOffline(true);
     await visitor.say('Hello');

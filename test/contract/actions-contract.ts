@@ -545,7 +545,7 @@ export function describeActionPeers(current: () => { test: StoreUnderTest; one: 
       expect(await one.actions.start({ session, key: found.claim }, anAction())).toEqual({ outcome: 'lost' });
     });
 
-    it('start an action id once, however often both try', async () => {
+    it('start an action with the same id only once, however often both try', async () => {
       const { one, two } = current();
       const claims = { session: await claimSession(one, 's'), key: null };
       const action = anAction();

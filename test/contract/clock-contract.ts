@@ -120,7 +120,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       }
     });
 
-    it('does not stop streams, traces or sweeps from working', async () => {
+    it('does not prevent streams, traces and sweeps from working', async () => {
       const { stream_id } = await store.streams.create(aStream());
       test.advance(-back);
       const claim = await store.streams.claim(stream_id, { owner: null, reader: null });

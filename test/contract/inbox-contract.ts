@@ -191,7 +191,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         ]);
       });
 
-      it('stores the notice of a session without turns as soon as the inbox has room', async () => {
+      it('stores the notice of a session that has used all its turns as soon as the inbox has room', async () => {
         const few = { ...limits, max_messages: 10, max_turns: 1 };
         await screen('m1');
         await inbox.enqueue(Array.from({ length: 49 }, () => anInboxMessage({ reply: 'x' })));

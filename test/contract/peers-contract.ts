@@ -81,7 +81,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.sessions.claim('s')).toBeNull();
       });
 
-      it('get the session of a daemon that died when its claim expires', async () => {
+      it('get a session that a dead daemon has claimed, as soon as the claim expires', async () => {
         await claimSession(one, 's');
         await one.close();
         expect(await two.sessions.claim('s')).toBeNull();

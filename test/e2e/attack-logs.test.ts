@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe('the log', () => {
-  test('does not break a line or a word at any character of an id', async () => {
+  test('shows an id so that no part of it looks like a separate line or field', async () => {
     const repeat = { headers: { 'Idempotency-Key': 'key-1' } };
     await shop.say({ user_id: NAME, message: 'Hello' }, repeat);
     await shop.say({ user_id: NAME, message: 'Hello' }, repeat);

@@ -71,7 +71,7 @@ describe('the signature of a webhook', () => {
     }
   });
 
-  it('covers the bytes, not their meaning: escapes and line breaks may be any that were signed', async () => {
+  it('covers the bytes, not their meaning: any escapes and line breaks are valid if they were signed', async () => {
     const escaped = BODY.replace('Does it come', 'D\\u006fes it c\\u00f6me').replace(/\n/g, '\r\n');
     const fresh = escaped.replace(/wamid\.[^"]+/, 'wamid.escaped');
     const answer = await here.post(fresh, {

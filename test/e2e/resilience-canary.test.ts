@@ -259,7 +259,7 @@ it('the daemon leaves no byte of a token or a secret in logs, answers, state fil
   expect(api.requests.some(({ bearer }) => bearer === first)).toBe(true);
 });
 
-it('the daemon leaves no byte of a token or a secret in prompts and answers of a language model, nor in the traces of its failures', async () => {
+it('the daemon leaves no byte of a token or a secret in prompts and answers of a language model, or in the traces of its failures', async () => {
   const here = await stage({ AGENT_MODEL: 'fake', AGENT_TIMEOUT_SECONDS: '2' });
   const { tokens, model } = here;
   here.env.AGENT_BASE_URL = model.url;

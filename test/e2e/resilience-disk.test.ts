@@ -125,7 +125,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise(setImmediate);
 }
 
-it.skipIf(!canLimit)('the daemon survives a log file that cannot grow, and continues it later', async () => {
+it.skipIf(!canLimit)('the daemon survives a log file that cannot grow, and then uses it again', async () => {
   const daemon = await started({ LOG_FILE: 'agentd.log', LOG_LEVEL: 'DEBUG' });
   const log = join(daemon.directory, 'agentd.log');
   const say = (message: string) =>

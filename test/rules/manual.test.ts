@@ -126,7 +126,7 @@ describe('a page for man(1)', () => {
     expect(body('1. a\n\n   b\n\n1. c')).toBe('.Bl -enum\n.It\na\n.Pp\nb\n.It\nc\n.El');
   });
 
-  it('contains no private-use character with which the writer works', () => {
+  it('contains none of the private-use characters that the writer uses internally', () => {
     for (const [page, content] of mdocPages()) expect(content, page).not.toMatch(/\p{Co}/u);
   });
 
