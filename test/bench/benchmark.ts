@@ -20,7 +20,7 @@ export interface Benchmark {
 
 export interface Contender {
   name: string;
-  /** One round, in processes of its own. */
+  /** Measures one round, in separate processes. */
   round(effort: Effort): Promise<Sample>;
 }
 
@@ -32,7 +32,7 @@ export interface Sample {
   value: number;
   /** Further figures of the round by name, such as percentiles. */
   figures?: Readonly<Record<string, number>>;
-  /** Stored and acknowledged work must be equal: a fast wrong answer does not count. */
+  /** Numbers of stored and acknowledged work, which must be equal: a fast wrong answer does not count. */
   counts?: Readonly<Record<string, number>>;
 }
 
@@ -51,7 +51,7 @@ export interface Effort {
   spawns: number;
 }
 
-/** Three seconds of warm-up: before it, the server runs at two thirds of its speed. */
+/** Before three seconds of warm-up are over, the server runs at two thirds of its speed. */
 export const FULL: Effort = {
   rounds: 5,
   warm_up_ms: 3000,
@@ -62,7 +62,7 @@ export const FULL: Effort = {
   spawns: 20,
 };
 
-/** Only shows that everything runs; its figures are meaningless. */
+/** An effort that only shows that everything runs. Its figures are meaningless. */
 export const QUICK: Effort = {
   rounds: 1,
   warm_up_ms: 30,

@@ -21,9 +21,9 @@ export interface LoadResult {
 }
 
 /**
- * Keeps every connection busy with one request at a time, on raw sockets, so that the load costs less than what it
- * measures. It begins when all connections are open, and ends when the last request is answered.
- * @param next returns the next complete request.
+ * Keeps every connection busy with one request at a time, on raw sockets, so that the load costs less than the server
+ * that it measures. It begins when all connections are open, and ends when the last request is answered.
+ * @param next returns the next complete request
  */
 export async function drive(order: LoadOrder, next: () => string): Promise<LoadResult> {
   const sockets = await Promise.all(
@@ -57,7 +57,7 @@ export async function drive(order: LoadOrder, next: () => string): Promise<LoadR
   };
 }
 
-/** @param answered returns whether to continue. */
+/** @param answered called with the status and the sending time of each answer; returns whether to continue */
 function keepBusy(
   socket: Socket,
   next: () => string,
@@ -93,7 +93,7 @@ const CHUNKED = /\r\ntransfer-encoding: *chunked\r\n/i;
 /** The last chunk. If there are no chunks, it follows the head directly. */
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
-/** Length of head and body together; null while it is not known. */
+/** Length of head and body together; null while it is unknown. */
 function answerLength(received: string): number | null {
   const end = received.indexOf('\r\n\r\n');
   if (end < 0) return null;

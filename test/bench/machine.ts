@@ -10,7 +10,7 @@ export interface Machine {
   system: string;
   /** Load of the last minute before the measurement, which shows whether other programs were running. */
   load: number;
-  /** Server and load each have their own core. */
+  /** Whether server and load each have their own core. */
   pinned: boolean;
   versions: Readonly<Record<string, string>>;
 }
@@ -34,7 +34,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** On a machine with one core, server and load take turns anyway, so pinning changes nothing. */
+/** Whether processes can be pinned to cores. On a machine with one core, this would change nothing. */
 export const CAN_PIN =
   availableParallelism() > 1 && spawnSync('taskset', ['-c', '0', 'true'], { stdio: 'ignore' }).status === 0;
 

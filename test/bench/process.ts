@@ -8,22 +8,22 @@ import { CAN_PIN } from './machine.ts';
 const CORES = { server: '0', load: '1' } as const;
 
 export interface StartOptions {
-  /** Pins it to the core of this part. Absent: the system chooses the core. */
+  /** Pins the server to the core of this part. Absent: the system chooses the core. */
   part?: keyof typeof CORES;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
-  /** File descriptor for its standard error; absent: this process's. */
+  /** File descriptor for its standard error. Absent: that of this process. */
   stderr?: number;
 }
 
 export interface Server {
   port: number;
   pid: number;
-  /** From the start of the process to its line `… ready on http://…`. */
+  /** Time from the start of the process to its line `… ready on http://…`, ms. */
   ready_ms: number;
   /** Processor time that it has used so far, ms; 0 if the system does not report it. */
   cpu_ms(): number;
-  /** Asks it to end, and resolves when it has ended. Throws if it failed. */
+  /** Stops the server, and resolves when it has ended. Rejects if it failed. */
   stop(): Promise<void>;
 }
 
@@ -86,7 +86,10 @@ export async function timeRun(program: readonly string[]): Promise<number> {
   return took;
 }
 
-/** Without a compile cache in this process's environment, programs start as they do on users' machines. */
+/**
+ * The environment that is passed on. It has a compile cache only if this process has one: without a cache, programs
+ * start as they do on users' machines.
+ */
 const PASSED_ON = Object.fromEntries(
   ['PATH', 'NODE_COMPILE_CACHE'].flatMap((name) => {
     const value = process.env[name];
@@ -111,7 +114,7 @@ function start(
   return child;
 }
 
-/** From proc(5): user and system time, in hundredths of a second. */
+/** Processor time of a process, ms. proc(5) has user and system time in hundredths of a second. */
 function cpuOf(pid = 0): number {
   const path = `/proc/${pid}/stat`;
   if (!existsSync(path)) return 0;

@@ -91,7 +91,7 @@ function words(target: Row['target'], { unit }: Row): string {
   return `${unit.endsWith('/s') ? '≥' : '≤'} ${Math.round(target.ratio * 100)} %`;
 }
 
-/** Describes the limit, with the figures and counts of both sides. */
+/** Lines that describe the work and the limit, with the figures and counts of both. */
 function notes({ benchmark, work, limit, bare, ours }: Row): string[] {
   const list = (record: Readonly<Record<string, number>>, digits: number) =>
     Object.entries(record).map(([name, value]) => `${name} ${value.toFixed(digits)}`);

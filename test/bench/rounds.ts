@@ -7,16 +7,16 @@ export interface Series {
   lowest: number;
   highest: number;
   rounds: readonly number[];
-  /** Medians. */
+  /** Medians of the rounds. */
   figures: Readonly<Record<string, number>>;
-  /** Sums. */
+  /** Sums over the rounds. */
   counts: Readonly<Record<string, number>>;
 }
 
 /**
- * Runs the limit and agentd in alternation, in reverse order every other round, so that a machine that slows down does
- * so for both.
- * @returns the series of the limit, then of the peers, then ours.
+ * Runs the limit, the peers and agentd in alternation, and in reverse order every other round, so that a machine that
+ * slows down affects all of them.
+ * @returns the series of the limit, then of the peers, then ours
  */
 export async function runRounds(
   { bare, peers = [], ours }: Benchmark,

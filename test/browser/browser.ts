@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type BrowserContext, chromium } from 'playwright-core';
 import { BROWSERS } from '../support/browsers.ts';
 
-/** A Chromium of this machine; null if there is none. With CI=true the tests then fail instead of being skipped. */
+/** A Chromium of this machine; null if there is none. Then the tests are skipped or, with CI=true, fail. */
 export const browserPath = BROWSERS.map(find).find((path) => path !== null) ?? null;
 
 export const withoutBrowser = browserPath === null && process.env.CI !== 'true';
@@ -22,7 +22,7 @@ function find(program: string): string | null {
 
 export interface Browser {
   context: BrowserContext;
-  /** Closes all pages except an empty one, since the browser ends with its last page. */
+  /** Closes all pages, but opens an empty one, because the browser ends with its last page. */
   leave(): Promise<void>;
   close(): Promise<void>;
 }

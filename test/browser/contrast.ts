@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Everything in the widget whose contrast is below the minimum of WCAG 2.2: 4.5 to 1 for text, 3 to 1 for large text,
- * for pictures and for the border of a field. It is measured from the computed colors, whatever their notation.
+ * Everything in the widget whose contrast is below the minimum of WCAG 2.2: 4.5 to 1 for text, and 3 to 1 for large
+ * text, for pictures and for the border of a field. The contrast is computed from the computed colors in any notation.
  */
 export function poorContrasts(page: Page): Promise<string[]> {
   return page.evaluate(() => {

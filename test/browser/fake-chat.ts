@@ -16,7 +16,7 @@ function servedWidget(texts: ChannelTranslations): string {
   return withTranslations(readFileSync(WIDGET, 'utf8'), widgetTranslations(texts));
 }
 
-/** Strict: no inline script or style, nothing from other origins. */
+/** A strict policy: no inline script or style, and nothing from other origins. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -107,7 +107,7 @@ export interface SitePage {
   texts: ChannelTranslations;
 }
 
-/** Paths of the service; all others are the site's. */
+/** Paths of the service. All other paths belong to the site. */
 const SERVICE = /^\/(sse|webchat\/message)/;
 
 function sessionNamed({ session_id }: Record<string, unknown>): string {
@@ -129,17 +129,17 @@ export class FakeChat {
     run.say('Fine.');
     run.end();
   };
-  /** Answers a request instead of the service; null if the service should answer. */
+  /** The answer to a request instead of the service's answer; null if the service should answer. */
   refuse: (request: IncomingMessage) => Refusal | null = () => null;
   /**
    * The session in which a message is answered. When somebody signs in, it differs from the one that the message names.
    */
   sessionOf: (body: Record<string, unknown>) => string = sessionNamed;
-  /** The service is down: connections break without an answer. The site stays up. */
+  /** True if the service is down: connections break without an answer. The site stays up. */
   away = false;
-  /** Messages arrive and are run, but the responses are lost. */
+  /** True if messages arrive and are run, but the responses are lost. */
   losesAnswers = false;
-  /** Each message waits for this before it is accepted. */
+  /** Each message is accepted only when this promise has resolved. */
   gate: Promise<void> = Promise.resolve();
   page: SitePage = { attributes: {}, html: {}, script: '', style: '', texts: NO_TEXTS };
   /** The token that `/token` returns; null for status 204. */
@@ -179,7 +179,7 @@ export class FakeChat {
     for (const run of this.runs.values()) run.drop();
   }
 
-  /** Called between tests. */
+  /** Restores the defaults. Called between tests. */
   reset(): void {
     this.received.length = 0;
     this.runs.clear();
@@ -258,7 +258,7 @@ export class FakeChat {
     return run;
   }
 
-  /** A run begins once, when its stream is first opened. */
+  /** Begins the run when its stream is opened for the first time. */
   async #begin(run: Run): Promise<void> {
     if (run.starts > 0) return;
     run.starts++;

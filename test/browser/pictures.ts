@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 
-/** Pictures of every state, for people to look at. `WIDGET_PICTURES=man` makes those of the README again. */
+/** The folder for pictures of every state, which people look at. `WIDGET_PICTURES=man` updates those of the README. */
 const PICTURES = process.env.WIDGET_PICTURES ?? join(tmpdir(), 'agentd-widget-pictures');
 
 const MOVES_ENDED = `Promise.all(
@@ -17,7 +17,7 @@ export async function still(page: Page): Promise<void> {
   await page.evaluate(MOVES_ENDED);
 }
 
-/** Takes a picture of a page, when nothing in the widget moves any longer. */
+/** Takes a picture of a page as soon as nothing in the widget moves. */
 export async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(PICTURES, { recursive: true });
   await still(page);

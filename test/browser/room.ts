@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 
-/** The part of the page that is below an element, at any scroll position. */
+/** The beginnings of the page's elements that an element covers at any scroll position. */
 export async function coveredBy(page: Page, element: Locator): Promise<string[]> {
   const box = await element.boundingBox();
   if (box === null) throw new Error('the element is not shown');
@@ -21,7 +21,7 @@ export async function coveredBy(page: Page, element: Locator): Promise<string[]>
   }, box);
 }
 
-/** How much does not fit: pixels beyond the page and beyond the table, and the maximum number of lines in a cell. */
+/** How much does not fit: pixels beyond the window and the table frame, and the maximum lines in a table cell. */
 export function tightness(page: Page): Promise<{ page: number; table: number; lines: number }> {
   return page.evaluate(() => {
     const { documentElement } = document;

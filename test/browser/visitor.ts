@@ -48,11 +48,11 @@ export function follow(page: Page): Visitor {
     status: chat.locator('.status'),
     heard: () => chat.getByRole('log').locator('p').allTextContents(),
     async say(text) {
-      // Before it is mounted, a chat that the page load is about to open again looks closed.
+      // The page load may be about to open the chat again: until the widget is mounted, the chat looks closed.
       await mounted(page);
       if (!(await chat.isVisible())) await page.getByRole('button', { name: /^Open chat/ }).click();
       await field.fill(text);
-      // The field keeps the text for as long as an answer is being written.
+      // The field keeps the text while an answer is being written.
       await until(async () => {
         await field.press('Enter');
         return (await field.inputValue()) === '';

@@ -27,7 +27,7 @@ afterAll(async () => {
   await chat?.stop();
 });
 
-/** Asks for a confirmation, and repeats any other message. */
+/** Asks for a confirmation of a cancellation, and repeats any other message. */
 const asks: FakeChat['script'] = (run) => {
   const { confirm } = run.body.metadata as { confirm?: { approve: boolean } };
   if (confirm) run.say(confirm.approve ? 'It is done.' : 'Not done.');
@@ -48,8 +48,8 @@ async function asked(): Promise<Visitor> {
   return visitor;
 }
 
-describe.skipIf(withoutBrowser)('a question of the service', () => {
-  it('has two buttons, one of which confirms', async () => {
+describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
+  it('has a button that confirms and a button that declines', async () => {
     const visitor = await asked();
     expect(await buttons(visitor).getByRole('button').allTextContents()).toEqual(['Confirm', 'Decline']);
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
@@ -64,7 +64,7 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('can be declined with the other button', async () => {
+  it('is declined with the second button', async () => {
     const visitor = await asked();
     await buttons(visitor).getByRole('button', { name: 'Decline' }).click();
     await shows(visitor, 'Not done.');
@@ -92,7 +92,7 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     expect(lines.slice(-2)).toEqual(['Please confirm: Cancel order "1004".', HINT]);
   });
 
-  it('is settled by any other message: the buttons disappear', async () => {
+  it('loses its buttons when the visitor sends any other message', async () => {
     const visitor = await asked();
     await visitor.say('what else?');
     await shows(visitor, 'You said: what else?');
@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser)('a question of the service', () => {
     await shows(visitor, 'It is done.');
   });
 
-  it('is marked as over if it is no longer open, and is not asked again', async () => {
+  it('loses its buttons if the service says that it is no longer open, and the chat continues', async () => {
     const visitor = await asked();
     chat.refuse = (request) => (request.url === '/sse/chat' ? problem(409, 'confirmation_gone') : null);
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();

@@ -126,7 +126,8 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
 });
 
 /**
- * Makes the fake give the session another id at sign-in, like the real service; the previous id then belongs to nobody.
+ * Makes the fake give the session a new id at sign-in, as the service does. The previous id then belongs to nobody.
+ * @returns the ids of the sessions before and after sign-in
  */
 function renameAtSignIn(): { before: string[]; after: string[] } {
   const ids = { before: [] as string[], after: [] as string[] };
@@ -174,7 +175,7 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
     await visitor.say('And again');
     await until(() => chat.received.length === 4);
     expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0', 'sse_after_0']);
-    // The visitor's own conversation goes on: nothing was lost.
+    // The visitor's own conversation continues: nothing was lost.
     await visitor.chat.getByText('As nobody').waitFor();
   });
 
@@ -206,7 +207,7 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
     await until(() => chat.received.length === 3);
     await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
     const second = await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }));
-    // Restores the first page as the browser kept it, then the storage as the second page left it.
+    // Shows the page again with the storage of the first page, and then with the storage that the second page left.
     await visitor.page.evaluate((kept) => {
       for (const [name, value] of Object.entries(JSON.parse(kept)))
         sessionStorage.setItem(name, String(value));
@@ -228,7 +229,7 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
 });
 
 describe.skipIf(withoutBrowser)('a session of somebody else', () => {
-  it('is left, and the message is sent in a new one', async () => {
+  it('is abandoned, and the message is sent in a new session', async () => {
     const visitor = await enter();
     await visitor.say('Hello');
     await shows(visitor, 'Fine.');
@@ -241,7 +242,7 @@ describe.skipIf(withoutBrowser)('a session of somebody else', () => {
     expect(chat.received.at(-1)?.body).toMatchObject({ message: 'Go on', session_id: null });
   });
 
-  it('is left once: if the service refuses new ones, too, the widget does not keep trying', async () => {
+  it('is replaced once: if the service also refuses the new session, the widget stops trying', async () => {
     let asked = 0;
     chat.refuse = ({ url }) => {
       if (url !== '/sse/chat') return null;

@@ -27,10 +27,10 @@ async function enter(): Promise<Visitor> {
   return visitor;
 }
 
-/** Less than the time for which a new stream waits for its first event, ms. */
+/** The step of `later`, ms. It is shorter than the time for which a new stream waits for its first event. */
 const STEP_MS = 5000;
 
-/** Lets time pass for the page, as many times as it takes. */
+/** Lets time pass for the page, step by step, until the condition is true. */
 async function later(visitor: Visitor, condition: () => Promise<boolean> | boolean): Promise<void> {
   await until(async () => {
     if (await condition()) return true;
@@ -62,7 +62,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await later(visitor, async () => (await status(visitor)).includes('Out of reach'));
     await expect.poll(() => texts(visitor)).toEqual(['Count', 'One,']);
     await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
-    // The message was delivered; its answer was not, or not completely.
+    // The message was delivered. Only its answer is missing or incomplete.
     await expect.poll(() => undelivered(visitor).count()).toBe(0);
     chat.away = false;
     await later(visitor, async () => (await status(visitor)).includes('Answering'));
@@ -88,7 +88,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half']);
     await visitor.page.reload();
     await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
-    // The tool has not ended, and is no longer running.
+    // The tool is shown as neither finished nor running.
     expect(await visitor.chat.locator('.tool .spinner').count()).toBe(1);
     chat.script = (run) => {
       run.say('Whole.');
@@ -107,7 +107,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await undelivered(visitor).waitFor();
     await visitor.trouble.getByText('continues by itself').waitFor();
     await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
-    // The box below has a button of its own for the last message.
+    // There is no button at the last message, because the box below has one for it.
     expect(await visitor.chat.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     await visitor.say('Two');
     await until(async () => (await undelivered(visitor).count()) === 2);
@@ -125,7 +125,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => undelivered(visitor).count()).toBe(0);
     const [two, one] = chat.received;
     expect([two?.body.message, one?.body.message]).toEqual(['Two', 'One']);
-    // Sent again in the session that "Two" began, it is a message of its own.
+    // The message is sent again, in the session that "Two" began.
     expect(one?.body.session_id).toBe([...chat.runs.values()][0]?.session_id);
   });
 
@@ -189,7 +189,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
     await visitor.status.filter({ hasText: 'Answering…' }).waitFor();
     answer.resolve();
     await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
-    // People who hear the page hear the answer; the state is news only when the connection is lost.
+    // A screen reader announces the answer. It announces the state only when the connection is lost.
     await expect.poll(() => visitor.heard()).toEqual(['Fine.']);
   });
 
@@ -207,7 +207,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
       .toEqual(['Out of reach. Trying again…', 'Ready to help', 'Out of reach. Trying again…']);
   });
 
-  it('shows that the service is unreachable if a gateway answers for it', async () => {
+  it('shows that the service is unreachable if a gateway answers in its place', async () => {
     chat.refuse = ({ url, method }) =>
       url?.startsWith('/sse') || url === '/webchat/message' || method === 'HEAD' ? { status: 502 } : null;
     const visitor = await enter();
@@ -237,7 +237,7 @@ describe.skipIf(withoutBrowser)('a new conversation', () => {
     await visitor.say('More');
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Fine.', 'More', 'Fine.']);
     expect(chat.received[1]?.body.session_id).toBe(session_id);
-    // The restored messages were announced when they were new.
+    // The restored messages are not announced again.
     await expect.poll(() => visitor.heard()).toEqual(['Fine.', 'This is a new conversation.', 'Fine.']);
 
     await restart.click();

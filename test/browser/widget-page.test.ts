@@ -43,7 +43,7 @@ const ANSWER = [
 ].join('\n');
 
 const enter = () => visit(browser.context, chat.url);
-/** Problems that axe finds, and insufficient contrast, which axe cannot measure with mixed colors. */
+/** Problems that axe finds, and text with too little contrast, which axe cannot measure for mixed colors. */
 async function faults(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() =>
@@ -55,7 +55,7 @@ async function faults(page: Page): Promise<string[]> {
     ({ id, nodes }) =>
       `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('; ')}`,
   );
-  // The chat is a dialog in somebody's page, which has a banner of its own.
+  // The chat is only a dialog in a page. A banner belongs to the page.
   if ((await page.getByRole('banner').count()) > 0) broken.push('the widget has a banner');
   return [...broken, ...(await poorContrasts(page))];
 }
@@ -395,7 +395,7 @@ describe.skipIf(withoutBrowser)('an answer on the page', () => {
 });
 
 describe.skipIf(withoutBrowser)('by keyboard only', () => {
-  it('the chat can be opened, used and closed, and the focus returns to its previous place', async () => {
+  it('the chat can be opened, used and closed, and the focus returns to the element that had it', async () => {
     const visitor = await enter();
     const { page } = visitor;
     const focused = () =>
@@ -432,14 +432,14 @@ describe.skipIf(withoutBrowser)('by keyboard only', () => {
     await page.evaluate(() => window.agentdWebchat?.close?.());
     expect(await focused()).toBe('own');
 
-    // If it was open, it is open on the next page, but does not take the focus.
+    // A chat that was open is open again on the next page, but does not take the focus.
     await page.evaluate(() => window.agentdWebchat?.open?.());
     await page.reload();
     await visitor.chat.waitFor();
     expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true);
   });
 
-  it('the focus stays in place while an answer arrives and is stopped', async () => {
+  it('the focus does not move while an answer arrives and is stopped', async () => {
     chat.script = async (run) => {
       run.say('So much');
       await run.stopAsked;

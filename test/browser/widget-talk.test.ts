@@ -58,7 +58,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('says in words what tools do', async () => {
+  it('is shown with a description of what each tool does', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.tool('get_user', 'started');
@@ -83,7 +83,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     ]);
   });
 
-  it('keeps a second text in the field if it is entered before the first one was sent', async () => {
+  it('is requested for the first text; a second text that is entered before the first is sent stays in the field', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       await goOn;
@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     expect(chat.received.map(({ body }) => body.message)).toEqual(['First', 'Second']);
   });
 
-  it('can be stopped, and keeps the text up to then', async () => {
+  it('can be stopped, and the text written so far stays', async () => {
     chat.script = async (run) => {
       run.say('This much');
       await run.stopAsked;
@@ -145,7 +145,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
 });
 
 describe.skipIf(withoutBrowser)('when streams do not get through', () => {
-  it('the widget requests the answer in one piece, under the same key, if the path is not served, and continues to do so', async () => {
+  it('the widget requests this and all later answers in one piece if the stream path is not served', async () => {
     chat.refuse = ({ url }) => (url === '/sse/chat' ? problem(404, 'not_found') : null);
     const visitor = await enter();
     await visitor.say('Hello');
@@ -165,7 +165,7 @@ describe.skipIf(withoutBrowser)('when streams do not get through', () => {
     expect(runs()).toEqual([1]);
   });
 
-  it('the widget requests the answer of the same run that it cannot read as a stream', async () => {
+  it('the widget requests the answer of the same run in one piece if it cannot resume the broken stream', async () => {
     let streams = 0;
     chat.refuse = ({ url }) => {
       if (!url?.startsWith('/sse/stream/')) return null;
@@ -217,7 +217,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     expect(await visitor.chat.locator('.visitor').count()).toBe(1);
   });
 
-  it('shows how long to wait, and waits', async () => {
+  it('of the rate limit shows how long to wait, and blocks a retry until then', async () => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '60' }) : null;
     const visitor = await enter();
@@ -240,7 +240,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     ['repetition', 'the same message several times'],
     ['turn_limit', 'become very long'],
     ['rate_limit', 'many messages in a short time'],
-  ])('of the loop guard because of %s is explained', async (reason, words) => {
+  ])('of the loop guard because of %s is explained in words', async (reason, words) => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'loop_guard_blocked', {}, { reason }) : null;
     const visitor = await enter();
@@ -250,7 +250,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     await visitor.trouble.getByRole('button', { name }).waitFor();
   });
 
-  it('of the network makes the message wait, and it is sent once', async () => {
+  it('of the network makes the message wait; later it is sent once', async () => {
     const visitor = await enter();
     await visitor.page.context().setOffline(true);
     await visitor.say('Hello');
@@ -314,7 +314,7 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     expect(two?.body.user_id).not.toBe(one?.body.user_id);
     expect(two?.body.session_id).toBeNull();
     expect(await second.chat.getByText('In the first').count()).toBe(0);
-    // The first tab has kept its own.
+    // The first tab has kept its own conversation.
     await visitor.page.reload();
     await visitor.chat.getByText('In the first').waitFor();
   });

@@ -2,7 +2,7 @@ import { startRedis } from '../support/redis-server.ts';
 import { post } from '../support/webchat.ts';
 import { Fleet } from './fleet.ts';
 
-/** How simultaneous requests of one person were answered. */
+/** How many simultaneous requests of one person got which answer. */
 export interface ExactLimits {
   answered: number;
   loop_guard_blocked: number;

@@ -72,12 +72,12 @@ export class Fleet {
     return this.#replicas;
   }
 
-  /** The address of one of the replicas, in rotation. */
+  /** The address of a replica. Consecutive numbers choose one replica after the other. */
   url(turn: number): string {
     return this.urls[turn % this.#ports.length] as string;
   }
 
-  /** Starts a replica on its own port, again if it ran before. */
+  /** Starts a replica on its port, for the first time or again. */
   async startReplica(place: number): Promise<Agentd> {
     const directory = join(this.#directory, String(place));
     mkdirSync(directory, { recursive: true });

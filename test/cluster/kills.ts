@@ -8,22 +8,22 @@ export interface Kills {
   turns: number;
   streams: number;
   kills: number;
-  /** Work that was acknowledged or answered, but whose reply is missing. */
+  /** Messages, turns and streams that were acknowledged or answered, but whose reply is missing. */
   lost: string[];
   /** Sessions whose replies are not in the order of their messages. */
   disordered: string[];
-  /** How many replies arrived again after the first time. */
+  /** Number of replies that arrived more than once. */
   doubled: number;
   /** Requests and runs that were in progress at the kills. At most this many replies may arrive twice. */
   underWay: number;
   seconds: number;
 }
 
-/** How long everything may take to be answered after the last kill, ms. */
+/** The time within which everything must be answered after the last kill, ms. */
 const SETTLED_MS = 120_000;
 
 /**
- * Three replicas answer messages of a platform, webchat turns and streams, each kind in sessions of its own, while
+ * Three replicas answer messages of a platform, webchat turns and streams, each kind in its own sessions, while
  * replicas are killed and started again. Clients send unanswered messages again, under the same message id or key.
  */
 export async function kills(wanted: {
@@ -40,7 +40,7 @@ export async function kills(wanted: {
   exchange.holdRun = () => delay(20);
   let underWay = 0;
   let requests = 0;
-  /** Sends to one replica after the other until one answers. */
+  /** Tries one replica after the other until one answers. */
   const insist = async <T>(attempt: (url: string) => Promise<T | null>): Promise<T> => {
     for (let next = Math.floor(Math.random() * 3); ; next++) {
       requests++;
@@ -123,7 +123,7 @@ export async function kills(wanted: {
   }
 }
 
-/** Null if it was not answered, so that it is sent again. */
+/** Sends a message. Null if it was not answered, so that the caller sends it again. */
 async function say(
   url: string,
   path: string,
@@ -140,8 +140,8 @@ async function say(
 }
 
 /**
- * Reads a stream at one replica after the other, from where the connection broke. True once it is complete; null if it
- * ended in an error.
+ * Reads a stream at one replica after the other, each time from where the connection broke. True when the stream is
+ * complete; null if it ended in an error.
  */
 async function follow(fleet: Fleet, stream_id: string): Promise<true | null> {
   let last = '';

@@ -4,26 +4,26 @@ import { Fleet } from './fleet.ts';
 
 export interface Pause {
   sessions: number;
-  /** Messages that no other replica answered in the meantime. */
+  /** Messages that the other replica did not answer during the pause. */
   unanswered: number;
   /** Replies that were sent more than once. */
   doubled: number;
   /** Turns that were stored more than once. */
   stored_twice: number;
-  /** Claims that had been taken over when the replica continued. */
+  /** Claims of the paused replica that the other one had taken over. */
   lost_claims: number;
 }
 
-/** A replica is paused in the middle of turns, another one takes them over, and the first continues. */
+/** Pauses a replica in the middle of turns, lets another one take them over, and lets the first continue. */
 export async function pause({ sessions, ms }: { sessions: number; ms: number }): Promise<Pause> {
   const redis = await startRedis();
   const fleet = await Fleet.start({ url: redis.url, replicas: 2, env: { LOG_LEVEL: 'info' } });
-  // It starts when the other one is paused.
+  // The second replica starts again when the first one is paused.
   await fleet.kill(1);
   const { exchange } = fleet;
   const held = Promise.withResolvers<void>();
   const threads = Array.from({ length: sessions }, (_, n) => `t${n}`);
-  // The runs of the replica that will be paused.
+  // Holds the runs of the replica that will be paused.
   exchange.holdRun = () => (exchange.runs.length <= sessions ? held.promise : Promise.resolve());
   try {
     const [sleeping] = fleet.replicas;

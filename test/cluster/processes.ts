@@ -7,14 +7,14 @@ export interface Processes {
   processes: number;
   turns_per_second: number;
   commands_per_turn: number;
-  /** Busy cores of all daemons together. */
+  /** The number of cores that all daemons together keep busy. */
   daemon_cores: number;
   redis_cores: number;
 }
 
 const TICKS_PER_SECOND = 100;
 
-/** Turns of webchat over this many daemons on one Redis, as fast as the clients can send them. */
+/** Measures turns of webchat on this many daemons on one Redis; the clients send as fast as they can. */
 export async function processes(
   count: number,
   { ms, clients }: { ms: number; clients: number },
@@ -62,7 +62,7 @@ function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** Number of scripts that ran, as the server counts them. */
+/** Number of scripts that the server has run: its count of EVALSHA. */
 export async function commandsOf({ client }: RedisServer): Promise<number> {
   const stats = await client.info('commandstats');
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(stats)?.[1] ?? 0);

@@ -12,12 +12,12 @@ const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
 export interface Proxy {
   url: string;
-  /** Its log, without refused connections: it sent those requests elsewhere. */
+  /** The errors in its log, without refused connections: nginx sent those requests to another replica. */
   errors(): string[];
   stop(): Promise<void>;
 }
 
-/** nginx with the sample configuration for replicas, with these servers instead of its own. */
+/** Starts nginx with the sample configuration for replicas, but with these servers. */
 export async function startProxy(urls: readonly string[]): Promise<Proxy> {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-proxy-'));
   const [port] = await freePorts(1);

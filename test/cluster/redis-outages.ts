@@ -11,35 +11,35 @@ export interface RedisOutage {
   durability: 'always' | 'everysec';
   /** Deliveries that were answered 200. */
   acknowledged: number;
-  /** Those of them whose reply never arrived. */
+  /** Acknowledged deliveries whose reply never arrived. */
   lost: number;
   doubled: number;
   /** Answers other than 200 and 503 with `Retry-After`, counted by kind. */
   unexpected: Record<string, number>;
   refused: number;
-  /** Time from the failure to the first later delivery that was answered 200. */
+  /** Time from the failure to the next delivery that was answered 200, ms. */
   away_ms: number;
-  /** Time from when Redis itself was available again; null if the outage includes a failover. */
+  /** Time from the return of Redis to that delivery, ms; null if the outage includes a failover. */
   recovered_ms: number | null;
 }
 
 /** A set of servers that can be broken. */
 interface Breakable {
   url: string;
-  /** Resolves when Redis is there again, or at once if it fails over to another server by itself. */
+  /** Causes the outage. Resolves when Redis is back, or at once if Redis itself fails over to another server. */
   break(): Promise<void>;
   isFailover: boolean;
   stop(): Promise<void>;
 }
 
-/** How long Redis hangs: longer than a command may take. */
+/** How long Redis hangs, ms: longer than a command may take. */
 const HANG_MS = 7000;
-/** How long a server is down that is failed over: longer than the failover. */
+/** How long a failed master is down, ms: longer than the failover takes. */
 const LOST_MS = 5000;
-/** How long replies may take after the outage, ms. */
+/** The time within which all replies must arrive after the outage, ms. */
 const SETTLED_MS = 60_000;
 
-/** Two replicas under load while Redis is restarted, hangs, or fails over. */
+/** Puts two replicas under load while Redis is restarted, hangs, or fails over. */
 export async function redisOutage(
   kind: OutageKind,
   durability: RedisOutage['durability'],

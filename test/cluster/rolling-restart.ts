@@ -11,11 +11,11 @@ export interface RollingRestart {
   failed: Record<string, number>;
   /** Streams that were read to their end, over all reconnections. */
   streams: number;
-  /** Those of them whose connection was cut, and that continued at another replica. */
+  /** Such streams whose connection was cut, and that continued at another replica. */
   resumed: number;
   /** Streams whose events were not 1, 2, 3, … up to `stream_complete`. */
   broken: number;
-  /** What the proxy logged about it. */
+  /** The errors that the proxy logged. */
   errors: string[];
 }
 
@@ -23,10 +23,10 @@ export interface RollingRestart {
 const MAX_ROUNDS_FOR_A_CUT = 5;
 
 /**
- * Restarts three replicas behind nginx, one after the other, under load, again and again until this many requests were
- * made, and a stream was cut and continued. Whether a restart cuts a stream depends on where nginx sent its reader, and
- * when.
- * @param requests the minimum number
+ * Restarts three replicas behind nginx under load, one after the other, until this many requests were made and a stream
+ * was cut and continued. It takes luck to cut a stream: nginx must have sent its reader to a replica that is just being
+ * restarted.
+ * @param requests the minimum number of requests
  */
 export async function rollingRestart({
   requests,
@@ -93,7 +93,7 @@ export async function rollingRestart({
 }
 
 /**
- * Posts over a persistent connection, as a proxy's clients do. @returns status and detail, or the code of the error.
+ * Posts over a persistent connection, as a proxy's clients do. @returns the status with the detail, or the error code
  */
 function ask(agent: Agent, url: string, body: string): Promise<string> {
   return new Promise((resolve) => {
@@ -103,7 +103,7 @@ function ask(agent: Agent, url: string, body: string): Promise<string> {
       response.setEncoding('utf8').on('data', (piece: string) => {
         text += piece;
       });
-      // The reason of the daemon; the error page of nginx is HTML.
+      // The detail in an answer of the daemon. An error page of nginx has none: it is HTML.
       const detail = () => /"detail":"([^"]*)"/.exec(text)?.[1] ?? '';
       response.on('end', () => resolve(`${response.statusCode} ${detail()}`.trim()));
       response.on('error', ({ message }) => resolve(message));

@@ -14,13 +14,13 @@ import { redisOutage } from './redis-outages.ts';
 import { rollingRestart } from './rolling-restart.ts';
 import { type Sample, soak } from './soak.ts';
 
-/** After Redis is back, the daemons must work again within this time, ms. */
+/** The time within which the daemons must work again when Redis is back, ms. */
 const RECOVERED_MS = 10_000;
 const OUTAGES = ['restart', 'hang', 'sentinel', 'cluster'] as const;
 const DURABILITIES = ['always', 'everysec'] as const;
 const MINUTE = 60_000;
 
-/** Each prints its results, and returns the problems. */
+/** Each scenario prints its results, and returns the problems. */
 const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
   async kills() {
     const found = await kills({ messages: 500, turns: 200, streams: 100, sessions: 50, kills: 10 });
@@ -90,15 +90,15 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
   },
 };
 
-/** Kinds of keys that are kept for days: one for each message or trace. */
+/** Kinds of keys that are kept for days. Each message or trace has one. */
 const KEPT = /^(?:seen|session:message|traces|inbox)/;
 
-/** Kinds of keys that expire with their sessions and streams, within a minute. */
+/** The number of keys that expire with their sessions and streams, within a minute. */
 function shortLived({ keys }: Sample): number {
   return Object.entries(keys).reduce((all, [kind, count]) => all + (KEPT.test(kind) ? 0 : count), 0);
 }
 
-/** Growth from the first third of the samples to the last, relative to the first. */
+/** The growth from the mean of the first third of the samples to that of the last third, as a fraction. */
 function growth(samples: readonly Sample[], measure: (sample: Sample) => number): number {
   const third = Math.floor(samples.length / 3);
   if (third === 0) return 0;

@@ -24,8 +24,8 @@ export interface Soak {
 }
 
 /**
- * Mixed load of virtual users that arrive, chat and leave, on two daemons whose sessions and streams expire quickly, so
- * that minutes show what would otherwise take an hour.
+ * Puts a mixed load on two daemons: virtual users arrive, chat and leave. Sessions and streams expire quickly, so that
+ * minutes show what would otherwise take an hour.
  */
 export async function soak({
   ms,

@@ -125,12 +125,12 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.find(action_id)).toMatchObject(DONE);
       });
 
-      it('does not finish an unknown action', async () => {
+      it('does not finish an action that was never started', async () => {
         await store.actions.finish('unknown', 1, DONE);
         expect(await store.actions.find('unknown')).toBeNull();
       });
 
-      it('sends a write again whose outcome is unknown, in the next attempt', async () => {
+      it('sends a write with an unknown outcome again, as the next attempt', async () => {
         const claims = await claimsOf();
         const { action_id } = await started();
         test.advance(1000);
@@ -149,7 +149,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.restart(claims, 'unknown', 1)).toBe('gone');
       });
 
-      it('accepts from an earlier attempt only the outcome `done`', async () => {
+      it('accepts only the outcome `done` from an earlier attempt', async () => {
         const claims = await claimsOf();
         const { action_id } = await started();
         await store.actions.restart(claims, action_id, 1);
@@ -277,7 +277,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.find(action.action_id)).toBeNull();
       });
 
-      it('are one for each principal of a session: a later one replaces it', async () => {
+      it('are limited to one for each principal of a session: a later action replaces the earlier one', async () => {
         const { claim, action } = await commitPending(store, session, { principal: ada });
         const others = aPendingAction(session, { principal: bob });
         const later = aPendingAction(session, { principal: ada });
@@ -316,7 +316,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe(state);
       });
 
-      it('are settled under the claim of their session only', async () => {
+      it('are settled only under the claim of their session', async () => {
         const { claim, action } = await commitPending(store, session);
         const other = aSession(test.now());
         await saveSession(store, other);
@@ -340,7 +340,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('expired');
       });
 
-      it('are withdrawn by their id, and by nothing else of the session', async () => {
+      it('are withdrawn one at a time by id: other actions of the session stay pending', async () => {
         const { claim, action } = await commitPending(store, session, { principal: ada });
         const other = aPendingAction(session, { principal: bob });
         await store.commitTurn(claim, { trace: aTrace(session), pending: other });
@@ -351,7 +351,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         ]);
       });
 
-      it('stay if they are the actions of the person who signs in', async () => {
+      it('stay pending at a sign-in if they belong to the person who signs in', async () => {
         const { claim, action } = await commitPending(store, session, { principal: ada, person: ada });
         const others = [
           aPendingAction(session, { principal: bob, person: bob }),
@@ -362,7 +362,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.pendingIn(action.session_tag)).toMatchObject([{ person: ada }]);
       });
 
-      it('are withdrawn by the session, or by the platform’s user', async () => {
+      it('are withdrawn for a whole session, or for a user of a platform', async () => {
         const { action } = await commitPending(store, session);
         const others = aSession(test.now(), { user_id: 'u2' });
         const { action: other } = await commitPending(store, others);
@@ -390,7 +390,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.pendingIn(action.session_tag)).toEqual([]);
       });
 
-      it('end with a session that has expired', async () => {
+      it('end when their session expires', async () => {
         const { claim, action } = await commitPending(store, session, { answer_ms: 2 * HOUR });
         test.advance(HOUR);
         expect(await store.actions.pendingIn(action.session_tag)).toEqual([]);
@@ -400,7 +400,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('withdrawn');
       });
 
-      it('stay when sign-in changes the id of the session', async () => {
+      it('stay pending when sign-in changes the id of the session', async () => {
         const { claim, action } = await commitPending(store, session);
         const found = await store.sessions.find(session.session_id);
         const renamed = { ...session, ...found, session_id: randomUUID(), former_id: session.session_id };
@@ -427,7 +427,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         return { inbox, action };
       }
 
-      it('are not asked yet when the reply is committed', async () => {
+      it('do not count as asked when the reply is committed', async () => {
         const { action } = await replied();
         expect(await store.actions.find(action.action_id)).toMatchObject({
           state: 'pending',
@@ -436,7 +436,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         });
       });
 
-      it('are asked when the reply has been sent: the time for the answer begins then', async () => {
+      it('count as asked when the reply has been sent: only then does the time for the answer begin', async () => {
         const { inbox, action } = await replied();
         test.advance(ANSWER);
         expect(await store.inbox.settle(inbox, { kind: 'sent' })).toBe(true);
@@ -446,7 +446,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('expired');
       });
 
-      it('are not asked by an attempt that failed or was returned', async () => {
+      it('do not count as asked if an attempt to send the reply failed or was returned', async () => {
         const { inbox, action } = await replied();
         await store.inbox.settle(inbox, { kind: 'again', wait_ms: 0, failure: 'x', counts: true });
         const [next] = (await store.inbox.claim('send', ['chat'], 1)) as [InboxClaim];
@@ -485,7 +485,7 @@ export function describeActions(current: () => StoreUnderTest): void {
     });
 
     describe('their texts', () => {
-      it('are listed if they are not sealed, and replaced', async () => {
+      it('are listed if they are not sealed, and can be replaced', async () => {
         const { action_id } = await started({ args: '{"id":7}', summary: 'Cancel order 7' });
         await store.actions.finish(action_id, 1, DONE);
         await started({ args: `${SEALED}a.b`, summary: `${SEALED}a.c` });
@@ -517,10 +517,10 @@ export function describeActions(current: () => StoreUnderTest): void {
   });
 }
 
-/** The guarantees of the journal between two daemons on one store. */
+/** The guarantees of the journal if two daemons share a store. */
 export function describeActionPeers(current: () => { test: StoreUnderTest; one: Store; two: Store }): void {
   describe('writing actions', () => {
-    it('refuse each other a write under a stale claim', async () => {
+    it('cannot record a write under a stale claim', async () => {
       const { test, one, two } = current();
       const stale = { session: await claimSession(one, 's'), key: null };
       const known = anAction();
@@ -535,7 +535,7 @@ export function describeActionPeers(current: () => { test: StoreUnderTest; one: 
       expect(await two.actions.restart(next, known.action_id, 1)).toBe('started');
     });
 
-    it('refuse it if the idempotency key was taken over, whatever the session', async () => {
+    it('cannot record a write if the idempotency key was taken over, even under a valid claim of the session', async () => {
       const { test, one, two } = current();
       const session = await claimSession(one, 's');
       const found = await one.idempotency.claim('k', 'body');
@@ -545,7 +545,7 @@ export function describeActionPeers(current: () => { test: StoreUnderTest; one: 
       expect(await one.actions.start({ session, key: found.claim }, anAction())).toEqual({ outcome: 'lost' });
     });
 
-    it('start one action of an id, however often both try', async () => {
+    it('start an action with the same id only once, however often both try', async () => {
       const { one, two } = current();
       const claims = { session: await claimSession(one, 's'), key: null };
       const action = anAction();

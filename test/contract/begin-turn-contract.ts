@@ -24,7 +24,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       return begun;
     };
     const release = ({ claim }: { claim: SessionClaim }) => store.sessions.release(claim);
-    /** The turns of the session; a backend may leave them to `history`. */
+    /** The texts of the turns. Null if the backend does not read turns here, but only in `history`. */
     const textsOf = ({ turns }: BegunTurn) => turns?.map(({ text }) => text) ?? null;
 
     it('claims a session as `claim` does, whether it exists or not', async () => {
@@ -43,7 +43,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(next.claim.owner).not.toBe(claim.owner);
     });
 
-    it('is given to one of many that ask at once, at any daemon', async () => {
+    it('grants a session to only one of many simultaneous callers, at any daemon', async () => {
       const stores = [store, (await test.peer()) ?? store];
       const all = await Promise.all(
         Array.from({ length: 20 }, (_, n) => stores[n % 2]?.beginTurn('s', 's', null)),
@@ -51,7 +51,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(all.filter((begun) => begun)).toHaveLength(1);
     });
 
-    it('finds the session by its current id, and by the one before sign-in', async () => {
+    it('finds the session by its current id, and by its id from before sign-in', async () => {
       const session = aSession(test.now(), { generated: true });
       const { session_id: tag } = session;
       await saveSession(store, session);
@@ -67,7 +67,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       }
     });
 
-    it('does not find an expired session, and finds the session of the id even if a different one is claimed', async () => {
+    it('does not find an expired session, but finds a session by its id even if the claim is of another session', async () => {
       const session = aSession(test.now());
       await saveSession(store, session);
       const other = await begin('other', session.session_id);
@@ -89,7 +89,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(textsOf(begun)).toEqual(texts);
     });
 
-    it('reads as many turns as it says, if it reads any', async () => {
+    it('reads at least BEGUN_TURNS turns of a longer session, if it reads any', async () => {
       const session = aSession(test.now());
       await saveSession(store, session);
       for (let n = 0; n < BEGUN_TURNS + 2; n++) await keepTurn(store, session, { text: `text ${n}` });

@@ -74,7 +74,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await store.budgets.reserve('K', aRequest(1000))).toMatchObject({ granted: true });
     });
 
-    it('reports that there is never room for an amount above the limit', async () => {
+    it('reports no wait for an amount above the limit, because there is never room for it', async () => {
       expect(await store.budgets.reserve('k', aRequest(1001))).toEqual({
         granted: false,
         left: 1000,
@@ -97,7 +97,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await next.budgets.reserve('k', aRequest(201))).toMatchObject({ granted: false, left: 200 });
     });
 
-    it('counts no amount for longer after the clock was set back', async () => {
+    it('counts no amount for longer than 24 hours, even after the clock was set back', async () => {
       await store.budgets.settle('k', 'r', 1000);
       test.advance(-7 * TOKEN_WINDOW_MS);
       expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({
@@ -109,7 +109,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({ granted: true });
     });
 
-    it('deletes budgets in which no amount counts any longer', async ({ skip }) => {
+    it('deletes a budget when none of its amounts counts any longer', async ({ skip }) => {
       skip(store.maintenance === null, 'this backend needs no sweep');
       await store.budgets.reserve('k', aRequest(800, 'r'));
       await store.budgets.settle('k', 'r', 800);

@@ -13,7 +13,7 @@ const DAY = 24 * HOUR;
 
 const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
 
-/** No wait exceeds the maximum of its kind, measured with the current clock. */
+/** Checks that no wait exceeds the maximum of its kind, by the current clock, even after the clock was set back. */
 export function describeClock(current: () => StoreUnderTest): void {
   describe.each([
     { how: 'is set back by a second', ahead: 0, back: SECOND },
@@ -56,7 +56,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await say('s')).toMatchObject({ allowed: true });
     });
 
-    it('keeps no session at its limit for longer than its life', async () => {
+    it('keeps no session at its turn limit for longer than the session lives', async () => {
       const limits = { ...GUARD_LIMITS, max_turns: 1, session_ttl_ms: HOUR };
       const session = aSession(test.now());
       const { session_id } = session;
@@ -82,7 +82,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await store.inbox.settle(claim, again)).toBe(true);
       test.advance(-back);
       await store.inbox.enqueue([entry('later', 'three')]);
-      // A step of a second is an adjustment: it adds at most itself.
+      // A step back by one second counts as an adjustment: it lengthens the wait by at most that second.
       test.advance(61 * SECOND);
       const due = await store.inbox.nextDueAt('run', ['chat']);
       expect(due).toBeLessThanOrEqual(test.now());
@@ -90,7 +90,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(claims.map(({ message }) => message.id).sort()).toEqual(['fresh', 'later', 'put off']);
     });
 
-    it('delays no probe of a platform for longer than requested', async () => {
+    it('delays no probe of a platform for longer than the requested wait', async () => {
       await store.outages.note('chat', 'unreachable', 'status 503', 60 * SECOND);
       test.advance(-back);
       test.advance(61 * SECOND);
@@ -120,7 +120,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       }
     });
 
-    it('stops no stream, trace or sweep', async () => {
+    it('does not prevent streams, traces and sweeps from working', async () => {
       const { stream_id } = await store.streams.create(aStream());
       test.advance(-back);
       const claim = await store.streams.claim(stream_id, { owner: null, reader: null });

@@ -80,7 +80,7 @@ export function aTrace(session: Session | null, members: Partial<TraceRecord> = 
   };
 }
 
-/** A message of a session of its own, without a message id; `message` is changed by `text` alone. */
+/** A message in its own session, without a message id. `text` sets the text of `message`. */
 export function anInboxMessage(members: Partial<NewInboxMessage> & { text?: string } = {}): NewInboxMessage {
   const { text = 'question', ...rest } = members;
   const session_id = rest.session_id ?? `chat:${randomUUID()}`;
@@ -126,7 +126,7 @@ export function anAction(members: Partial<NewAction> = {}): NewAction {
   };
 }
 
-/** An action that the channel user of a session must confirm, asked by the commit. */
+/** An action that the channel user of a session must confirm. It counts as asked when it is committed. */
 export function aPendingAction(session: Session, members: Partial<NewPendingAction> = {}): NewPendingAction {
   const { session_id, platform, user_id } = session;
   return {

@@ -25,7 +25,7 @@ const DEFAULTS: GuardLimits = {
 
 const sender = { platform: 'chat', user_id: 'u1', person: null, address: null };
 
-/** A message of u1 in a session of its own, with a unique text. */
+/** A message of u1 in its own session, with a unique text. */
 function aMessage(members: Partial<GuardedMessage> = {}): GuardedMessage {
   return {
     user: guardUser(sender),
@@ -139,7 +139,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 95 }, (_, n) => n + 1));
       });
 
-      it('allows exactly 5, in whatever order checks and commits interleave', async () => {
+      it('allows exactly 5 messages, in whatever order checks and commits interleave', async () => {
         await fc.assert(
           fc.asyncProperty(fc.scheduler(), fc.integer({ min: 6, max: 30 }), async (scheduler, count) => {
             const user = guardUser({ ...sender, user_id: randomUUID() });
@@ -232,7 +232,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session.session_id)).toMatchObject({ allowed: true, turns: 1 });
       });
 
-      it('ends the count with the session even if its time was shortened', async () => {
+      it('ends the count with the session even if the session’s time was shortened', async () => {
         const session = await saved();
         await turn(session.session_id);
         await keepTurn(test.store, session, {}, HOUR / 4);
@@ -249,7 +249,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session_id)).toMatchObject({ turns: 2 });
       });
 
-      it('uncounts a turn that did not run', async () => {
+      it('subtracts a turn that did not run', async () => {
         for (let n = 0; n < 3; n++) await turn('s');
         await guard.giveBackTurn('s');
         expect(await turn('s')).toMatchObject({ allowed: true, turns: 3 });
@@ -257,7 +257,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         await guard.giveBackTurn('unknown');
       });
 
-      it('counts a message over the limit as one of its user', async () => {
+      it('counts a message over the turn limit as a message of its user', async () => {
         for (let n = 0; n < 3; n++) await check({ session_id: 's' }, { max_turns: 3 });
         for (let n = 0; n < 2; n++) {
           expect(await check({ session_id: 's' }, { max_turns: 3 })).toMatchObject({ reason: 'turn_limit' });
@@ -265,7 +265,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ session_id: 's' }, { max_turns: 3 })).toMatchObject({ reason: 'rate_limit' });
       });
 
-      it('does not count a message that a circuit blocks', async () => {
+      it('does not count a message that an open circuit blocks', async () => {
         await checks(6, { session_id: 's' });
         await checks(3, { session_id: 's' });
         test.advance(30 * SECOND);
@@ -292,8 +292,8 @@ export function describeGuard(current: () => StoreUnderTest): void {
       }
     });
 
-    describe("platforms' messages", () => {
-      it('get their first verdict again, and are not counted again', async () => {
+    describe('messages of platforms', () => {
+      it('get their first verdict again when they are repeated, and are not counted again', async () => {
         const first = await check({ message_id: 'm1', text: 'a' });
         expect(first).toMatchObject({ allowed: true, repeated: false, messages: 1 });
         for (let n = 0; n < 10; n++) {
@@ -330,7 +330,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await checks(5)).toEqual([true, true, true, true, true]);
       });
 
-      it('are a burst if they were sent as one, however late they arrive, but a cooldown that is over blocks nothing', async () => {
+      it('are a burst if they were sent within one window, however late they arrive, but a past cooldown blocks nothing', async () => {
         const sent_at = test.now() - HOUR;
         const sent = (seconds: number) => check({ sent_at: sent_at + seconds * SECOND });
         for (const seconds of [0, 3, 1, 5, 2]) expect((await sent(seconds)).allowed).toBe(true);
@@ -358,7 +358,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
               const through: number[] = [];
               for (const second of seconds) {
                 const sent_at = test.now() - HOUR + second * SECOND;
-                // The cooldown is so long that it never empties the windows.
+                // The cooldown is longer than the test, so its end never empties the windows.
                 const verdict = await check({ user, sent_at }, { cooldown_ms: DAY });
                 const one = most([...through, second]) <= 5;
                 if (verdict.allowed) through.push(second);
@@ -464,7 +464,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
       });
     });
 
-    it('stores nothing any longer when all its times have passed', async () => {
+    it('has no records left when all of them have expired', async () => {
       await checks(8, { session_id: 's' });
       await check({ message_id: 'm', session_id: 's2', sent_at: test.now() - HOUR });
       test.advance(7 * DAY);

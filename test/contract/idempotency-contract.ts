@@ -41,7 +41,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('k', 'another')).toEqual({ outcome: 'other_body' });
     });
 
-    it('returns what a claim would find, without claiming', async () => {
+    it('looks up what a claim would find, without claiming the key', async () => {
       const look = () => keys.look('k', 'body');
       expect(await look()).toEqual({ outcome: 'new' });
       expect(await look()).toEqual({ outcome: 'new' });

@@ -84,7 +84,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.enqueue(again())).toEqual(['kept', 'kept']);
       });
 
-      it('accepts no message of a delivery that does not fit, but recognizes repeated messages', async () => {
+      it('accepts no message of a delivery for which the inbox lacks room, but recognizes repeated messages', async () => {
         await inbox.enqueue(Array.from({ length: 49 }, (_, n) => anInboxMessage({ message_id: `m${n}` })));
         const [first, second] = [anInboxMessage({ message_id: 'a' }), anInboxMessage({ message_id: 'b' })];
         expect(await inbox.enqueue([first, second])).toBeNull();
@@ -155,7 +155,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
 
       const screen = (...ids: string[]) => inbox.screen(ids.map(arrival), limits);
 
-      /** Messages by their ids, texts as they are, in the order in which they were stored. */
+      /** The stored items, oldest first: the id of each message, or the words of each text of the channel. */
       const stored = async () =>
         (await inbox.list({ states: ['waiting', 'replied'], limit: 100 }))
           .map(({ message_id, reply }) => reply ?? message_id)
@@ -176,7 +176,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await test.store.traces.find('m1')).toEqual([]);
       });
 
-      it('stores one notice for a session that has used up its turns', async () => {
+      it('stores one notice for a session that has used all its turns', async () => {
         const few = { ...limits, max_messages: 10, max_turns: 1 };
         const { outcomes } = await inbox.screen(['m1', 'm2', 'm3'].map(arrival), few);
         expect(outcomes).toEqual(['kept', 'kept', null]);
@@ -191,7 +191,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         ]);
       });
 
-      it('stores that notice as soon as the inbox has room for it', async () => {
+      it('stores the notice of a session that has used all its turns as soon as the inbox has room', async () => {
         const few = { ...limits, max_messages: 10, max_turns: 1 };
         await screen('m1');
         await inbox.enqueue(Array.from({ length: 49 }, () => anInboxMessage({ reply: 'x' })));
@@ -203,7 +203,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await test.store.traces.find('m2')).toHaveLength(1);
       });
 
-      it('gives a repeated delivery the first verdicts, and neither counts nor stores anything twice', async () => {
+      it('gives a repeated delivery the first verdicts, and counts and stores nothing twice', async () => {
         const first = await screen('m1', 'm2', 'm3');
         const again = await screen('m1', 'm2', 'm3');
         expect(again.verdicts).toEqual(first.verdicts.map((verdict) => ({ ...verdict, repeated: true })));
@@ -222,7 +222,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
 
       it('remembers that a message was stored, and what its verdict was, each for 7 days', async () => {
-        // One is stored without a verdict and judged later, the other is judged and stored later.
+        // `m1` is stored without a verdict, and judged later. `m2` is judged, and stored again later.
         await inbox.enqueue([anInboxMessage({ message_id: 'm1', reply: 'said' })]);
         expect(await screen('m1')).toMatchObject({ verdicts: [{ repeated: false }], outcomes: ['repeated'] });
         await screen('m2');
@@ -385,7 +385,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('settle', () => {
-      it('returns an attempt that was not carried out', async () => {
+      it('does not count an attempt that was returned', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const first = await claimed();
@@ -442,7 +442,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         });
       });
 
-      it('sends the reply, and no notice, if the reply of a run that failed is stored after all', async () => {
+      it('sends the reply and no notice if a run stored its reply before it was reported as failed', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const run = await claimed();
@@ -499,7 +499,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('messages during which a process died', () => {
-      it('are claimed in the order of how often that happened, and count as new again after an attempt has ended', async () => {
+      it('are claimed in the order of how often this happened, and count as new again after an attempt has ended', async () => {
         const [a, b] = [inQueue('a'), inQueue('b')];
         await inbox.enqueue([a, b]);
         await inbox.claim('run', ['chat'], 10);
@@ -511,7 +511,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         };
         const due = test.now();
         let store = await died();
-        // The process dies during the first one again.
+        // The process dies again, during the first message.
         const [first] = await store.inbox.claim('run', ['chat'], 1, 'interrupted');
         expect(first?.message).toMatchObject({ id: a.id, interrupted: 1 });
         store = await died();
@@ -661,12 +661,12 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await sweepAll(test.store)).toBe(0);
         expect(await inbox.find(message.id)).not.toBeNull();
         test.advance(1);
-        // It deletes the message and the trace of its turn.
+        // The sweep deletes the message and the trace of its turn.
         if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(2);
         expect(await inbox.find(message.id)).toBeNull();
       });
 
-      it('has failed when its notice has been sent, which is before the next message of the queue', async () => {
+      it('is a failure when its notice has been sent, and only then is the next message of the queue claimed', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         expect(await notify(await claimed(), 'sorry', 'agent_failed')).toBe(true);
@@ -830,7 +830,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
           expect(await inbox.search(stranger)).toEqual([]);
       });
 
-      it('finds every message that an id can mean, newest first; by request and session unless done', async () => {
+      it('finds every message that an id can mean, newest first; by request or session only if the message is not done', async () => {
         const [first, second, done] = [
           inQueue('a', { message_id: 'm', request_id: 'r' }),
           inQueue('a', { message_id: 'm', platform: 'mail', request_id: 'r' }),

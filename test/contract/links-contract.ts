@@ -50,7 +50,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect((await links.get('k'))?.token).toBe('other');
     });
 
-    it('lets only one of many callers win who all expect no link', async () => {
+    it('lets only one of many callers store a link if all of them expect none', async () => {
       const won = await Promise.all(Array.from({ length: 20 }, (_, n) => put('k', `token ${n}`, null)));
       expect(won.filter(Boolean)).toHaveLength(1);
       expect((await links.get('k'))?.token).toBe(`token ${won.indexOf(true)}`);
@@ -93,10 +93,10 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect((await links.get('k'))?.expiry_notified).toBe(false);
     });
 
-    describe('another id of the user', () => {
+    describe('a second id of the user', () => {
       const alias = { alias: 'chat:X', person: ada };
 
-      it('leads to the link that it is bound to, and is deleted with it', async () => {
+      it('finds the link to which it is bound, and is deleted with that link', async () => {
         await put('k', 'token', null);
         expect(await links.findByAlias('chat:X')).toBeNull();
         expect(await links.bindAlias('k', 'token', alias)).toBe(true);
@@ -110,7 +110,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias('chat:X')).toBeNull();
       });
 
-      it('expires with the link, which a renewal extends', async () => {
+      it('expires with the link, whose renewal extends both', async () => {
         await put('k', 'token', null, 1000);
         await links.bindAlias('k', 'token', alias);
         await put('k', 'renewed', 'token', 2000);
@@ -124,7 +124,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias('chat:X')).toBeNull();
       });
 
-      it("stays when the same person's link is renewed, and is removed by another's", async () => {
+      it('stays when the same person renews the link, and is removed when another person links', async () => {
         await put('k', 'token', null);
         await links.bindAlias('k', 'token', alias);
         await put('k', 'renewed', 'token');
@@ -136,7 +136,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.get('k')).toMatchObject({ alias: null });
       });
 
-      it('is bound only to the link that was read, and only if that has no other alias of the same person', async () => {
+      it('is bound only if the link has not changed since it was read, and has no other alias of the same person', async () => {
         await put('k', 'token', null);
         expect(await links.bindAlias('k', 'another', alias)).toBe(false);
         expect(await links.bindAlias('none', 'token', alias)).toBe(false);
@@ -150,7 +150,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias('chat:X')).toBeNull();
       });
 
-      it('is bound once if many are bound at once', async () => {
+      it('is bound once if many ids are bound at the same time', async () => {
         await put('k', 'token', null);
         const bound = await Promise.all(
           Array.from({ length: 10 }, (_, n) =>
@@ -163,7 +163,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias(key)).toMatchObject({ key: 'k' });
       });
 
-      it('leads to the link that it was bound to last, and never to an earlier one', async () => {
+      it('finds only the link to which it was bound last, never an earlier one', async () => {
         await put('k1', 'one', null);
         await put('k2', 'two', null);
         await links.bindAlias('k1', 'one', alias);

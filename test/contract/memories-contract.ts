@@ -13,7 +13,7 @@ export interface MemoriesUnderTest {
   dispose(): Promise<void>;
 }
 
-/** Maximum number of memories of one owner in these tests. */
+/** The maximum number of memories of one owner in these tests. */
 const MAX = 20;
 
 const ADA = ownerOfPerson(ada);
@@ -22,7 +22,7 @@ const NUMBER = (alias: string | null) => ownerOnPlatform('phone', '+4915112345',
 
 /**
  * The contract of the port `memories`: every backend passes it unchanged.
- * @param make creates new, empty memories each time, with a bound for each owner
+ * @param make creates a new, empty backend each time; `max` limits the memories of each owner
  */
 export function describeMemories(name: string, make: (max: number) => Promise<MemoriesUnderTest>): void {
   describe(`memory contract: ${name}`, () => {
@@ -68,7 +68,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       expect(await found('NEAR')).toEqual([hostile]);
     });
 
-    it('neither shows nor changes memories of another owner', async () => {
+    it('does not show or change memories of another owner', async () => {
       const { memory_id, turn_id } = await add('I like tea');
       for (const other of [BOB, ownerOnPlatform('phone', ada), NUMBER(null)]) {
         await add('I like tea too', other, { turn_id });
@@ -94,7 +94,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
     });
 
     describe('search', () => {
-      it('finds a word in any case, with and without diacritics, and with another ending', async () => {
+      it('finds a word in any case, with or without diacritics, and with a different ending', async () => {
         await add('Ich wohne in ZÜRICH');
         await add('Allergic to peanuts');
         expect(await found('Zurich')).toEqual(['Ich wohne in ZÜRICH']);
@@ -117,21 +117,21 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await foundWhole('I')).toEqual(['I like tea']);
       });
 
-      it('searches for a number as it is', async () => {
+      it('finds a number only if all its digits match', async () => {
         await add('My order is 1004');
         expect(await found('order 100')).toEqual(['My order is 1004']);
         expect(await found('100')).toEqual([]);
         expect(await found('1004')).toEqual(['My order is 1004']);
       });
 
-      it('finds a short word with an ending', async () => {
+      it('finds a short word even if it has an ending in the memory', async () => {
         await add('She has two dogs');
         await add('The dome is open');
         expect(await found('dog')).toEqual(['She has two dogs']);
         expect(await foundWhole('dog')).toEqual([]);
       });
 
-      it('puts the memory with more of the rarer words first, and among equals the newest', async () => {
+      it('ranks the memory with more of the rarer words first, and the newest first among equals', async () => {
         for (const what of ['my cat is grey', 'my car is red', 'my dog is called Rex']) await add(what);
         expect(await found('what is my dog called')).toEqual([
           'my dog is called Rex',
@@ -141,7 +141,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect((await found('what is my dog called', ADA, { limit: 1 })).length).toBe(1);
       });
 
-      it('leaves out tainted memories if they are not wanted, before it applies the limit', async () => {
+      it('excludes tainted memories on request, before it applies the limit', async () => {
         await add('the hotel is closed', ADA, { tainted: true });
         await add('the hotel in Rome was good');
         expect(await found('hotel closed', ADA, { untainted: true, limit: 1 })).toEqual([
@@ -150,7 +150,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await found('hotel closed', ADA, { limit: 1 })).toEqual(['the hotel is closed']);
       });
 
-      it('finds the memories with every word as it is', async () => {
+      it('finds only memories that contain every word exactly, if this is requested', async () => {
         await add('I like green tea');
         await add('I like black tea');
         await add('I collect teacups');
@@ -159,7 +159,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await foundWhole('tea milk')).toEqual([]);
       });
 
-      it('finds nothing with a text without words', async () => {
+      it('finds nothing for a text without words', async () => {
         await add('I like tea');
         for (const nothing of ['', '  ', '"', '*', "' OR ''='", ':*', '\u0000', '🙂']) {
           expect(await foundWhole(nothing)).toEqual([]);
@@ -186,7 +186,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
     });
 
     describe('bounds', () => {
-      it('keeps a limited number of memories of an owner; beyond it, the least recently used one is deleted', async () => {
+      it('keeps a limited number of memories of an owner: a further one replaces the least recently used one', async () => {
         const first = await add('number 0');
         await add('number 1');
         await add('of Bob', BOB);
@@ -228,7 +228,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
     });
 
     describe('taint', () => {
-      it('marks the memories of a turn', async () => {
+      it('marks all memories of a turn', async () => {
         await add('before', ADA, { turn_id: 'turn-1' });
         await add('during', ADA, { turn_id: 'turn-2' });
         await memories.taint(ADA, 'turn-2');
@@ -248,7 +248,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       });
     });
 
-    it('deletes some memories, or all, with every word of them', async () => {
+    it('deletes some memories, or all, and their words in the search index', async () => {
       const tea = await add('I like tea');
       await add('I like milk');
       await add('I like water');
@@ -286,7 +286,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         });
       }
 
-      it('keeps them if the alias is the same, or absent, or the first one', async () => {
+      it('keeps its memories if the alias is the same, absent, or the first one', async () => {
         await add('I like tea', NUMBER(null));
         expect(await textsOf(NUMBER('DE.one'))).toEqual(['I like tea']);
         expect(await textsOf(NUMBER(null))).toEqual(['I like tea']);
@@ -294,7 +294,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await found('tea', NUMBER('DE.two'))).toEqual([]);
       });
 
-      it('begins with no memories even when a search is the first to see it', async () => {
+      it('has no earlier memories even if only a search has seen the alias before', async () => {
         await add('I like tea', NUMBER(null));
         await found('tea', NUMBER('DE.one'));
         await add('I like milk', NUMBER('DE.two'));

@@ -62,7 +62,7 @@ function underTest(open: () => Store, advance: (ms: number) => void, remove: () 
   };
 }
 
-it('500 memories of one owner are kept', async () => {
+it('the store keeps 500 memories of one owner', async () => {
   const { clock } = movedClock();
   const { memories } = openMemoryStore(emptyState(), { clock });
   const owner = ownerOfPerson(ada);

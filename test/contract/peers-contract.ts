@@ -20,7 +20,7 @@ const ANSWER = { session_id: 's', response: 'hello' };
 
 const chunk = (id: number): StreamEvent => ({ id, event: 'text_chunk', data: `{"text":"${id}"}` });
 
-/** The guarantees between two daemons on one store. */
+/** The guarantees if two daemons share a store. */
 export function describePeers(current: () => StoreUnderTest): void {
   describe('two daemons', () => {
     let test: StoreUnderTest;
@@ -36,7 +36,7 @@ export function describePeers(current: () => StoreUnderTest): void {
     });
 
     describe('claiming a session', () => {
-      it('refuse each other a session that is claimed, and get it after the release', async () => {
+      it('do not get a session that the other one has claimed until it is released', async () => {
         const claim = await claimSession(one, 's');
         expect(await two.sessions.claim('s')).toBeNull();
         await one.sessions.release(claim);
@@ -45,14 +45,14 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await one.sessions.claim('s')).toBeNull();
       });
 
-      it('grant it to one of them, however many requests are made at once', async () => {
+      it('get only one claim of a session, however many requests they make at once', async () => {
         const claims = await Promise.all(
           Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).sessions.claim('s')),
         );
         expect(claims.filter((claim) => claim !== null)).toHaveLength(1);
       });
 
-      it('leave it to an owner who renews it', async () => {
+      it('do not take a session from an owner who renews its claim', async () => {
         const claim = await claimSession(one, 's');
         for (let n = 0; n < 4; n++) {
           test.advance(CLAIM_MS - 1);
@@ -64,7 +64,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.sessions.claim('s')).not.toBeNull();
       });
 
-      it('take it over after it has expired; its owner can then neither renew nor release it', async () => {
+      it('take over a session whose claim has expired; then the earlier owner cannot renew or release the claim', async () => {
         const stale = await claimSession(one, 's');
         test.advance(CLAIM_MS);
         const next = await claimSession(two, 's');
@@ -74,14 +74,14 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.sessions.renew(next)).toBe(true);
       });
 
-      it('let an owner who returns in time renew it, before another takes it over', async () => {
+      it('let the owner renew an expired claim that nobody has taken over', async () => {
         const claim = await claimSession(one, 's');
         test.advance(2 * CLAIM_MS);
         expect(await one.sessions.renew(claim)).toBe(true);
         expect(await two.sessions.claim('s')).toBeNull();
       });
 
-      it('free it when its owner dies', async () => {
+      it('get a session that a dead daemon has claimed, as soon as the claim expires', async () => {
         await claimSession(one, 's');
         await one.close();
         expect(await two.sessions.claim('s')).toBeNull();
@@ -90,7 +90,7 @@ export function describePeers(current: () => StoreUnderTest): void {
       });
 
       it.each(['new', 'changed', 'replaced'] as const)(
-        'write nothing under a stale one: save as %s',
+        'write nothing under a stale claim: save as %s',
         async (as) => {
           const session = aSession(test.now());
           if (as !== 'new') await saveSession(one, session);
@@ -109,7 +109,7 @@ export function describePeers(current: () => StoreUnderTest): void {
     describeActionPeers(() => ({ test, one, two }));
 
     describe('committing a turn', () => {
-      it('see all of it at once', async () => {
+      it('see at once everything that a turn has stored', async () => {
         const { claim, changes } = await beginFullTurn(one, test.now());
         expect(await two.sessions.find(claim.session_tag)).toBeNull();
         expect(await one.commitTurn(claim, changes)).toBe('committed');
@@ -119,7 +119,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.streams.read(changes.events.claim.stream_id, 0)).toHaveLength(2);
       });
 
-      it('store nothing of it if the session was taken over', async () => {
+      it('store nothing if the session was taken over', async () => {
         const { claim, changes, read } = await beginFullTurn(one, test.now());
         const before = await read();
         test.advance(CLAIM_MS);
@@ -132,7 +132,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await one.sessions.turns(claim.session_tag)).toHaveLength(1);
       });
 
-      it('store nothing of it if its message was taken over', async () => {
+      it('store nothing if its message was taken over', async () => {
         const turn = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.sessions.renew(turn.claim)).toBe(true);
@@ -141,7 +141,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         await expectNothingStored(turn);
       });
 
-      it('store nothing of it if its key was taken over', async () => {
+      it('store nothing if its key was taken over', async () => {
         const turn = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.sessions.renew(turn.claim)).toBe(true);
@@ -149,7 +149,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         await expectNothingStored(turn);
       });
 
-      it('store nothing of it if its stream was ended', async () => {
+      it('store nothing if its stream was ended', async () => {
         const turn = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.sessions.renew(turn.claim)).toBe(true);
@@ -157,14 +157,14 @@ export function describePeers(current: () => StoreUnderTest): void {
         await expectNothingStored(turn);
       });
 
-      it('commit it under expired claims unless somebody has taken them over', async () => {
+      it('store it under expired claims if nobody has taken them over', async () => {
         const { claim, changes } = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.commitTurn(claim, changes)).toBe('committed');
         expect(await two.sessions.turns(claim.session_tag)).toHaveLength(1);
       });
 
-      it('commit only the turn of the owner if both commit at once', async () => {
+      it('store only the turn of the current owner if both commit at once', async () => {
         const session = aSession(test.now());
         await saveSession(one, session);
         const stale = await claimSession(one, session.session_id);
@@ -188,7 +188,7 @@ export function describePeers(current: () => StoreUnderTest): void {
     });
 
     describe('reading sessions', () => {
-      it('see at once that one was ended, replaced or renamed', async () => {
+      it('see at once that a session was ended, replaced or renamed', async () => {
         const session = aSession(test.now(), { generated: true });
         await saveSession(one, session);
         await keepTurn(two, session);
@@ -329,7 +329,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         { kind: 'failed', failure: 'stale' },
       ];
 
-      it('store a message once that is delivered to both', async () => {
+      it('store a message only once if it is delivered to both', async () => {
         const outcomes = await Promise.all(
           Array.from({ length: 20 }, (_, n) =>
             (n % 2 ? one : two).inbox.enqueue([anInboxMessage({ message_id: 'm' })]),
@@ -471,7 +471,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(verdicts.filter(({ repeated }) => !repeated)).toHaveLength(1);
       });
 
-      it('see at once that the other one has reset a user', async () => {
+      it('see at once that the other daemon has reset a user', async () => {
         for (let n = 0; n < 6; n++) await check(one);
         expect((await check(two)).allowed).toBe(false);
         expect(await two.guard.resetUser('chat', 'u1')).toBe(true);
@@ -518,7 +518,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.links.findByAlias('chat:X')).toBeNull();
       });
 
-      it('probe an unreachable platform one at a time', async () => {
+      it('do not probe an unreachable platform at the same time', async () => {
         await one.outages.note('chat', 'unreachable', 'x', 1000);
         test.advance(1000);
         const taken = () =>

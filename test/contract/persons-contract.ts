@@ -41,7 +41,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    /** Both, as persons and as users. Skipped for a backend without the port. */
+    /** Stores data of Ada and Bob, as persons and as users. Null if the backend does not have the port. */
     async function fill(): Promise<PersonStore | null> {
       if (store.persons === null) return null;
       for (const one of [ada, bob]) {
@@ -131,7 +131,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       ]);
     });
 
-    it('is noticed by a running daemon: counts start again, and a message in progress is not answered', async () => {
+    it('erases while a daemon runs: counts start again, and a message in progress is not answered', async () => {
       const persons = await fill();
       if (persons === null) return;
       const [claim] = (await store.inbox.claim('run', [PLATFORM], 5)).filter(
@@ -155,7 +155,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ allowed: true, messages: 1 });
     });
 
-    it('stores nothing of a message in progress: neither turn nor trace nor the answer of its key', async () => {
+    it('stores nothing of a message in progress: no turn, no trace, no answer for its key', async () => {
       if (store.persons === null) return;
       const session = aSession(test.now(), { session_id: 'cleo-1', user_id: 'cleo', owner: cleo.person });
       await saveSession(store, session);
@@ -182,7 +182,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.traces.find(session.session_id)).toHaveLength(1);
     });
 
-    it('ends the claim of a run in progress, which then records no write any longer', async () => {
+    it('ends the claim of a run in progress, which then cannot record any write', async () => {
       if (store.persons === null) return;
       const session = aSession(test.now(), { session_id: 'cleo-2', user_id: 'cleo', owner: cleo.person });
       await saveSession(store, session);
@@ -195,7 +195,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.sessions.save(claim, session, 'new')).toBe('lost');
     });
 
-    it('ends it even if the session would only be stored with the first turn', async () => {
+    it('ends the claim of a run even if its session is not stored until the first turn', async () => {
       if (store.persons === null) return;
       const session_id = `${PLATFORM}:dora`;
       const names = { platform: PLATFORM, user_id: 'dora', channel_id: 'dora', thread_id: session_id };
@@ -216,7 +216,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.actions.start({ session: next, key: null }, action)).toEqual({ outcome: 'started' });
     });
 
-    it('erases the traces of their refused messages, which have neither a turn nor a session', async () => {
+    it('erases the traces of refused messages, which have no turn and no session', async () => {
       if (store.persons === null) return;
       const [theirs, other] = [cleo.person, bob.person].map((person) =>
         aTrace(null, { user_id: 'web-visitor', person, outcome: 'loop_guard_blocked' }),
@@ -241,7 +241,7 @@ export function describePersons(current: () => StoreUnderTest): void {
   });
 }
 
-/** The only thing that the erasure of somebody else may change: who opened the shared thread. */
+/** The data without what an erasure of somebody else may change: the user who opened the shared thread. */
 function withoutTies({ sessions, ...rest }: Awaited<ReturnType<PersonStore['show']>>) {
   const plain = sessions.map(({ session, ...one }) => ({ ...one, session_id: session.session_id }));
   return { ...rest, sessions: plain };

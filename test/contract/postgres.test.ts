@@ -76,7 +76,7 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
     );
   });
 
-  it('migrates at the first use, even after a use that failed', async () => {
+  it('migrates at the first successful use', async () => {
     const url = await server.createDatabase();
     const later = url.replace(/[^/]+$/, 'later');
     const memories = open(later);
@@ -85,7 +85,7 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
     expect(await memories.list(owner)).toEqual([]);
   });
 
-  it('is named without its password', async () => {
+  it('has a description without the password', async () => {
     expect(open('postgres://user:secret@db.example.com:6543/agentd?sslmode=verify-full').description).toBe(
       'postgres db.example.com:6543/agentd',
     );

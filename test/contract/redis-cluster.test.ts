@@ -20,7 +20,7 @@ describe.skipIf(!hasRedis)('on a Cluster', () => {
 });
 
 describe.skipIf(!hasRedis)('a failover by Sentinel', () => {
-  it('is followed automatically; nothing acknowledged is lost with REDIS_DURABILITY=always', async () => {
+  it('is followed by the store automatically; nothing acknowledged is lost with REDIS_DURABILITY=always', async () => {
     const servers = await startSentinel();
     const store = await openRedisStore({ url: servers.url, traceRetentionMs, isAlways: true });
     try {
@@ -36,7 +36,7 @@ describe.skipIf(!hasRedis)('a failover by Sentinel', () => {
       expect(performance.now() - began).toBeLessThan(15_000);
       expect(await store.sessions.find(session.session_id)).toEqual(session);
       expect(await store.inbox.find(message.id)).toMatchObject({ state: 'waiting' });
-      // Either the claim reached the replica, or its writes are refused.
+      // If the claim did not reach the replica, its writes are refused.
       const outcome = await store.commitTurn(claim, { trace: aTrace(null) }).catch(() => 'rejected');
       expect(['committed', 'lost', 'rejected']).toContain(outcome);
     } finally {

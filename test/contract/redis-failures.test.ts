@@ -25,17 +25,17 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     await server.stop();
   });
 
-  /** Waits until the store answers again without help. */
+  /** Waits until the store answers again by itself. */
   const recovered = () => vi.waitFor(() => store.check(), { timeout: 60_000, interval: 50 });
 
-  it('is reported, makes commands fail at once, and is used again when it is back, with everything that it had acknowledged', async () => {
+  it('is reported, makes commands fail at once, and is used again when it is back, with everything it had acknowledged', async () => {
     const session = aSession(Date.now());
     await saveSession(store, session);
     await server.kill();
     await vi.waitFor(() => expect(store.condition().writable).toBe(false), { timeout: 60_000 });
     const began = performance.now();
     for (let n = 0; n < 20; n++) await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
-    // If they waited, each of them would take 5 seconds.
+    // If the commands waited, each of them would take 5 seconds.
     expect(performance.now() - began).toBeLessThan(50_000);
     expect(store.condition().detail).toMatch(/^Redis is out of reach/);
     await server.startAgain();
@@ -44,7 +44,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.find(session.session_id)).toEqual(session);
   });
 
-  it('makes commands fail that it does not answer in time, and nothing is sent twice', async () => {
+  it('makes commands fail that it does not answer in time; none of them is carried out twice', async () => {
     await store.inbox.enqueue([anInboxMessage()]);
     process.kill(server.pid, 'SIGSTOP');
     const message = anInboxMessage();
@@ -68,7 +68,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.claim('b')).not.toBeNull();
   });
 
-  it('refuses every write under claims that it lost', async () => {
+  it('refuses every write under claims that it has lost', async () => {
     const claim = await store.sessions.claim('s');
     if (!claim) throw new Error('the session is claimed');
     await server.flush();

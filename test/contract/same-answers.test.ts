@@ -36,7 +36,7 @@ import {
 } from './fixtures.ts';
 import { sweepAll } from './store-writes.ts';
 
-// Each backend gives the answers of the reference store, for any commands in any order.
+// Each backend must give the same answers as the reference store, for any commands in any order.
 
 /** Number of runs for each backend; SAME_ANSWERS_RUNS=334 makes 50,000 commands. */
 const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? 12);
@@ -48,7 +48,7 @@ const HOUR = 3600 * SECOND;
 const STATES: InboxState[] = ['waiting', 'running', 'replied', 'done', 'failed'];
 const TIGHT: GuardLimits = { ...GUARD_LIMITS, max_messages: 3, max_turns: 4, session_ttl_ms: HOUR };
 
-/** A store, and the claims that were taken on it, in the same order on both stores. */
+/** A store, and the claims that were taken on it. Both stores have their claims in the same order. */
 interface Side {
   store: Store;
   sessions: SessionClaim[];
@@ -64,7 +64,7 @@ const FINAL_FAILURES: readonly FinalFailure[] = [
 
 type Command = (side: Side) => Promise<unknown>;
 
-/** The choices of one run. */
+/** The random choices of one run. */
 class Choices {
   readonly random: SeededRandom;
   readonly stream_ids: string[] = ['unknown'];
@@ -203,7 +203,7 @@ class Choices {
     };
   }
 
-  /** Begins a summary and stores it at once, since the tokens of two stores differ. */
+  /** Commands that begin a summary and store it at once, because the tokens of the two stores differ. */
   #summaries(): Record<string, () => Command> {
     const { pick, chance } = this.random;
     return {
@@ -241,7 +241,7 @@ class Choices {
   #actions(): Record<string, () => Command> {
     const { pick, below } = this.random;
     const id = () => {
-      // Hashes are equal in both stores; the id of a pending action is random.
+      // The id is a new one, like the random id of a pending action, or a known one, like an equal hash.
       const action_id = pick([this.id('action'), ...this.action_ids.slice(-5)]);
       this.action_ids.push(action_id);
       return action_id;
@@ -553,7 +553,7 @@ class Choices {
   }
 }
 
-/** Notes a claim. @returns it without its owner, which is random. */
+/** Records a claim. @returns it without its owner, which is random. */
 function keep<C extends { owner: string }>(claims: C[], claim: C | null): unknown {
   if (claim === null) return null;
   claims.push(claim);
@@ -561,7 +561,7 @@ function keep<C extends { owner: string }>(claims: C[], claim: C | null): unknow
   return rest;
 }
 
-/** A command that needs a claim; without one it does nothing. */
+/** A command that needs a claim. If there is no claim, the command does nothing. */
 function under<C>(
   claimOf: (side: Side) => C | undefined,
   act: (side: Side, claim: C) => Promise<unknown>,
@@ -572,7 +572,7 @@ function under<C>(
   };
 }
 
-/** The outcome of a command: its result, or that it rejects. */
+/** The outcome of a command: its result, or the fact that it rejects. */
 async function outcomeOf(command: Command, side: Side): Promise<unknown> {
   try {
     return { result: await command(side) };
@@ -607,7 +607,7 @@ async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices):
   };
 }
 
-/** Makes an empty store; the test moves its clock. */
+/** Creates an empty store, whose clock the test moves. */
 type MakeStore = (now: () => number) => Promise<Store>;
 
 async function compareAnswers(make: MakeStore): Promise<void> {
@@ -624,7 +624,7 @@ async function compareAnswers(make: MakeStore): Promise<void> {
       if (random.chance(0.2)) choices.now += random.pick([1, SECOND, 4 * SECOND, 16 * SECOND, 61 * SECOND]);
       if (random.chance(0.01)) {
         choices.now += random.pick([HOUR, 25 * HOUR, 8 * 24 * HOUR]);
-        // How long an expired claim is remembered, and an ended message is found, differs between backends.
+        // Backends differ in how long they remember expired claims, and find ended messages.
         for (const { sessions, keys } of [backend, reference])
           for (const claims of [sessions, keys]) claims.length = 0;
         await sweepAll(store);
@@ -647,7 +647,7 @@ afterEach(() => {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
 });
 
-describe('gives the same answers as the reference store', () => {
+describe('each backend gives the same answers as the reference store:', () => {
   it('sqlite', { timeout }, () =>
     compareAnswers(async (now) => {
       const directory = mkdtempSync(join(tmpdir(), 'agentd-same-'));

@@ -9,7 +9,7 @@ import type { StoreUnderTest } from './store-contract.ts';
 import { claimSession, commitUnderClaim, keepTurn, saveSession, sweepAll } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
-/** A reader of the turns that have no signed-in person. */
+/** A reader who sees only the turns without a signed-in person. */
 const EVERYONE_SEES = { person: null, nobodys: true };
 
 /** The contract of the port `sessions`. */
@@ -78,7 +78,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await store.sessions.list({ limit: 10 })).toEqual([anew]);
     });
 
-    it('finds a session by its id and by the one before sign-in, which stays reserved while it lives', async () => {
+    it('finds a session by its id and by its id from before sign-in, which stays reserved while the session lives', async () => {
       const begun = await saved({ generated: true });
       const tag = begun.session_id;
       await keepTurn(store, begun, { text: 'before' });
@@ -182,7 +182,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await store.sessions.turns(session.session_id)).toEqual([]);
     });
 
-    it('shows one instance at once what another has written', async () => {
+    it('shows every instance at once what another one has written', async () => {
       const administrator = await test.beside();
       const session = await saved();
       await keepTurn(store, session);
@@ -194,7 +194,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
     });
 
     describe('claims', () => {
-      it('are given to one caller, however many ask at once, and to the next one after the release', async () => {
+      it('are given to one caller, however many ask at once, and to the next caller after the release', async () => {
         const claims = await Promise.all(Array.from({ length: 20 }, () => store.sessions.claim('s')));
         const [claim] = claims.filter((one) => one !== null);
         expect(claims.filter((one) => one !== null)).toHaveLength(1);
@@ -204,7 +204,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(next.owner).not.toBe(claim?.owner);
       });
 
-      it('to different sessions are held at once', async () => {
+      it('of different sessions can be held at once', async () => {
         expect(await store.sessions.claim('a')).not.toBeNull();
         expect(await store.sessions.claim('b')).not.toBeNull();
       });
@@ -247,7 +247,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.sessions.find(session.session_id)).toEqual(session);
       });
 
-      it('to another session write nothing', async () => {
+      it('of another session write nothing', async () => {
         const session = await saved();
         const other = await claimSession(store, 'another');
         const theft = { ...other, session_tag: session.session_id };
@@ -256,7 +256,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.sessions.find(session.session_id)).toEqual(session);
       });
 
-      it('are not needed by an administrator who ends a session, and stay valid when this happens', async () => {
+      it('are not needed to end a session as an administrator, and stay valid when the session is ended', async () => {
         const session = await saved();
         const claim = await claimSession(store, session.session_id);
         expect(await (await test.beside()).sessions.end(session.session_id)).toBe(true);
@@ -274,7 +274,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
     });
 
     describe('sessions of anonymous clients', () => {
-      /** About 10,000 bytes; the bound has room for 20 of them. */
+      /** The text makes a session of about 10,000 bytes, 20 of which fit within the bound. */
       const text = 'x'.repeat(8500);
 
       beforeEach(({ skip }) => {
@@ -299,11 +299,11 @@ export function describeSessions(current: () => StoreUnderTest): void {
         return sessions.filter((_, place) => found[place] !== null);
       };
 
-      it('are deleted with turns and traces if there are too many: the longest idle ones of the client that stores most', async () => {
+      it('are deleted with turns and traces if there are too many: first those of the client with the most, longest idle first', async () => {
         const few = await beginMany(5, { client: 'few' });
         const many = await beginMany(10, { client: 'many' });
         const [first, second] = many as [Session, Session];
-        // It was created first, but has had a message since.
+        // The first session is the oldest, but now has the newest message.
         await keepTurn(store, first);
         const more = await beginMany(5, { client: 'many' });
         const kept = await live([...few, ...many, ...more]);
@@ -316,7 +316,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.traces.find(first.session_id)).toHaveLength(2);
       });
 
-      it('stay within the bound all together, however many clients there are', async () => {
+      it('together stay within the bound, however many clients there are', async () => {
         const sessions: Session[] = [];
         for (let n = 0; n < 60; n++) {
           sessions.push(await begin({ client: `client ${n}` }));
@@ -325,7 +325,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect((await live(sessions)).length).toBeGreaterThan(15);
       });
 
-      it('count even if a turn creates them', async () => {
+      it('count toward the bound even if a turn creates them', async () => {
         const sessions: Session[] = [];
         for (let n = 0; n < 30; n++) {
           const session = aSession(test.now(), { client: 'c' });
@@ -337,7 +337,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect((await live(sessions)).length).toBeLessThanOrEqual(20);
       });
 
-      it('displace no session of a person or platform, and such sessions are not counted', async () => {
+      it('displace no session of a person or platform, and those sessions do not count', async () => {
         const others = await Promise.all(Array.from({ length: 30 }, () => begin({ owner: ada })));
         others.push(...(await beginMany(10, {})));
         const anonymous = await beginMany(15, { client: 'c' });

@@ -6,7 +6,7 @@ import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeStore } from './store-contract.ts';
 
-/** A database that has been migrated: each test has a copy, since the migrations take longer than most tests. */
+/** The folder of a migrated database. Each test gets a copy, because migrations take longer than most tests. */
 const migrated = mkdtempSync(join(tmpdir(), 'agentd-migrated-'));
 beforeAll(async () => {
   await openSqliteStore(join(migrated, 'agentd.db'), {

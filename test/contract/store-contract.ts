@@ -30,9 +30,9 @@ export interface StoreUnderTest {
   peer(): Promise<Store> | null;
   /** Opens another instance on the same data, as an administrator's command does. */
   beside(): Promise<Store>;
-  /** Opens the data again as a daemon, after the process of the first one has died. */
+  /** Opens the data again as a daemon, as if the process of the first daemon had died. */
   restart(): Promise<Store>;
-  /** Whether it bounds what anonymous clients store (ANONYMOUS_STORE_BYTES). */
+  /** Whether the backend limits how much anonymous clients store (ANONYMOUS_STORE_BYTES). */
   boundsAnonymous: boolean;
   now(): number;
   /** Moves the clock of the store, ms. */

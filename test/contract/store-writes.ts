@@ -17,7 +17,7 @@ export async function claimSession(store: Store, session_tag: string): Promise<S
   return claim;
 }
 
-/** Saves a session under a claim of its own. */
+/** Claims a session, saves it and releases the claim. */
 export function saveSession(
   store: Store,
   session: Session,
@@ -26,7 +26,7 @@ export function saveSession(
   return underClaim(store, tagOf(session), (claim) => store.sessions.save(claim, session, as));
 }
 
-/** Commits a turn under a claim of its own. */
+/** Claims the session, commits a turn and releases the claim. */
 export function commitUnderClaim(
   store: Store,
   session_tag: string,

@@ -38,7 +38,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect(await store.countTokens('')).toBe(1);
     });
 
-    it('are listed with the record that holds each, until they expire', async () => {
+    it('are each listed with the record that holds the token, until it expires', async () => {
       await saveSession(store, aSession(test.now()));
       const session = withToken('s1');
       const renamed = withToken('s2', { former_id: 'tag' });
@@ -80,7 +80,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect((await listed('plain')).map(({ token }) => token)).toEqual([`${mark}s`]);
     });
 
-    it('are counted by the key that sealed them, together with the texts of actions, and listed without those of one key', async () => {
+    it('and texts of actions are counted by the key that sealed them, and listed without those of one key', async () => {
       const one = (text: string) => `${SEALED}keykey_1.${text}`;
       const two = (text: string) => `${SEALED}keykey_2.${text}`;
       expect(await store.countSeals()).toEqual(new Map());
@@ -130,7 +130,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect((await listed()).map(({ token }) => token)).toEqual(['l-new', 's-new', 't-new']);
     });
 
-    it('are replaced only in the session of the same channel user', async () => {
+    it('of a session are not replaced if the session now belongs to another channel user', async () => {
       const session = withToken('s');
       await saveSession(store, session);
       const [token] = (await listed()) as [StoredToken];

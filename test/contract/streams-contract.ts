@@ -36,7 +36,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(1);
     });
 
-    it('has one stream for a key, however many are created at once, and a new one after it has expired', async () => {
+    it('has one stream for a key, however many are created at once, and a new stream after that one has expired', async () => {
       const many = Array.from({ length: 10 }, () => aStream({ idempotency_key: 'k' }));
       const created = await Promise.all(many.map((stream) => streams.create(stream)));
       expect(new Set(created.map(({ stream_id }) => stream_id))).toEqual(new Set([many[0]?.stream_id]));
@@ -47,7 +47,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect((await streams.findByKey('k'))?.stream_id).toBe(later.stream_id);
     });
 
-    it('lets one caller begin the run, however many try at once, and deletes the token then', async () => {
+    it('lets one caller begin the run, however many try at once, and then deletes the token', async () => {
       const stream = aStream({ token: 'a.b.c' });
       await streams.create(stream);
       const claims = await Promise.all(
@@ -101,7 +101,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.find(stream_id)).toMatchObject({ state: 'running', last_event: 4 });
     });
 
-    it('keeps a stream as long as its run takes, and its events for their time after the end', async () => {
+    it('keeps a stream while its run lasts, and its events for a limited time after the end', async () => {
       const { claim, stream_id } = await running();
       test.advance(10 * TTL);
       await sweepAll(test.store);

@@ -51,14 +51,14 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(await store.summaries.find(tag, bob)).toMatchObject({ text: "Bob's" });
     });
 
-    it('lets only one be made at a time in a session', async () => {
+    it('lets one caller at a time make a summary of a session', async () => {
       const token = await store.summaries.begin(tag, MINUTE);
       expect(await store.summaries.begin(tag, MINUTE)).toBeNull();
       expect(await store.summaries.keep(tag, token ?? '', aSummary())).toBe(true);
       expect(await store.summaries.begin(tag, MINUTE)).not.toBeNull();
     });
 
-    it('lets two daemons make only one, if there can be two daemons', async () => {
+    it('lets only one of two daemons make a summary, if there can be two daemons', async () => {
       const other = (await test.peer()) ?? store;
       const begun = await Promise.all(
         Array.from({ length: 20 }, (_, n) => (n % 2 ? store : other).summaries.begin(tag, MINUTE)),
@@ -66,7 +66,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(begun.filter((token) => token !== null)).toHaveLength(1);
     });
 
-    it('lets a new one be made after the time of the first has passed, and refuses the late one', async () => {
+    it('lets another caller make a summary after the time of the first has passed, and refuses the late summary', async () => {
       const late = await store.summaries.begin(tag, MINUTE);
       test.advance(MINUTE);
       const next = await store.summaries.begin(tag, MINUTE);
@@ -76,7 +76,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(await store.summaries.keep(tag, next ?? '', aSummary())).toBe(true);
     });
 
-    it('deletes them with the session, however it ends', async () => {
+    it('deletes summaries with the session, however it ends', async () => {
       await kept(aSummary());
       await store.sessions.end(session.session_id);
       expect(await store.summaries.find(tag, ada)).toBeNull();

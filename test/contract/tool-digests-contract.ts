@@ -38,7 +38,7 @@ export function describeToolDigests(current: () => StoreUnderTest): void {
       expect(await (await test.restart()).toolDigests.list()).toEqual([unchanged]);
     });
 
-    it('store a different definition until the trusted one is back', async () => {
+    it('store a changed definition until the tool has the trusted one again', async () => {
       await tools.observe('docs_search', 'docs', first);
       test.advance(1000);
       const changed = { changed: second, changed_at: since + 1000 };
@@ -85,7 +85,7 @@ export function describeToolDigests(current: () => StoreUnderTest): void {
       ]);
     });
 
-    it('trust one of two first definitions that are seen at once', async () => {
+    it('trust only one of two first definitions that are seen at the same time', async () => {
       const peer = (await test.peer()) ?? test.store;
       const [one, other] = await Promise.all([
         tools.observe('docs_search', 'docs', first),

@@ -20,11 +20,11 @@ const END: StreamEvent[] = [
   { id: 2, event: 'stream_complete', data: '{}' },
 ];
 
-/** A turn that changes everything that an answered turn can change, before it is committed. */
+/** An uncommitted turn that changes everything that an answered turn can change. */
 export interface FullTurn {
   claim: SessionClaim;
   changes: Required<Omit<TurnChanges, 'failed' | 'ends_claim'>>;
-  /** Reads everything that it would store. */
+  /** Reads everything that the commit of the turn would change. */
   read(): Promise<Record<string, unknown>>;
 }
 
@@ -209,7 +209,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await read()).toEqual(before);
     });
 
-    it('settles a message of the inbox that failed permanently', async () => {
+    it('stores a failed turn and settles its message in the same commit', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       const { turn, trace, session } = changes;
       const failed = { claim: changes.reply.claim, outcome: FAILED };
@@ -222,7 +222,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await store.inbox.claim('send', ['chat'], 1)).toMatchObject([{ message: { sends: 1 } }]);
     });
 
-    it('stores no failed turn if the claim of its message is gone', async () => {
+    it('stores no failed turn if the claim of its message has ended', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       const { turn, trace, session } = changes;
       const failed = { claim: changes.reply.claim, outcome: FAILED };
@@ -242,7 +242,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await store.commitTurn(claim, changes)).toBe('committed');
     });
 
-    it('stores nothing if the id of the new session belongs to another one', async () => {
+    it('stores nothing if the id of the new session belongs to another session', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       const former_id = changes.session.session_id;
       await store.sessions.save(claim, changes.session, 'new');
@@ -253,7 +253,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await read()).toEqual(before);
     });
 
-    it('ends the claim of the session with the turn, if the changes ask for it and nothing is refused', async () => {
+    it('ends the claim of the session with the turn, if the changes request this and nothing is refused', async () => {
       const { claim, changes } = await beginFullTurn(store, test.now());
       expect(await store.commitTurn({ ...claim, owner: 'another' }, { ...changes, ends_claim: true })).toBe(
         'lost',
@@ -264,7 +264,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await store.sessions.claim(claim.session_tag)).not.toBeNull();
     });
 
-    it('keeps the claim to a session that another daemon has taken since', async () => {
+    it('does not end the claim of a daemon that has taken over the session', async () => {
       const peer = await test.peer();
       if (peer === null) return;
       const { claim, changes } = await beginFullTurn(store, test.now());

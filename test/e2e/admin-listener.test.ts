@@ -105,7 +105,7 @@ it('the admin listener reports that the daemon starts, serves and drains, and st
   const late = await post(daemon.url, { user_id: 'bob', message: 'late' });
   expect([late.status, late.headers.get('connection')]).toEqual([200, 'keep-alive']);
 
-  // Then it drains, and the probes go on. A proxy whose connection is refused tries another daemon at once.
+  // Then the daemon drains, and still answers probes. A proxy whose connection is refused tries another daemon.
   await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new connections are refused');
   await expect
     .poll(() => post(daemon?.url ?? '', { user_id: 'bob', message: 'too late' }).catch(({ cause }) => cause))
@@ -119,7 +119,7 @@ it('the admin listener reports that the daemon starts, serves and drains, and st
   await expect(fetch(`${admin}/live`)).rejects.toThrow('fetch failed');
 });
 
-it('the admin listener answers probes with the usual headers and errors, only on its own port, and watches the store', async () => {
+it('the admin listener answers probes with the usual headers and errors, only on its own port, and is not ready while the store cannot be written', async () => {
   daemon = await startAgentd({
     directory: mkdtempSync(join(folder, 'daemon-')),
     env: { ADMIN_LISTEN: '127.0.0.1:0' },
@@ -136,7 +136,7 @@ it('the admin listener answers probes with the usual headers and errors, only on
   expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
   for (const path of ['/live', '/ready']) expect((await fetch(`${daemon.url}${path}`)).status).toBe(404);
 
-  // While the store cannot be written the daemon should get no requests, but its own health page still works.
+  // While the store cannot be written, the daemon should get no requests, but its own health page still works.
   expect((await ask(`${admin}/ready`)).status).toBe(200);
   const other = new Database(join(daemon.directory, 'state/agentd.db'));
   other.exec('BEGIN IMMEDIATE');

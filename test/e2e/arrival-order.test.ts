@@ -4,7 +4,7 @@ import { Dictation } from '../support/dictation.ts';
 import { readAll, start } from '../support/event-stream.ts';
 import { Gate } from '../support/gate.ts';
 
-/** A daemon that asks the gate for the key of a token, so that a message with one takes as long as the test says. */
+/** A daemon that gets the keys of tokens from the gate, so that the test decides how long it takes to check a token. */
 async function slowToCheckTokens(env: Record<string, string> = {}): Promise<{ daemon: Agentd; gate: Gate }> {
   const [gate, dictation] = await Promise.all([Gate.open(), Dictation.start()]);
   const daemon = await startAgentd({
@@ -27,7 +27,7 @@ async function slowToCheckTokens(env: Record<string, string> = {}): Promise<{ da
 
 const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const claims = { sub: 'ada', email: 'ada@example.com', exp: Math.floor(Date.now() / 1000) + 3600 };
-/** Its signature is no good, which is found out when the key is there: a token problem like any other. */
+/** Its signature is invalid, which the daemon finds out only when it has the key: a token problem like any other. */
 const TOKEN = `${encoded({ alg: 'RS256', kid: 'k' })}.${encoded(claims)}.c2lnbmF0dXJl`;
 
 it.each(['/webchat/message', '/sse/chat'])(
@@ -48,7 +48,7 @@ it.each(['/webchat/message', '/sse/chat'])(
     const first = send({ session_id: 'one', jwt_token: TOKEN });
     await gate.waiting(1);
     const second = send({ session_id: 'one' });
-    // By then the second one has come as far as it can.
+    // When these messages have been answered, the second one waits at the point up to which it can be processed.
     for (const id of ['a', 'b', 'c']) expect(await send({ user_id: id, session_id: id })).toBe(200);
     gate.release();
     expect([await first, await second]).toEqual([200, 429]);

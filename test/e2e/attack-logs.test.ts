@@ -7,7 +7,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// Input must not look like lines of the log, nor control the terminal of its reader.
+// Input must not look like lines of the log or control the terminal of a reader.
 
 const LINE_ENDS = /[\u0085\u2028\u2029\u202e\u009b]/;
 /** Line ends and a change of direction that are not control characters, so that an id may contain them. */
@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 describe('the log', () => {
-  test('shows no part of an id as a line or a word of its own', async () => {
+  test('shows an id so that no part of it looks like a separate line or field', async () => {
     const repeat = { headers: { 'Idempotency-Key': 'key-1' } };
     await shop.say({ user_id: NAME, message: 'Hello' }, repeat);
     await shop.say({ user_id: NAME, message: 'Hello' }, repeat);
@@ -65,7 +65,7 @@ describe('the log', () => {
 });
 
 describe('every log line of a request', () => {
-  test('has its id, even the lines of the agent run that it starts', async () => {
+  test('has the id of the request, even in the lines of the agent run that the request starts', async () => {
     const model = await FakeModel.start();
     model.script(() => ({ status: 400 }));
     const failing = await startShop({

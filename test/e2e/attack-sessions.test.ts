@@ -24,7 +24,7 @@ describe("a stranger's message to a session", () => {
       const own = { user_id: 'eve', message: 'Who am I?', session_id: `eve-${status}` };
       const first = brief.say(own, { headers, bearer: await token({ sub: 'eve' }) });
       await asked;
-      // The same key, either with a different body for the session of somebody else, or repeated too early.
+      // The same key again: with a different body, for the session of somebody else (422), or while it is in use (409).
       const body = status === 422 ? { ...own, session_id } : own;
       const refused = await brief.say(body, { headers, bearer: await token({ sub: 'eve' }) });
       slow.open();

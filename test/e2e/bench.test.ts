@@ -15,7 +15,7 @@ interface Row {
   ours: { name: string; counts: Record<string, number> };
 }
 
-it('the benchmarks compare everything with its lower limit, and everything acknowledged is stored', () => {
+it('the benchmarks compare agentd with a lower limit, and everything that it acknowledged is stored', () => {
   const { status, stdout, stderr } = bench('--quick', '--json');
   expect(stderr).toMatch(/^chat: round 1\/1: bare$/m);
   const report = JSON.parse(stdout) as { machine: object; effort: object; rows: Row[] };

@@ -126,7 +126,7 @@ describe('agentd channels list', () => {
     );
   });
 
-  it('names channels of the daemon that these settings do not name', async () => {
+  it('names channels that run in the daemon but are not in the settings of the command', async () => {
     await writeFile(join(directory, 'other.yaml'), '{}');
     const { code, stderr } = await list({}, '--url', daemon.url, '--config', 'other.yaml');
     expect([code, stderr]).toEqual([0, 'The daemon runs channels that these settings do not name: pager.\n']);

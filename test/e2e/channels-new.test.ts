@@ -20,7 +20,7 @@ afterEach(() => rm(directory, { recursive: true }));
 const begin = (...args: string[]) => command(['channels', 'new', ...args], { cwd: directory });
 
 async function npm(channel: string, ...args: string[]): Promise<string> {
-  // With the variables of this test runner, the inner test runner would report to it.
+  // With the variables of this test runner, the inner test runner would report to this one.
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
   return (await execute('npm', args, { cwd: channel, env })).stdout;
 }
@@ -42,7 +42,7 @@ describe('agentd channels new', () => {
     const ours = await manifestIn(ROOT);
     expect(await manifestIn(channel)).toMatchObject({
       name: 'agentd-channel-carrier-pigeon',
-      // Optional, since npm would look for it in a registry, which may have a different agentd.
+      // The dependency is optional: otherwise npm would install agentd from a registry, which may have a different one.
       peerDependencies: { agentd: `^${ours.version}` },
       peerDependenciesMeta: { agentd: { optional: true } },
       devDependencies: { agentd: `file:vendor/agentd-${ours.version}.tgz`, node: expect.any(String) },
@@ -57,7 +57,7 @@ describe('agentd channels new', () => {
     expect(tested).toContain('carrier-pigeon: checks the signature before it reads the body');
     expect(tested).toMatch(/^(?:#|ℹ) fail 0$/m);
 
-    // As published: it contains no path of this machine, and needs no installed agentd.
+    // The published package contains no path of this machine, and needs no installed agentd.
     await npm(channel, 'pack');
     const published = join(directory, 'node_modules/agentd-channel-carrier-pigeon');
     await mkdir(published, { recursive: true });

@@ -41,7 +41,7 @@ const secrets = () =>
     /TOKEN|SECRET/.test(name) ? [value, value.split(':').at(-1) ?? value] : [],
   );
 
-/** A command whose output has no secret in it. */
+/** Runs a command, and checks that its output contains no secret. */
 async function run(args: string[], changes: Record<string, string> = {}) {
   const done = await command(args, { cwd: directory, env: { ...env, ...changes } });
   for (const secret of secrets()) expect(done.stdout + done.stderr).not.toContain(secret);
@@ -90,7 +90,7 @@ describe('channels setup msgbot', () => {
     ]);
   });
 
-  it('says why the platform refuses, and does not rely on the answer alone', async () => {
+  it('says why the platform refuses, and reads the registration back instead of trusting the answer', async () => {
     platforms.msgbot.answer = ({ path }) =>
       path.includes('setWebhook')
         ? {
@@ -182,7 +182,7 @@ describe('channels setup teamchat', () => {
     expect(platforms.teamchat.calls).toEqual([]);
   });
 
-  it('doctor compares the scopes of the bot token with it', async () => {
+  it('doctor compares the scopes of the bot token with the manifest', async () => {
     expect(await registration('teamchat')).toMatchObject({ outcome: 'ok' });
     platforms.teamchat.answer = () => ({
       status: 200,
@@ -234,7 +234,7 @@ describe('channels setup phonechat', () => {
     });
   });
 
-  it('says why the platform refuses the address: it asks the daemon at once', async () => {
+  it('says why the platform refuses the address, which the platform checks at once by a request to the daemon', async () => {
     platforms.phonechat.answer = ({ method }) =>
       method === 'POST'
         ? {
@@ -288,7 +288,7 @@ const APP = {
 };
 
 describe('channels setup of other channels', () => {
-  it('says clearly that a channel has no setup', async () => {
+  it('says that the channel has no setup', async () => {
     const { code, stderr } = await setup('webchat');
     expect(code).toBe(1);
     expect(stderr).toContain('there is nothing to register');

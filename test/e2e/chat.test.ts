@@ -14,7 +14,7 @@ import { token } from '../support/tokens.ts';
 let dictation: Dictation;
 /** The daemon of the tests that need no special settings. */
 let shared: Agentd;
-/** Daemons that end within their test. */
+/** The directory of the test, with the state of daemons that end within it. */
 let directory: string;
 
 beforeAll(async () => {
@@ -164,7 +164,7 @@ describe('agentd chat in a pipe', () => {
   it('loses and repeats nothing if connections break during an answer', async () => {
     const { url } = shared;
     let connections = 0;
-    // The first two responses are complete: the health, and the stream id.
+    // The first two responses are not cut: the health and the stream id.
     const proxy = await CuttingProxy.start(url, () =>
       ++connections <= 2 ? Number.POSITIVE_INFINITY : 1000 + Math.floor(Math.random() * 2500),
     );
@@ -227,7 +227,7 @@ if (!HAS_TERMINALS && process.env.CI !== 'true') {
   console.warn('script(1) of util-linux is not installed: `agentd chat` is NOT tried on a terminal');
 }
 
-// With CI=true, this runs, and fails if script(1) is missing.
+// If script(1) is missing, these tests are skipped or, with CI=true, fail.
 describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a terminal', () => {
   let terminal: Terminal;
   afterEach(() => terminal.close());
@@ -237,7 +237,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     return terminal;
   }
 
-  it('shows the answer while it is written, brings messages back with the arrow keys, and leaves with Ctrl-D', async () => {
+  it('shows the answer while it is written, brings messages back with the arrow keys, and exits at Ctrl-D', async () => {
     const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('Ctrl-C stops an answer, Ctrl-D leaves.');
@@ -279,7 +279,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     expect(await terminal.exited).toBe(0);
   });
 
-  it('leaves at once at a second Ctrl-C', async () => {
+  it('exits at once at a second Ctrl-C', async () => {
     const { url } = shared;
     const hung = await CuttingProxy.start(url, () => Number.POSITIVE_INFINITY);
     const { type, shows } = bound(open(hung.url));

@@ -9,7 +9,7 @@ import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
 
-// Most tests run commands within the process of the test (support/command.ts). Here each of them is a program: it
+// Most tests run commands within the process of the test (support/command.ts). Here each command is a program: it
 // starts, reads standard input, works while a daemon runs, and exits with its exit code.
 
 let exchange: FakeExchange;
@@ -36,7 +36,7 @@ function started(args: string[], input = ''): ReturnType<typeof agentd> {
   return agentd(args, { cwd: daemon.directory, env: exchange.env(daemon.directory), input });
 }
 
-describe('each command is a program', () => {
+describe('each command, started as a program,', () => {
   it('links and unlinks people, with a token that it has issued and verified', async () => {
     const issue = ['token', 'issue', '--sub', 'ada', '--email', 'ada@example.com'];
     const { stdout: token } = await started(issue);
@@ -72,7 +72,7 @@ describe('each command is a program', () => {
     expect((await started(['sessions', 'show', 'telex:t1'])).code).toBe(1);
   });
 
-  it.each(COMMANDS)('shows its help if it was not started above: $name', async (entry) => {
+  it.each(COMMANDS)('shows its help if no earlier test has started it: $name', async (entry) => {
     const { name, summary } = entry;
     if (lines.some((line) => line.startsWith(`${name} `))) return;
     const { code, stdout, stderr } = await agentd([...name.split(' '), '--help'], { base: false });
@@ -89,7 +89,7 @@ describe('a command within the process of a test', () => {
     [['token', 'verify', '-'], 'no token'],
     [['sessions', 'list', '--limit', 'many'], ''],
     [['config', 'show', '--json'], ''],
-  ])('prints the same and exits like the program: %s', async (args, input) => {
+  ])('has the same output and exit code as the program: %s', async (args, input) => {
     const options = { cwd: daemon.directory, env: exchange.env(daemon.directory), input };
     expect(await command(args, options)).toEqual(await agentd(args, options));
   });

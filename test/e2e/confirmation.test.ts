@@ -272,7 +272,7 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     expect(messages().length - before).toBeLessThanOrEqual(hasRooms ? 1 : 2);
   });
 
-  it('declines with the other button, and with any other words', async () => {
+  it('cancels the call at a press of the second button, and after any other words', async () => {
     await press(await ask(), 1);
     await platform().until(() => messages().some(({ text }) => text.startsWith('Not done: ')));
     platform().forget();

@@ -74,7 +74,7 @@ function run(words: readonly string[]) {
   });
 }
 
-/** Resolves when the daemon prints this, rejects with its errors if it ends before. */
+/** Resolves when the daemon prints that it is ready. Rejects with its errors if it ends before. */
 function ready(daemon: ReturnType<typeof run>): Promise<void> {
   return new Promise((done, fail) => {
     let printed = '';

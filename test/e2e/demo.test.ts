@@ -89,7 +89,7 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     await page.goto(`${daemon.url}/demo`);
     await visitor.chat.waitFor();
     const rows = page.locator('.requests tbody tr');
-    // What the page itself suggests while nobody is signed in.
+    // The page itself suggests this while nobody is signed in.
     await page.getByText('Sign out and ask “Who is ada@example.com?”').waitFor();
     await visitor.chat.getByRole('button', { name: 'Who is ada@example.com?' }).click();
     await visitor.answer.filter({ hasText: 'only to those who are signed in' }).waitFor();

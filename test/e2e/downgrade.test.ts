@@ -34,13 +34,13 @@ it('the daemon refuses a store of a later version in clear words, and does not t
 it.each([
   ['sessions', 'list'],
   ['backup', 'copy.db'],
-])('agentd %s %s refuses it, too', async (...words) => {
+])('agentd %s %s also refuses a store of a later version', async (...words) => {
   const { code, stderr } = await command(words, { cwd: directory });
   expect(code).toBe(69);
   expect(stderr).toContain('its schema is 9999, this version knows up to');
 });
 
-it('the doctor reports it', async () => {
+it('agentd doctor reports a store of a later version', async () => {
   const { code, stdout } = await command(['doctor'], { cwd: directory });
   expect(code).toBe(1);
   expect(stdout.replaceAll(/\s+/g, ' ')).toContain('written by a later version of agentd');

@@ -74,7 +74,7 @@ async function explain(where: Shop, id: string, ...options: string[]): Promise<s
   return stdout;
 }
 
-/** The same for a request that was refused before it became a message: its trace is written after the answer. */
+/** The same for a request that was refused before it became a message. Its trace is stored after the answer. */
 async function explainRefused(where: Shop, id: string): Promise<string> {
   await expect.poll(async () => (await where.run('explain', id)).code).toBe(0);
   return explain(where, id);
@@ -158,7 +158,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expect(status).toBe(502);
     const screen = await explain(chat, request_id);
     expectFinding(screen, 'model_refused', /AGENT_API_KEY/);
-    // For the operator, not for the person who wrote the message.
+    // Only the operator sees what the model's server said, not the person who wrote the message.
     expect(screen).toMatch(/status=401\s+said="Incorrect API key provided: \[key\]"/);
     expect(JSON.stringify(answered)).not.toContain('API key');
   });
@@ -240,7 +240,7 @@ describe('`agentd explain` finds', () => {
     expect(stdout).toContain('visitor  replayed in');
   });
 
-  test('a request that was refused for its body', async () => {
+  test('a request that was refused because of its body', async () => {
     await shop.say('{', { headers: { 'X-Request-Id': 'malformed' } });
     expect(await explainRefused(shop, 'malformed')).toContain('malformed_json');
   });

@@ -92,7 +92,7 @@ async function askAsVisitor(): Promise<string> {
   return answer;
 }
 
-/** Ways to leave the page. */
+/** Ways in which a page makes the browser go to another address. */
 const NAVIGATIONS: Record<string, (url: string) => string> = {
   'a link': (url) => `<a id="go" href="${url}">A prize</a>`,
   'a link in a new tab': (url) => `<a id="go" target="_blank" href="${url}">A prize</a>`,
@@ -112,8 +112,8 @@ const REQUESTS: readonly ((url: string) => string)[] = [
     `<script>new EventSource(${JSON.stringify(url)}, { withCredentials: true }).onmessage = ({ data }) => document.title += data</script>`,
 ];
 
-describe.skipIf(withoutBrowser)('to a browser that is signed in', () => {
-  it('the site’s own page reads its own stream with its cookie', async () => {
+describe.skipIf(withoutBrowser)('in a browser that is signed in', () => {
+  it('a page of the site reads the visitor’s stream with the cookie', async () => {
     expect(await askAsVisitor()).toBe('ada@example.com');
     const cookies = await browser.context.cookies(daemon.url);
     expect(cookies.find(({ name }) => name === 'jwt_token')).toMatchObject({
@@ -122,8 +122,8 @@ describe.skipIf(withoutBrowser)('to a browser that is signed in', () => {
     });
   });
 
-  // Another port is another origin of the same site, to which the browser sends the cookie with every request; another
-  // host name is another site, from which it sends it with links.
+  // Another port is another origin of the same site: the browser sends the cookie with every request. Another host name
+  // is another site: the browser sends the cookie only if the visitor goes to the other page.
   const elsewhere = { 'another port': '127.0.0.1', 'another host name': 'localhost' };
 
   describe.each(Object.entries(elsewhere))('on %s', (_where, host) => {
@@ -137,7 +137,7 @@ describe.skipIf(withoutBrowser)('to a browser that is signed in', () => {
   });
 });
 
-/** Pages, each of which makes the browser request a stream that the attacker then reads. */
+/** Opens a page that makes the browser request streams. Checks that nothing is read, and nobody's sign-in is used. */
 async function attack(host: string, bodies: readonly ((url: string) => string)[]): Promise<void> {
   const streams = await Promise.all(
     bodies.map(() => start(daemon.url, { user_id: 'visitor', message: 'me' })),
@@ -157,7 +157,7 @@ async function attack(host: string, bodies: readonly ((url: string) => string)[]
   await browser.leave();
 }
 
-/** Resolves when the browser has requested that address and has the response, whether a page gets to see it or not. */
+/** Resolves when the browser has got a response from the address, or has failed, even if no page can read it. */
 function requestOf(address: string): Promise<unknown> {
   const isIt = (request: { url(): string }) => request.url().startsWith(address);
   return Promise.race(

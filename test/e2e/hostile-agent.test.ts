@@ -8,13 +8,13 @@ import { effort } from '../support/effort.ts';
 // run hostile` plays more conversations, and prints how to replay one.
 
 describe('a hostile model', () => {
-  it('makes only calls that its person may make, and has confirmed', {
+  it('makes only calls that its person may make and, for writes, has confirmed', {
     timeout: 600_000,
   }, async () => {
     const seed = 1;
     const played = await play({ runs: effort(70, 1000), seed });
     expect(played.violations, reportOf(played, seed)).toEqual([]);
-    // A model that achieves nothing would break no rule, either.
+    // A model that achieves nothing would not break a rule either, so the test checks that it achieves something.
     const { tally } = played;
     for (const channel of ['webchat', 'sse', 'teamchat', 'phonechat', 'msgbot'])
       expect(tally[`replies on ${channel}`], channel).toBeGreaterThan(10);
@@ -25,7 +25,7 @@ describe('a hostile model', () => {
     expect(tally['strangers that meddled']).toBeGreaterThan(5);
   });
 
-  it('sends only the credential of its person, with 20 persons at once', {
+  it('sends only the credential of its person, even with 20 persons at once', {
     timeout: 600_000,
   }, async () => {
     const seed = 1;
@@ -36,7 +36,7 @@ describe('a hostile model', () => {
     expect(played.tally['requests to crm']).toBeGreaterThan(20);
   });
 
-  it('is detected if the daemon breaks its rules', { timeout: 600_000 }, async () => {
+  it('exposes every rule that a defective daemon breaks', { timeout: 600_000 }, async () => {
     const bin = `${import.meta.dirname}/../hostile/broken-agentd.ts`;
     const played = await play({ runs: 120, seed: 1, bin, env: { HOSTILE_DEFECT: 'all' } });
     const rules = Object.values(DEFECTS).map(({ breaks }) => breaks);

@@ -319,7 +319,7 @@ describe('a reply that the platform does not accept', () => {
 });
 
 describe('links', () => {
-  /** With the builtin agent, which looks up whom a message acts for. */
+  /** A daemon with the builtin agent, which looks up the person for whom a message acts. */
   let withApi: Agentd;
   let api: FakeApi;
   const apiSettings = () => ({
@@ -365,7 +365,7 @@ describe('links', () => {
     expect(texts[1]).toContain('Bob');
     expect(texts[2]).not.toMatch(/Alice|Bob/);
     expect(texts[4]).not.toMatch(/Alice|Bob/);
-    // The last one has no link: no token stays with the thread.
+    // The last sender has no link, so the session of the thread has no token.
     const shown = await run(to, 'sessions', 'show', `telex:${own('group')}`, '--json');
     const { state, metadata, turns } = JSON.parse(shown.stdout);
     expect([state, metadata.jwt_context ?? null]).toEqual(['NoJWT', null]);
@@ -419,7 +419,7 @@ describe('links', () => {
     await tell(
       to,
       ask({ user: 'A.1', thread: 't1' }),
-      // The id has a new owner.
+      // The id `A` comes with a different second id now, so it has a new owner.
       ask({ user: 'A', alias: 'A.2', thread: 't4' }),
       ask({ user: 'A.2', thread: 't5' }),
     );
@@ -542,13 +542,14 @@ describe('when the daemon stops', () => {
           acknowledged.set(place, [...(acknowledged.get(place) ?? []), text]);
           if (++count >= killAt) killNow();
         } catch {
-          // Killed before the acknowledgement: a platform would deliver again; this test does not.
+          // The daemon was killed before the acknowledgement. A platform would deliver again; this test does not.
           await started;
         }
       }
     });
     for (let kill = 0; kill < kills; kill++) {
-      // After a number of acknowledgements, not after a time: a busy machine must not make the test easier.
+      // The kill comes after a number of acknowledgements, not after a time, so that a busy machine does not make the
+      // test easier.
       await new Promise<void>((resolve) => {
         killAt = count + 10 + Math.floor(Math.random() * 20);
         killNow = resolve;
@@ -571,7 +572,7 @@ describe('when the daemon stops', () => {
       const firsts = [...new Set(exchange.textsTo(place))].filter((text) => texts.includes(text.slice(4)));
       expect(firsts).toEqual(texts.map((text) => `re: ${text}`));
     }
-    // Messages in progress at a kill may be answered twice: one message per session.
+    // A message that was in progress at a kill may be answered twice: at most one message per session.
     const twice = (texts: string[]) => texts.length - new Set(texts).size;
     expect(wanted.length).toBeGreaterThan(kills * 8);
     expect(twice(exchange.taken.map(({ text }) => text))).toBeLessThanOrEqual(kills * 8);

@@ -115,7 +115,7 @@ describe('agentd link', () => {
       () => token({ secret: 'another-secret-for-tests-of-256-bits-at-least' }),
       /Invalid Signature/,
     ],
-  ])('stores nothing of %s', async (_what, make, told) => {
+  ])('stores no link for %s', async (_what, make, told) => {
     const { code, stdout, stderr } = await run(['link', 'printer', 'u1', '-'], await make());
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(told);
@@ -140,7 +140,7 @@ describe('agentd link', () => {
     [['sessions', 'list', '--platform', 'fax', '--json'], /--platform: there is no channel 'fax'/],
     [['inbox', 'retry', '--failed', '--channel', 'fax'], /--channel: there is no channel 'fax'/],
     [['logs', '--channel', 'fax', '--follow'], /--channel: there is no channel 'fax'/],
-  ])('%j is wrong usage', async (args, told) => {
+  ])('refuses wrong usage: %j', async (args, told) => {
     const { code, stdout, stderr } = await run(args, '', { LOG_FILE: join(directory, 'none.log') });
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(told);

@@ -47,7 +47,7 @@ async function sayTimes(count: number, ...args: Parameters<typeof say>): Promise
 
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
 
-/** Lines of the guard, without the lines of other users. */
+/** Messages of the guard's log lines that contain `about`. */
 function lines(about: string, on: Agentd = daemon): string[] {
   return on
     .log()
@@ -186,7 +186,7 @@ describe('The turns of a session', () => {
     const short = session_id.replace(/(_[\w-]{6})[\w-]{16}$/, '$1…');
     expect(lines('TURN_LIMIT', on)).toEqual([`[LoopGuard] TURN_LIMIT session=${short} turns=2/2`]);
     expect(on.stderr()).not.toContain(session_id);
-    // Neither its turns nor its time have changed.
+    // The turns and the expiry time of the session have not changed.
     expect(await json(on, 'sessions', 'show', session_id)).toEqual(before);
     expect((await say('talker', {}, { on })).status).toBe(200);
   });
@@ -262,7 +262,7 @@ describe('The loop guard does not count', () => {
     ]);
   });
 
-  test('a message that was refused with 403, neither for its sender nor for the session', async () => {
+  test('a message that was refused with 403, for its sender or for the session', async () => {
     expect((await say('owner', { session_id: 'owned' })).status).toBe(200);
     expect(statuses(await sayTimes(10, 'stranger', { session_id: 'owned', message: 'let me in' }))).toEqual(
       Array(10).fill(403),
@@ -303,7 +303,7 @@ describe('On event streams', () => {
     expect(lines('user=streamer')).toEqual([
       '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=sse user=streamer',
     ]);
-    // Users are counted for each channel, the turns of a session over both.
+    // Messages of a user are counted for each channel separately, but turns of a session over both channels.
     const { body, status } = await say('streamer', { session_id: 'streamed' });
     expect(status).toBe(200);
     const { traces } = await json(daemon, 'explain', body.session_id, '--limit', '1');

@@ -101,7 +101,7 @@ test('a tool that acts as the person carries their token, each person in their o
   expect(server.of('tools/call')).toHaveLength(3);
 });
 
-test('a program answers, and does not see the environment of the daemon', async () => {
+test('a server that runs as a program answers, and does not see the environment of the daemon', async () => {
   const answer = (await call('find_customer', { query: 'environment' })) as { result: string };
   expect(Object.keys(JSON.parse(answer.result) as object)).toEqual(['PATH']);
 });

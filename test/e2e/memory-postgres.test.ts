@@ -62,7 +62,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(daemon.stdout() + daemon.stderr() + doctor.stdout).not.toContain('the-password');
   });
 
-  it('that is down makes memories unavailable, but does not prevent the reply', async () => {
+  it('is unavailable if the server is down, but this does not prevent the reply', async () => {
     await server.pause();
     expect(await say('Which tea?')).toBe('Hello.');
     expect(lastPrompt(model)).not.toContain('green tea');
@@ -93,7 +93,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(outages().map(({ level }) => level)).toHaveLength(2);
   });
 
-  it('deletes memories at the command of an administrator', async () => {
+  it('is deleted when an administrator runs the command', async () => {
     expect(await run('memory', 'forget', '--sub', 'ada', '--yes')).toMatchObject({
       code: 0,
       stdout: 'deleted 1 memory of ada\n',

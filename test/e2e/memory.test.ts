@@ -43,7 +43,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** A message in a new session. */
+/** Sends a message in a new session. @returns the reply */
 async function say(
   message: string,
   { bearer, user_id = 'visitor' }: { bearer?: string; user_id?: string } = {},
@@ -54,7 +54,7 @@ async function say(
   return String(answer.body.response);
 }
 
-/** The reply to a message of a phone, and the prompt and tools of its run. */
+/** Sends a message from a phone. @returns the reply, and the prompt and tools of its run */
 async function phoned(user: string, text: string, bsuid?: string) {
   const before = phone.textsTo(user).length;
   const { method, path, headers, body } = phone.simulator.delivery(
@@ -100,7 +100,7 @@ describe('the memories of a person', () => {
     expect(await listed('--sub', 'ada')).toEqual(['I like green tea']);
   });
 
-  it('are neither given nor offered to a web client that only claims to be that person', async () => {
+  it('are not given or offered to a web client that only claims to be that person', async () => {
     for (const user_id of ['ada', 'phonechat:+15551110001']) {
       expect(await say('recall tea', { user_id })).toBe('There is no recall.');
       expect(lastTools(model)).toEqual([]);
@@ -119,7 +119,7 @@ describe('the memories of a person', () => {
 
   it('contain no tokens, and are refused with a clear message if they are too long', async () => {
     const bearer = await token({ sub: 'dora' });
-    // A message has its tokens masked before the model sees it: this one writes its own.
+    // Tokens in a message are masked before the model sees it, so here the model itself writes a token.
     const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
     model.script([
       { tools: [{ name: 'remember', args: { text: `my token is ${jwt}` } }] },
@@ -131,7 +131,7 @@ describe('the memories of a person', () => {
     expect(await listed('--sub', 'dora')).toEqual(['my token is [token]']);
   });
 
-  it('appear in the trace with their number, and never with their content', async () => {
+  it('are counted in the trace, which never contains their content', async () => {
     const bearer = await token({ sub: 'emil' });
     await say('remember My shoes have size 44', { bearer });
     await say('Which size have my shoes?', { bearer });
@@ -169,7 +169,7 @@ describe("the memories of a platform's user", () => {
     expect(await phoned(USER, 'recall Berlin')).not.toContain('I live in');
   });
 
-  it('are neither given nor offered in a shared thread, even for a person who is linked', async () => {
+  it('are not given or offered in a shared thread, even to a person who is linked', async () => {
     const wroteIn = async (place: 'direct' | 'group', text: string) => {
       const to = place === 'direct' ? 'D0ADA' : CHANNEL;
       const count = () => team.shown.filter(({ what }) => what === 'message').length;

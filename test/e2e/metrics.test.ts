@@ -38,7 +38,7 @@ async function samples(): Promise<Map<string, number>> {
 }
 
 describe('/metrics', () => {
-  it('requires ADMIN_TOKEN, and shows neither it nor the token that was sent instead', async () => {
+  it('requires ADMIN_TOKEN', async () => {
     for (const bearer of ['', 'wrong', 'the-scraper-may-rea']) {
       const refused = await scrape(bearer);
       expect(refused.status).toBe(401);

@@ -144,7 +144,7 @@ describe('a message to the bot', () => {
     expect(dictation.runs).toEqual(['wait', 'second']);
   });
 
-  it('notifies nobody with its answer', async () => {
+  it('gets an answer whose mentions notify nobody', async () => {
     answersOf('call all', `@everyone @ada_l, [Bob](tg://user?id=${bob}) and @all`);
     await deliver({ text: 'call all' });
     await platform.until(() => platform.textsTo(ada).length === 1);
@@ -210,7 +210,7 @@ describe('a webhook without the secret', () => {
     expect(platform.textsTo(ada)).toEqual([]);
   });
 
-  it('is distinguished from a malformed one', async () => {
+  it('gets a different status than a delivery that is malformed', async () => {
     const broken = await platform.post(daemon, {
       ...platform.simulator.delivery(platform.event(), platform.settings),
       body: '{"update_id":',
@@ -244,7 +244,7 @@ describe('a message without text', () => {
     expect(dictation.runs).toEqual(['hello']);
   });
 
-  it('is not answered again and again if there are many', async () => {
+  it('gets fewer answers than messages if there are many', async () => {
     for (let number = 1; number <= 12; number++) await deliver({ kind: 'other', number });
     answersOf('hello', 'Hello.');
     await deliver({ text: 'hello', number: 13 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => shared.stop());
 
-/** The shared daemon of most tests, each with its own users; or a separate daemon with other settings. */
+/** The daemon under test. Most tests share one, each with its own users; some need one with other settings. */
 let here: Phonechat;
 
 beforeEach(() => {
@@ -189,7 +189,7 @@ describe('POST /phonechat/link', () => {
     ]);
     expect(refused.body.message).not.toContain('alice');
     expect(await whoIs(here.ada)).toContain('Alice');
-    // Without its country, the same number may be somebody else's.
+    // Without the country code, the number may be somebody else's.
     expect((await link(await bob({ phone: here.ada.slice(1) }))).status).toBe(403);
     expect(await whoIs(here.ada)).toContain('Alice');
     expect((await link(await bob({ phone: `+${here.ada}` }))).status).toBe(200);
@@ -237,7 +237,7 @@ describe('POST /phonechat/link', () => {
       const before = here.platform.textsTo(here.ada).length;
       const event = here.event({ user: here.ada, text: 'Who am I?' });
       const { body } = here.platform.simulator.delivery(event, here.platform.settings);
-      // The contact names the same sender as the message.
+      // The body names the sender twice: in the contact and in the message.
       const ids = /,"(?:from_)?user_id":"(US\.\w+)"/g;
       expect(body.match(ids)).toHaveLength(2);
       const other = body.replace(ids, (found, old: string) =>
@@ -323,7 +323,7 @@ describe('every answer of /phonechat/link has its documented shape', () => {
     expect((await link(await bob(), `+${here.bob}`)).status).toBe(200);
     expect((await ask({ body: {} })).status).toBe(401);
     expect((await ask({ body: {} })).status).toBe(429);
-    // The platform is not counted.
+    // Deliveries of the platform are not counted.
     for (let n = 0; n < 5; n++) expect((await here.deliver()).status).toBe(200);
   });
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => here.stop());
 
-/** Resolves when a message that was sent after all refused ones has been answered. */
+/** Checks that a message that is sent after all refused ones is the only one that is answered. */
 async function nothingGotThrough(sentBefore: number): Promise<void> {
   await here.platform.deliver(here.daemon, { text: 'help' });
   await here.texts(ADA, sentBefore + 1);
@@ -39,7 +39,7 @@ describe('the signature of a webhook', () => {
     ],
     ['that is empty', () => ({ 'X-Hub-Signature-256': '' })],
     ['made with the empty secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, '') })],
-  ])('is refused if it is one %s', async (_title, headers) => {
+  ])('is refused if it is %s', async (_title, headers) => {
     const before = here.platform.textsTo(ADA).length;
     const answer = await here.post(BODY, headers());
     expect(answer.status).toBe(401);
@@ -71,7 +71,7 @@ describe('the signature of a webhook', () => {
     }
   });
 
-  it('covers the bytes, not their meaning: escapes and line breaks count as they were signed', async () => {
+  it('covers the bytes, not their meaning: any escapes and line breaks are valid if they were signed', async () => {
     const escaped = BODY.replace('Does it come', 'D\\u006fes it c\\u00f6me').replace(/\n/g, '\r\n');
     const fresh = escaped.replace(/wamid\.[^"]+/, 'wamid.escaped');
     const answer = await here.post(fresh, {
@@ -102,7 +102,7 @@ describe('the signature of a webhook', () => {
     '{}',
     '{"object":"whatsapp_business_account"}',
     '{"entry":7,"object":"whatsapp_business_account"}',
-  ])('makes deliveries without messages acknowledged: %s', async (body) => {
+  ])('is enough to acknowledge a delivery without messages: %s', async (body) => {
     expect((await here.post(body)).status).toBe(200);
   });
 });

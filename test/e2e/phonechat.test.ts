@@ -20,7 +20,7 @@ afterAll(async () => {
   await dictation.close();
 });
 
-/** The shared daemon of most tests, each with its own users; or a separate daemon with other settings. */
+/** The daemon under test. Most tests share one, each with its own users; some need one with other settings. */
 let here: Phonechat;
 
 beforeEach(() => {
@@ -41,7 +41,7 @@ function graphError(status: number, code: number, headers: Record<string, string
   return { status, headers, body: { error } };
 }
 
-/** The first sends get these answers, the others those of the platform. */
+/** Makes the first sends get these answers. Later sends get the answers of the platform. */
 function failSends(...answers: PlatformAnswer[]): void {
   const left = [...answers];
   here.platform.answer = ({ body }) =>
@@ -107,7 +107,7 @@ describe('a message', () => {
     ['button', 'Unsubscribe'],
     ['interactive-button', 'Cancel'],
     ['interactive-list', 'Priority Mail Express'],
-  ])('can be a choice: %s', async (name, words) => {
+  ])('can be a choice from a menu or a button: %s', async (name, words) => {
     await here.post(here.sample(name));
     await dictation.begun(words);
   });
@@ -154,7 +154,7 @@ describe('a message', () => {
 
 describe('a message that cannot be read', () => {
   it.each(['image', 'audio', 'sticker', 'location', 'contacts', 'order', 'interactive-form', 'video'])(
-    'gets one text that says so, even when it is delivered again: %s',
+    'gets one reply that says so, even when it is delivered again: %s',
     async (name) => {
       for (let n = 0; n < 3; n++) expect((await here.post(here.sample(name))).status).toBe(200);
       await here.deliver({ text: 'count 1' });
@@ -203,7 +203,7 @@ describe('a message that cannot be read', () => {
     ]);
   });
 
-  it('gets one text for an album, and one for each other message', async () => {
+  it('gets one reply for an album, and one for each other message', async () => {
     for (let n = 0; n < 5; n++) await here.deliver({ kind: 'other', text: '' });
     await here.deliver({ text: 'count 1' });
     await here.platform.until(() => here.platform.textsTo(here.ada).includes('word1'));
@@ -248,7 +248,7 @@ describe('the recipient of a reply', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('gets it from the number to which the message was sent, if there are several', async () => {
+  it('gets the reply from the number to which the message was sent, if there are several', async () => {
     await startAnother({ PHONECHAT_PHONE_NUMBER_ID: `${NUMBER_ID}, 209876543210987` });
     dictation.say('Hello', 'Hello from the other one.');
     dictation.end('Hello');
@@ -283,7 +283,7 @@ describe('a long reply', () => {
     expect(words).toEqual(Array.from({ length: 1000 }, (_, index) => `word${index + 1}`));
   });
 
-  it('notifies nobody', async () => {
+  it('contains no mention that notifies somebody', async () => {
     dictation.say('all', 'Ask @everyone and @16505555678.');
     dictation.end('all');
     await here.deliver({ text: 'all' });
@@ -368,7 +368,7 @@ describe('statuses', () => {
   });
 
   it.each(['account-error', 'echo-of-the-business-app', 'template-status', 'page'])(
-    'and other events are acknowledged: %s',
+    'and events that are not messages are acknowledged: %s',
     async (name) => {
       expect((await here.post(here.sample(name))).status).toBe(200);
     },

@@ -161,7 +161,7 @@ describe('a third-party channel', () => {
     for (const members of right) expect((await handOver(members)).status).toBe(200);
   });
 
-  test('is listed by the health check beside the bundled ones, with its own health', async () => {
+  test('is listed by the health check beside the bundled channels, with its own health', async () => {
     const health = (await (await fetch(daemon.url)).json()) as Record<string, unknown>;
     expect(health).toEqual({
       status: 'ok',
@@ -222,7 +222,7 @@ describe('a third-party channel', () => {
     });
   });
 
-  test('that fails gets 500 without internal details, and the daemon continues', async () => {
+  test('that fails causes a 500 without internal details, and the daemon continues', async () => {
     const broken = await post(daemon.url, '{}', { path: '/telex/break' });
     expect([broken.status, broken.body.code]).toEqual([500, 'internal_error']);
     expect(JSON.stringify(broken.body)).not.toContain('paper jam');
@@ -258,7 +258,7 @@ describe('a third-party channel', () => {
 });
 
 describe('an invalid plugin stops the start with 78', () => {
-  /** The last output of the daemon. */
+  /** Starts a daemon that refuses to start. @returns its standard error */
   async function refused(platforms: string, env: Record<string, string> = {}): Promise<string> {
     const { code, stdout, stderr } = await agentd(['serve'], {
       cwd: folder,

@@ -50,7 +50,7 @@ async function startStream(message: string, bearer: string): Promise<{ path: str
   return { path: `/sse/stream/${stream_id}`, cookie };
 }
 
-/** Reads until the text contains this; rejects if the connection ends before. */
+/** Reads until the text contains this part. Rejects if the connection ends before. */
 async function readUntil(response: IncomingMessage, part: string): Promise<string> {
   let text = '';
   for await (const chunk of response.iterator({ destroyOnReturn: false })) {

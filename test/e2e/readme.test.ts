@@ -11,10 +11,10 @@ const blocks = [...README.matchAll(/^```console\n(.*?)^```/gms)].map(([, text]) 
 /** Commands, each with what the README says it prints. */
 const commands = blocks.flatMap(shownCommands);
 
-/** A line that the README leaves out, and says so. */
+/** A line of output that the README, as it says, leaves out. */
 const FOUND_SETTINGS = 'Using the settings of `serve --dev` in .agentd/env.\n';
 
-/** All commands of the README run one after the other, each as a separate program. */
+/** The time for all commands of the README, ms. They run one after the other, each as a separate program. */
 const HOOK_MS = 120_000;
 
 let daemon: Agentd;

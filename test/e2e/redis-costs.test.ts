@@ -41,7 +41,8 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
   });
 
   /**
-   * Scripts that ran, and subscriptions; commands of scripts within the server do not count as commands of the daemon.
+   * Number of scripts that ran, and of subscriptions. Commands within a script do not count: the daemon does not send
+   * them.
    */
   async function commands(): Promise<number> {
     const stats = await redis.client.info('commandstats');
@@ -50,7 +51,7 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
     return calls('evalsha') + calls('eval') + calls('subscribe') + calls('unsubscribe');
   }
 
-  /** Commands of one piece of work; without those that an idle daemon sends meanwhile. */
+  /** Commands of one piece of work, without those that an idle daemon would send in the same time. */
   async function cost(work: (n: number) => Promise<void>): Promise<number> {
     await work(-1);
     const idle_ms = 2000;

@@ -15,7 +15,7 @@ describe.skipIf(!hasRedis)('replicas on one Redis', () => {
     expect(await exactLimits({ rounds: 2 })).toEqual([EXACT, EXACT]);
   });
 
-  it('lose nothing and keep the order of each session when one is killed', async () => {
+  it('lose nothing and keep the order of each session when one replica is killed', async () => {
     const found = await kills({ messages: 12, turns: 8, streams: 4, sessions: 4, kills: 1 });
     expect(found).toMatchObject({ lost: [], disordered: [] });
     expect(found.doubled).toBeLessThanOrEqual(found.underWay);

@@ -13,7 +13,7 @@ import { post } from '../support/webchat.ts';
 
 const THREADS = 6;
 const EACH = 5;
-/** How long a busy machine may need in addition to the 15 seconds after which a daemon counts as dead. */
+/** How to poll for work that is taken over. A daemon counts as dead after 15 seconds. */
 const TAKEN_OVER = { interval: 100 };
 
 describe.skipIf(!hasRedis)('daemons on one Redis', () => {

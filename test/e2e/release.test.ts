@@ -8,7 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const CHANGELOG =
   '# Changelog\n\n## [Unreleased]\n\n- It is faster.\n\n## [0.2.0] - 2026-11-22\n\n- It is new.\n';
 
-/** A package without dependencies that passes the checks of a release, so no registry is needed. */
+/** The program of a package that passes the checks of a release. It has no dependencies, so no registry is needed. */
 const PROGRAM = `#!/usr/bin/env node
 import { createServer } from 'node:http';
 import manifest from '../package.json' with { type: 'json' };

@@ -11,7 +11,7 @@ import { inParallel } from '../support/pool.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
 const random = () => randomBytes(18).toString('base64');
-/** Contains characters that JSON, URLs and forms encode. */
+/** Secrets with characters that JSON, URLs and forms encode. */
 const SECRETS = {
   JWT_SECRET_KEY: `jwt "secret"/+=&%é ${random()}`,
   API_PASSWORD: `api 'password'\\/+=&%ü ${random()}`,
@@ -127,7 +127,7 @@ function leaks({ places, tokens, api }: Stage): string[] {
   );
 }
 
-it('finds an existing canary in every encoding', () => {
+it('the search finds a canary in every encoding', () => {
   const value = 'a "secret"/+ of é';
   const canaries = [{ name: 'planted', value }];
   const encodedAt = (offset: number, how: 'base64' | 'base64url' | 'hex') =>
@@ -146,7 +146,7 @@ it('finds an existing canary in every encoding', () => {
   expect(findCanaries(canaries, new Map([['here', Buffer.from('nothing of it')]]))).toEqual([]);
 });
 
-it('leaves no byte of a token or a secret in logs, answers, state files and the output of commands', async () => {
+it('the daemon leaves no byte of a token or a secret in logs, answers, state files and the output of commands', async () => {
   const here = await stage({});
   const { tokens, api } = here;
   const daemon = await startAgentd({ directory: here.directory, env: here.env });
@@ -259,7 +259,7 @@ it('leaves no byte of a token or a secret in logs, answers, state files and the 
   expect(api.requests.some(({ bearer }) => bearer === first)).toBe(true);
 });
 
-it('leaves no byte of them in prompts and answers of a language model, nor in the traces of its failures', async () => {
+it('the daemon leaves no byte of a token or a secret in prompts and answers of a language model, or in the traces of its failures', async () => {
   const here = await stage({ AGENT_MODEL: 'fake', AGENT_TIMEOUT_SECONDS: '2' });
   const { tokens, model } = here;
   here.env.AGENT_BASE_URL = model.url;

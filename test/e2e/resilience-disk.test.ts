@@ -14,7 +14,7 @@ import { type Answer, post } from '../support/webchat.ts';
 
 const canLimit = spawnSync('prlimit', ['--version']).status === 0;
 
-/** Writing to a file at its size limit fails like writing to a full disk. Pipes are not limited. */
+/** Limits the size of the daemon's files: a write at the limit fails as on a full disk. Pipes are not limited. */
 function limitFiles(daemon: Agentd, bytes: number | 'unlimited'): void {
   const { status, stderr } = spawnSync('prlimit', [
     '--pid',
@@ -24,7 +24,7 @@ function limitFiles(daemon: Agentd, bytes: number | 'unlimited'): void {
   expect(status, String(stderr)).toBe(0);
 }
 
-/** From now on none of these files can grow. */
+/** Makes it impossible for these files to grow. */
 function fillDisk(daemon: Agentd, files: readonly string[]): void {
   limitFiles(daemon, Math.min(...files.map((name) => statSync(join(daemon.directory, name)).size)));
 }
@@ -46,7 +46,7 @@ async function started(env: Record<string, string> = {}): Promise<Agentd> {
   return daemon;
 }
 
-/** A message that was refused may leave a failed turn, if there was room for that. */
+/** The texts of answered turns. A refused message may have left a failed turn, if there was room for it. */
 async function answeredTexts(daemon: Agentd, session_id: string): Promise<string[]> {
   const { turns } = await showSession(daemon, session_id);
   return turns.filter(({ outcome }) => outcome === 'answered').map(({ text }) => text);
@@ -55,7 +55,7 @@ async function answeredTexts(daemon: Agentd, session_id: string): Promise<string
 const long = 'word '.repeat(3000);
 
 it.skipIf(!canLimit)(
-  'answers 503 while the disk is full, loses nothing that it had answered, and recovers by itself',
+  'the daemon answers 503 while the disk is full, loses no answered turn, and recovers by itself',
   async () => {
     const daemon = await started();
     const session_id = 'on-a-full-disk';
@@ -88,7 +88,7 @@ it.skipIf(!canLimit)(
 );
 
 it.skipIf(!canLimit)(
-  'acknowledges nothing when the disk fills up during the run, and runs the repeated request again',
+  'the daemon acknowledges nothing when the disk fills up during the run, and runs the repeated request again',
   async () => {
     const api = await FakeApi.start({ secret: SECRET });
     onTestFinished(() => api.close());
@@ -120,18 +120,18 @@ it.skipIf(!canLimit)(
   },
 );
 
-/** The API emits no event, but its next request arrives soon. */
+/** Resolves when the condition is true. It polls, because the API reports no event. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise(setImmediate);
 }
 
-it.skipIf(!canLimit)('survives a log file that cannot grow, and writes to it again when it can', async () => {
+it.skipIf(!canLimit)('the daemon survives a log file that cannot grow, and then uses it again', async () => {
   const daemon = await started({ LOG_FILE: 'agentd.log', LOG_LEVEL: 'DEBUG' });
   const log = join(daemon.directory, 'agentd.log');
   const say = (message: string) =>
     post(daemon.url, { user_id: 'ada', message }, { headers: { 'X-Request-Id': message } });
   expect((await say('before')).status).toBe(200);
-  // The store has to grow as well, so it is refused; the daemon lives, and logs on stderr.
+  // The store would also have to grow, so the message is refused. The daemon keeps running, and logs to stderr.
   fillDisk(daemon, ['agentd.log']);
   expectUnavailable(await say('full'));
   expect((await fetch(`${daemon.url}/`)).status).toBe(200);
@@ -144,7 +144,7 @@ it.skipIf(!canLimit)('survives a log file that cannot grow, and writes to it aga
   expect(kept).toContain('"after"');
 });
 
-it('answers 503 while another process locks the database, and recovers by itself', async () => {
+it('the daemon answers 503 while another process locks the database, and recovers by itself', async () => {
   const daemon = await started();
   const say = () => post(daemon.url, { user_id: 'ada', session_id: 'kept-out', message: 'hello' });
   expect((await say()).status).toBe(200);
@@ -161,7 +161,7 @@ it('answers 503 while another process locks the database, and recovers by itself
 });
 
 it.skipIf(!canMount)(
-  'refuses new messages before its disk is full, and takes them again once sessions have expired',
+  'the daemon refuses new messages before its disk is full, and accepts them again when sessions have expired',
   async () => {
     const disk = smallDisk(40);
     const env = { STATE_DIR: join(disk, 'state'), SESSION_TTL_SECONDS: '10' };
@@ -189,7 +189,7 @@ it.skipIf(!canMount)(
   },
 );
 
-it('deletes the oldest messages of anonymous clients when they have stored too much, and none of persons', async () => {
+it('the daemon deletes the oldest messages of anonymous clients, and none of persons, when anonymous clients have stored too much', async () => {
   const daemon = await started({ ANONYMOUS_STORE_BYTES: '1048576' });
   const begin = async (options: { bearer?: string } = {}): Promise<string> => {
     const { status, body } = await post(daemon.url, { user_id: 'ada', message: long }, options);
@@ -197,7 +197,7 @@ it('deletes the oldest messages of anonymous clients when they have stored too m
     return body.session_id;
   };
   const person = await begin({ bearer: await token({ sub: 'ada' }) });
-  // Started without sign-in, and owned by a person since.
+  // This session was started without sign-in, and then a person signed in to it.
   const signedIn = await begin();
   const joined = { user_id: 'ada', session_id: signedIn, message: 'it is me' };
   const { body } = await post(daemon.url, joined, { bearer: await token({ sub: 'ada' }) });
@@ -215,7 +215,7 @@ it('deletes the oldest messages of anonymous clients when they have stored too m
   expect(left).toEqual(anonymous.slice(-left.length));
 });
 
-it('does not start if its state cannot be stored, and says so with exit code 69', async () => {
+it('the daemon does not start if its state cannot be stored, and says so with exit code 69', async () => {
   const daemon = await started();
   const inTheWay = join(daemon.directory, 'a-file');
   writeFileSync(inTheWay, '');

@@ -9,13 +9,13 @@ import { RawConnection, type RawResponse } from '../support/raw-http.ts';
 import { post } from '../support/webchat.ts';
 
 const REQUESTS = effort(4_000, 10_000);
-/** How many of them are a warm-up, until the daemon's memory has stopped growing. */
+/** The number of these requests that are a warm-up, until the daemon's memory has stopped growing. */
 const WARM_UP = effort(2_000, 3_000);
-/** Without it, freed memory stays resident until it is needed. */
+/** Options for a small heap. In a larger one, freed memory stays resident until it is needed. */
 const SMALL_HEAP = '--max-semi-space-size=1 --max-old-space-size=64';
 /**
- * How much the resident memory may grow after that: the rest of the small heap, and the pages of the database that are
- * kept in memory. With THOROUGH=1, a leak of 9 KiB a request would show.
+ * How much the resident memory may grow after the warm-up, bytes: the rest of the small heap, and the pages of the
+ * database that are kept in memory. With THOROUGH=1, a leak of 9 KiB a request would be found.
  */
 const GROWTH_MAX = 64 * 1024 * 1024;
 
@@ -28,7 +28,7 @@ const BEFORE_ROUTES: Readonly<Record<number, string>> = { 408: 'invalid_request'
 interface Generated {
   /** The bytes, in the pieces in which they are written. */
   pieces: Buffer[];
-  /** The client closes the connection instead of waiting for the answer. */
+  /** Whether the client closes the connection instead of waiting for the answer. */
   cut: boolean;
   head: boolean;
 }
@@ -233,7 +233,7 @@ function pickMessage(random: SeededRandom): Record<string, unknown> {
   return message;
 }
 
-/** Mostly in one piece; otherwise in small pieces, as over a slow line. */
+/** The pieces in which the bytes are sent: mostly one, otherwise small ones, as over a slow line. */
 function pieces(random: SeededRandom, bytes: Buffer): Buffer[] {
   if (random.chance(0.9)) return [bytes];
   const parts: Buffer[] = [];
@@ -242,7 +242,7 @@ function pieces(random: SeededRandom, bytes: Buffer): Buffer[] {
   return parts;
 }
 
-/** Its answers; none if the client or the daemon closed the connection. */
+/** The answers to the request. Empty if the client or the daemon closed the connection first. */
 async function send(daemon: Agentd, request: Generated): Promise<RawResponse[]> {
   const connection = await RawConnection.open(daemon.url);
   for (const piece of request.pieces) {

@@ -19,9 +19,9 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 interface User {
   sub: string;
-  /** Its session with an id that the daemon generated. */
+  /** The id of the user's session that the daemon generated. */
   generated: string;
-  /** Its session with an id that the client chose. */
+  /** The id of the user's session that the client chose. */
   chosen: string;
 }
 
@@ -165,7 +165,10 @@ async function drive(
   return { messages, calls: api.seen('/users') };
 }
 
-/** Undefined sends none; every token is different, so that the API sees with which message it came. */
+/**
+ * The token of a message; undefined if it sends none. Every token is different, so that the API sees with which message
+ * it came.
+ */
 function tokenFor(kind: Kind, number: number, sender: User, other: User): string | null | undefined {
   const now = Math.floor(Date.now() / 1000);
   const make = (user: User, life: number, secret = SECRET) =>
@@ -189,7 +192,7 @@ function tokenFor(kind: Kind, number: number, sender: User, other: User): string
   }
 }
 
-/** Null requests a new one. */
+/** The session that a message names. Null requests a new session. */
 function sessionFor(kind: Kind, sender: User, other: User): string | null {
   if (kind.endsWith('new session')) return null;
   if (kind === 'session of another person') return other.generated;
@@ -197,7 +200,7 @@ function sessionFor(kind: Kind, sender: User, other: User): string | null {
   return kind.endsWith('choice') ? sender.chosen : sender.generated;
 }
 
-it('serves every message with the bearer of its own sender, or with the default credentials, and shows nobody the data of another', async () => {
+it('the daemon serves each message with the bearer of its own sender or the default credentials, and shows nobody the data of another', async () => {
   const random = seededRandom(20_250_101);
   const { messages, calls } = await drive(join(ROOT, 'bin/agentd.js'), random, {
     users: 200,
@@ -207,14 +210,14 @@ it('serves every message with the bearer of its own sender, or with the default 
   expect(violations(messages, calls)).toEqual([]);
   expect(messages).toHaveLength(2000);
   expect(new Set(messages.map(({ kind }) => kind)).size, 'kinds of messages').toBe(new Set(KINDS).size);
-  // A check that can find nothing would pass, too.
+  // A check that can find nothing would also pass, so the test counts the replies with a person's data.
   const shown = messages.filter(({ answer, sender }) =>
     JSON.stringify(answer.body).includes(dataOf(sender.sub)),
   );
   expect(shown.length).toBeGreaterThan(700);
 });
 
-it('detects a bearer that one message leaves to another: the same run against a build with this defect reports it', async () => {
+it('the same run reports a build in which one message uses the bearer of another', async () => {
   const random = seededRandom(20_250_102);
   const bin = buildWithSharedBearer();
   const { messages, calls } = await drive(bin, random, { users: 40, messages: 300 });

@@ -19,7 +19,7 @@ interface Client {
   session_id: string;
   /** Texts of its messages that were answered with 200, in order. */
   answered: string[];
-  /** Got no answer: it is unknown whether it ran. */
+  /** The message that got no answer. It is unknown whether it ran. */
   interrupted: { text: string; key: string } | null;
   sent: number;
 }
@@ -46,7 +46,7 @@ async function converse(daemon: Agentd, client: Client, onAnswer: () => void): P
     try {
       answer = await say(daemon, client, text, key);
     } catch {
-      // Killed; the outcome of the message is checked after the restart.
+      // The daemon was killed. The outcome of the message is checked after the restart.
       return;
     }
     expect(answer.status, JSON.stringify(answer.body)).toBe(200);
@@ -56,7 +56,7 @@ async function converse(daemon: Agentd, client: Client, onAnswer: () => void): P
   }
 }
 
-it(`has every answered turn, in order, an intact database and all sessions working after each of ${ROUNDS} kill -9 under load`, async () => {
+it(`the daemon has every answered turn, in order, an intact database and all sessions working after each of ${ROUNDS} kill -9 under load`, async () => {
   const random = seededRandom(20_250_104);
   const directory = mkdtempSync(join(tmpdir(), 'agentd-kill-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -85,7 +85,7 @@ it(`has every answered turn, in order, an intact database and all sessions worki
   });
 
   for (let round = 1; round <= ROUNDS; round++) {
-    // Killed at some answer: the other clients are at any point then: before, during or after their commit.
+    // The daemon is killed at a random answer. Other messages are then before, during or after their commit.
     let left = 1 + random.below(60);
     await Promise.all(
       clients.map((client) =>
@@ -111,7 +111,7 @@ it(`has every answered turn, in order, an intact database and all sessions worki
         label,
       ).toEqual(client.answered.map((text) => [text, 'answered']));
     });
-    // The sealed context opens: a message without a token acts for the person who brought it.
+    // The sealed context can be opened: a message without a token acts for the person who signed in.
     const { user } = random.pick(clients);
     const calls = api.seen('/users').filter(({ query }) => query.userEmail?.startsWith(`${user}-`));
     expect(calls.at(-1)?.sub, label).toBe(user);
@@ -120,7 +120,10 @@ it(`has every answered turn, in order, an intact database and all sessions worki
   }
 });
 
-/** Runs again, or gets the first answer if it was stored before the kill; either way, it is in the session once. */
+/**
+ * Sends the interrupted message again. It runs again, or gets the first answer if that was stored before the kill.
+ * Either way, it is in the session once.
+ */
 async function repeatInterrupted(daemon: Agentd, client: Client, label: string): Promise<void> {
   if (client.interrupted === null) return;
   const { text, key } = client.interrupted;

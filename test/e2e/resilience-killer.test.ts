@@ -34,7 +34,7 @@ it('a message that kills the process fails without affecting others; the eight t
   };
 
   daemon = await start();
-  // All nine run at once, and none has ended before the first death.
+  // All nine messages run at once, and none of them ends before the first death.
   const together = INNOCENT.length + 1;
   const { promise: dead, resolve: die } = Promise.withResolvers<void>();
   exchange.holdRun = async ({ text }) => {

@@ -28,7 +28,7 @@ async function loaded(env: Record<string, string>): Promise<{ daemon: Agentd; ga
 const textsOf = (session: ShownSession) => session.turns.map(({ text }) => text);
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-it('answers the messages of one session in the order of their arrival, with and without a token', async () => {
+it('the daemon answers the messages of one session in the order of their arrival, with and without a token', async () => {
   const { daemon } = await loaded({});
   const bearer = await token({ sub: 'ada' });
   // On one connection the requests arrive in this order, all of them before the first is answered.
@@ -52,7 +52,7 @@ it('answers the messages of one session in the order of their arrival, with and 
   expect(textsOf(await showSession(daemon, 'in-order'))).toEqual(expected);
 });
 
-it('keeps the order of each of several clients that share a session, and runs one message at a time', async () => {
+it('the daemon keeps the order of each of several clients that share a session, and runs one message at a time', async () => {
   const { daemon } = await loaded({});
   const clients = await Promise.all(numbered(8).map(() => RawConnection.open(daemon.url)));
   await Promise.all(
@@ -84,7 +84,7 @@ it('keeps the order of each of several clients that share a session, and runs on
   }
 });
 
-it('runs as many sessions in parallel as AGENT_CONCURRENCY allows, and no more', async () => {
+it('the daemon runs as many sessions in parallel as AGENT_CONCURRENCY allows, and no more', async () => {
   const { daemon } = await loaded({ AGENT_CONCURRENCY: '4' });
   const answers = await inParallel(numbered(200), 100, (number) =>
     post(daemon.url, { user_id: `user-${number}`, message: 'hello' }),
@@ -101,7 +101,7 @@ function expectUnavailable(answer: Answer): void {
   expect(Number(answer.headers.get('Retry-After'))).toBeGreaterThan(0);
 }
 
-it('refuses a message with 503 if AGENT_QUEUE_MAX messages are waiting, and answers those that wait', async () => {
+it('the daemon refuses a message with 503 if AGENT_QUEUE_MAX messages are waiting, and answers the waiting messages', async () => {
   const { daemon, gate } = await loaded({ AGENT_CONCURRENCY: '1', AGENT_QUEUE_MAX: '2' });
   const holding = post(daemon.url, { user_id: 'first', message: 'hold' });
   await gate.waiting(1);
@@ -109,7 +109,7 @@ it('refuses a message with 503 if AGENT_QUEUE_MAX messages are waiting, and answ
   const later: Promise<Answer>[] = numbered(6).map((number) =>
     post(daemon.url, { user_id: `later-${number}`, message: 'hello' }),
   );
-  // Four are refused while the others wait.
+  // Four messages are refused while the other two wait.
   const refused: Answer[] = [];
   await new Promise<void>((resolve) => {
     for (const answer of later) {
@@ -127,7 +127,7 @@ it('refuses a message with 503 if AGENT_QUEUE_MAX messages are waiting, and answ
   expect(statuses.toSorted()).toEqual([200, 200, 503, 503, 503, 503]);
 });
 
-it('refuses a message with 503 if it has waited for AGENT_QUEUE_WAIT_SECONDS, for a run or for its session', async () => {
+it('the daemon refuses a message with 503 if it has waited for AGENT_QUEUE_WAIT_SECONDS, for a run or for its session', async () => {
   const { daemon, gate } = await loaded({ AGENT_CONCURRENCY: '1', AGENT_QUEUE_WAIT_SECONDS: '1' });
   const holding = post(daemon.url, { user_id: 'first', session_id: 'held', message: 'hold' });
   await gate.waiting(1);
@@ -143,7 +143,7 @@ it('refuses a message with 503 if it has waited for AGENT_QUEUE_WAIT_SECONDS, fo
   expect((await post(daemon.url, { user_id: 'second', message: 'hello' })).status).toBe(200);
 });
 
-it('accepts exactly as many of 100 simultaneous requests as the rate limit allows', async () => {
+it('the daemon accepts exactly as many of 100 simultaneous requests as the rate limit allows', async () => {
   const { daemon } = await loaded({ RATE_LIMIT_ANONYMOUS_MAX: '20', RATE_LIMIT_TOKEN_MAX: '30' });
   const bearer = await token({ sub: 'ada' });
   const forged = await token({ sub: 'ada', secret: 'another secret than the one of the site' });
@@ -152,7 +152,7 @@ it('accepts exactly as many of 100 simultaneous requests as the rate limit allow
     return Object.groupBy(answers, ({ status }) => status);
   };
 
-  // Whatever user they claim to be, and even with a forged token or an invalid body: they have one address.
+  // All requests count for one address, whatever user they claim to be, and even with a forged token.
   const anonymous = await statusesOf((number) =>
     post(daemon.url, { user_id: `user-${number}`, message: 'hello' }, number % 2 ? { bearer: forged } : {}),
   );
@@ -169,7 +169,7 @@ it('accepts exactly as many of 100 simultaneous requests as the rate limit allow
   }
 });
 
-it('counts every interleaving of hits, keys and time as an exact sliding window', async () => {
+it('the rate limit is an exact sliding window for every interleaving of hits, keys and time', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-limits-'));
   let now = 1_000_000;
   const store = openSqliteStore(join(directory, 'agentd.db'), {
@@ -212,7 +212,7 @@ it('counts every interleaving of hits, keys and time as an exact sliding window'
   );
 });
 
-it('acknowledges 200 webhooks that arrive at once while no run ends, and answers all of them afterwards', async () => {
+it('the daemon acknowledges 200 webhooks that arrive at once while no run can end, and answers all of them later', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-load-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const exchange = await FakeExchange.start();
@@ -250,7 +250,7 @@ it('acknowledges 200 webhooks that arrive at once while no run ends, and answers
   }
 });
 
-it('finishes the turns of clients that disconnected, and frees their runs', async () => {
+it('the daemon finishes the turns of clients that disconnected, and frees their runs', async () => {
   const { daemon, gate } = await loaded({ AGENT_CONCURRENCY: '20' });
   const gone = await Promise.all(numbered(20).map(() => RawConnection.open(daemon.url)));
   await Promise.all(
@@ -264,7 +264,7 @@ it('finishes the turns of clients that disconnected, and frees their runs', asyn
   await Promise.all(gone.map((client) => client.cut()));
   gate.release();
 
-  // Each needs its session, so it waits for the turn that was left behind.
+  // Each message waits for the turn of the disconnected client, which is in the same session.
   const after = await Promise.all(
     numbered(20).map((index) =>
       post(daemon.url, { user_id: 'ada', session_id: `left-${index}`, message: 'still there?' }),

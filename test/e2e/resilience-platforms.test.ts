@@ -15,11 +15,11 @@ const SESSIONS = effort(12, 50);
 const MESSAGES = 10 * SESSIONS;
 const KILLS = effort(3, 10);
 /**
- * How often a call is tried before it no longer fails: each attempt, even one that a kill interrupted, doubles the
- * delay before the next one, and the test must end.
+ * How many tries of a call may fail. Each attempt doubles the delay before the next one, even an attempt that a kill
+ * interrupted, so with more failures the test would take too long.
  */
 const TRIES_THAT_FAIL = 3;
-/** How soon a platform repeats a delivery that a running daemon did not answer with 200, ms. */
+/** The time after which a platform repeats a delivery that was not answered with 200, ms. */
 const COMES_AGAIN_MS = 50;
 
 /** A private conversation on one of the platforms. */
@@ -46,7 +46,7 @@ function envOf(platforms: readonly FakePlatform[], runs: Runs): Record<string, s
   return Object.assign({ ...runs.env, LOOP_GUARD_ENABLED: 'true' }, ...platforms.map(({ env }) => env));
 }
 
-/** Long ago enough, and far enough apart, that the loop guard sees no burst. */
+/** The times of messages: long ago, and so far apart that the loop guard sees no burst. */
 function sentAt(began: number, index: number): number {
   return began - (MESSAGES - index) * 15_000;
 }
@@ -71,7 +71,7 @@ async function deliverUntilTaken(
   event: SimulatedEvent,
 ): Promise<void> {
   for (;;) {
-    // A daemon that is killed breaks the connection, or refuses it.
+    // If the daemon is killed, the connection breaks or is refused.
     const answer = await platform.deliver(await daemon(), event).catch(() => null);
     if (answer?.status === 200) return;
     if (answer !== null) expect(answer.status, answer.text).toBe(503);
@@ -91,7 +91,7 @@ describe('a message that was acknowledged with 200', () => {
   it.each([
     { failing: 0, title: 'whatever is killed' },
     { failing: 1 / 3, title: "whatever is killed, while a third of the platform's answers are failures" },
-  ])('is answered, once, in order, $title', async ({ failing }) => {
+  ])('is answered once and in order, $title', async ({ failing }) => {
     const random = seededRandom(20_260_401);
     const platforms = await startPlatforms();
     const runs = await startRuns();
@@ -113,7 +113,7 @@ describe('a message that was acknowledged with 200', () => {
 
     const began = Date.now();
     const all = conversations(platforms);
-    // For each session: how many messages were answered when the daemon was killed.
+    // For each kill: how many messages of each session had been answered.
     const answeredAtKill: number[][] = [];
     let calls = 0;
     let nextKill = 0;
@@ -168,7 +168,7 @@ describe('a message that was acknowledged with 200', () => {
       }
     });
     expect(new Set(runs.texts).size).toBe(MESSAGES);
-    // One message of a session runs at a time.
+    // Each session runs one message at a time, so a kill repeats at most one run of each session.
     expect(doubledRuns).toBeLessThanOrEqual(KILLS * SESSIONS);
     for (const text of new Set(runs.texts)) {
       const times = runs.texts.filter((other) => other === text).length;
@@ -203,13 +203,13 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
 
   it.each([
     {
-      words: 'ever new words',
+      words: 'different words each time',
       textOf: (count: number) => `new words ${count}`,
       passed: 5,
       reason: 'rate_limit',
     },
     { words: 'the same words', textOf: () => 'Thank you for your message!', passed: 2, reason: 'repetition' },
-  ])('is stopped if a bot answers every message of ours in $words', async ({ textOf, passed, reason }) => {
+  ])('is stopped if a bot answers each of our messages in $words', async ({ textOf, passed, reason }) => {
     let seen = 0;
     const answerBack = async () => {
       while (seen < answers().length) {
@@ -225,7 +225,7 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
     expect(answers()).toHaveLength(passed);
   });
 
-  it('does not cause endless hints, either: a sender without text gets one hint, and is answered again later', async () => {
+  it('does not cause endless hints: a sender of messages without text gets one hint, and an answer to a later text', async () => {
     for (let count = 0; count < 10; count++)
       expect((await platform.deliver(daemon, { user, kind: 'other', text: '' })).status).toBe(200);
     await platform.deliver(daemon, { user, text: 'in words' });
@@ -234,7 +234,7 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
     expect(runs.texts).toEqual(['in words']);
   });
 
-  it('is not assumed in a backlog of 50 old messages that arrives at once', async () => {
+  it('is not detected in a backlog of 50 old messages that arrive at once', async () => {
     const now = Date.now();
     const texts = Array.from({ length: 50 }, (_, index) => `message ${index}`);
     for (const [index, text] of texts.entries()) {

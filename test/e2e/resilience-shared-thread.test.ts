@@ -30,7 +30,7 @@ const ROUND = 20;
 interface Message {
   number: number;
   member: Member;
-  /** Persons that it may act for: one, or two if the link changed while it waited. Null without a link. */
+  /** The persons for whom it may act: one, or two if the link changed while it waited. Null stands for no link. */
   allowed: Set<string | null>;
 }
 
@@ -71,7 +71,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-it('serves each message of a shared thread for its sender or without sign-in, and gives nobody the answers of somebody else', async () => {
+it('the daemon serves each message of a shared thread for its sender or without sign-in, and gives nobody the answers of somebody else', async () => {
   const random = seededRandom(20_261_121);
   const links: Record<Member, string | null> = { A: null, B: null, C: null };
   const deliver = async (body: object) => {
@@ -147,7 +147,7 @@ it('serves each message of a shared thread for its sender or without sign-in, an
   }
   expect(wrong).toEqual([]);
   expect([runs.size, replies.size, calls.size]).toEqual([MESSAGES, MESSAGES, MESSAGES]);
-  // A check that sees nothing would pass, too: all persons wrote, and got their own history.
+  // A check that sees nothing would also pass, so the test checks that all persons wrote, and got their history.
   const persons = new Set(messages.map(({ number }) => actedFor(number)));
   expect([...persons].sort()).toEqual(['ada', 'bob', 'edsger', 'grace', null].sort());
   expect(messages.filter(({ number }) => actedFor(number) === null).length).toBeGreaterThan(MESSAGES / 4);

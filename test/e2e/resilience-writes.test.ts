@@ -207,11 +207,11 @@ test(`nothing is written twice, and everything is in the journal, after ${KILLS}
     const client = id.split('-')[1];
     expect(person, what).toMatchObject({ sub: `user${client}` });
     for (const one of arrived) expect([one.tool, one.sub], what).toEqual([tool, `user${client}`]);
-    // The process that sent it may have died before it was sent, or before the answer arrived.
+    // The process may have died before it sent the write, or before the answer arrived.
     expect(['done', 'unknown', 'running'], what).toContain(outcome);
     if (outcome === 'done') expect(arrived.length, what).toBeGreaterThan(0);
     else expect(reply, what).toContain('It is not known whether this was done: Cancel order');
-    // If it has its own key, it is sent again, until the outcome is known.
+    // A write with an idempotency key is sent again until its outcome is known.
     if (id.startsWith('p')) expect(outcome, what).toBe('done');
   }
 });

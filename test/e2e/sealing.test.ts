@@ -35,7 +35,7 @@ async function answerIn({ say }: Shop, session_id: string): Promise<string> {
   return (await say({ user_id: 'visitor', session_id, message: WHO })).body.response;
 }
 
-/** A start that fails, with the reason. */
+/** Starts a daemon that refuses to start. @returns the reason */
 async function refusedStart(env: Record<string, string> = {}): Promise<string> {
   const { code, stdout, stderr } = await agentd(['serve'], { cwd: directory, env });
   expect([code, stdout]).toEqual([78, '']);
@@ -127,7 +127,7 @@ describe('agentd keys rotate while a daemon runs', () => {
     const rotated = await shop.run('keys', 'rotate', '--json');
     expect(rotated.code).toBe(0);
     const { key } = JSON.parse(rotated.stdout) as { key: string };
-    // Both a later command, and one that read the key before, continue.
+    // The daemon, which has read the old key before, still opens the token, and then reads the new key.
     expect(await answerIn(shop, session_id)).toContain('Ada Lovelace');
     await shop.daemon.logged(({ msg, key: first }) => String(msg).includes('first key') && first === key);
 
@@ -191,10 +191,10 @@ describe('TOKEN_ENCRYPTION_KEY=off', () => {
     const list = await command(['link', 'list', '--json'], { cwd: directory });
     expect(JSON.parse(list.stdout)).toMatchObject([{ user_id: '42', state: 'live' }]);
     await sealed.stop();
-    // A daemon that has stopped leaves no log beside its database.
+    // A daemon that has stopped leaves no write-ahead log beside its database.
     const left = readAll([join(state, 'agentd.db')]);
     for (const one of payloads) expect(left).not.toContain(one);
-    // Off again: nothing is unsealed, and sealed tokens stay readable.
+    // Sealing is off again: sealed tokens stay sealed, and can still be opened.
     const again = await start(env);
     expect(await answerIn(again, session_id)).toContain('Ada Lovelace');
     await again.stop();

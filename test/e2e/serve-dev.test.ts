@@ -12,7 +12,7 @@ import { post } from '../support/webchat.ts';
 
 const run = promisify(execFile);
 
-/** Other tests set up a daemon; here only a free port is set. */
+/** Removes the settings that daemons of other tests get, except the free port. */
 const NOTHING = {
   STATE_DIR: '',
   JWT_SECRET_KEY: '',
@@ -27,7 +27,7 @@ afterAll(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
 
 const serveDev = () => startAgentd({ directory: folder, args: ['--dev'], env: NOTHING });
 
-/** The line after this one, as it was printed. */
+/** The printed line after the heading. */
 function lineAfter(printed: string, heading: string): string {
   const lines = printed.split('\n');
   const at = lines.indexOf(heading);
@@ -172,7 +172,7 @@ test('a second start uses the same secret and sessions', async () => {
 
   const second = await serveDev();
   const { session_id } = begun.body;
-  // No token this time: the one of the first run is still in the session, and still opens.
+  // This message has no token: the token of the first run is still in the session, and can still be opened.
   const again = await post(second.url, { user_id: 'ada', message: 'Who am I?', session_id });
   expect(again.body.response).toContain('Ada Lovelace');
   const renewed = await post(second.url, { user_id: 'ada', message: 'Who am I?', session_id, jwt_token });
@@ -180,7 +180,7 @@ test('a second start uses the same secret and sessions', async () => {
   await second.stop();
 });
 
-test('a second one in the same folder is refused with 69, even with a different state directory, and changes no file', async () => {
+test('a second daemon in the same folder is refused with 69, even with a different state directory, and changes no file', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-second-'));
   const first = await startAgentd({ directory: cwd, args: ['--dev'], env: NOTHING });
   const kept = readFileSync(join(cwd, '.agentd/env'), 'utf8');
@@ -215,7 +215,7 @@ test('explicit settings take precedence', async () => {
   const { response } = await paste(lineAfter(daemon.stdout(), 'Ask as Ada Lovelace:'));
   expect(response).toContain('You are **Ada Lovelace**');
   expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);
-  // With an explicit key, it is a rehearsal: the guard is not relaxed.
+  // With an explicit token key, this is a rehearsal of a real site, so the guard is not relaxed.
   expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 3rd equal message within 60 s is blocked, for 30 s$/m);
   await daemon.stop();
   rmSync(cwd, { recursive: true });
@@ -257,7 +257,7 @@ describe('an explicit setting of the daemon', () => {
     expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 4th equal message within 60 s is blocked, for 5 s$/m);
   });
 
-  test('is not reported as failed when the sample API has ended with the daemon', async () => {
+  test('does not make agentd doctor fail after the sample API has ended with the daemon', async () => {
     expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
       { outcome: 'ok' },
       { outcome: 'ok' },

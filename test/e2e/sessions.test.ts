@@ -218,7 +218,7 @@ describe('Ids of sessions are generated or chosen by the client', () => {
   });
 
   test('in a session whose id the client chose, a message without a token uses default credentials and the context stays', async () => {
-    // It looks generated, but the daemon did not make it.
+    // The id looks generated, but the daemon did not generate it.
     const session_id = `webchat_visitor_${'A'.repeat(22)}`;
     const own = { user_id: 'visitor', session_id };
     expect(await actsAs(own, await token())).toBe('ada');
@@ -247,20 +247,20 @@ describe('In a session with a generated id', () => {
     expect(await shop.session(session_id)).toMatchObject({ state: 'ValidJWT' });
   });
 
-  test('an explicit null signs out and clears it', async () => {
+  test('an explicit null signs out and clears the stored context', async () => {
     const session_id = await signedIn();
     expect(await actsAs({ user_id: 'visitor', session_id, jwt_token: null })).toBe('service');
     expect(await shop.session(session_id)).toMatchObject({ state: 'NoJWT', metadata: { jwt_context: null } });
     expect(await actsAs({ user_id: 'visitor', session_id })).toBe('service');
   });
 
-  test('an invalid token clears it', async () => {
+  test('an invalid token clears the stored context', async () => {
     const session_id = await signedIn();
     expect(await actsAs({ user_id: 'visitor', session_id, jwt_token: 'no-token' })).toBe('service');
     expect(await actsAs({ user_id: 'visitor', session_id })).toBe('service');
   });
 
-  test('a valid token replaces it', async () => {
+  test('a valid token replaces the stored context', async () => {
     const session_id = await signedIn();
     const renewed = await token({ claims: { jti: 'renewed' } });
     await shop.say({ user_id: 'visitor', session_id, message: WHO }, { bearer: renewed });
@@ -321,7 +321,7 @@ describe('messages of one session', () => {
     expect((await shop.run('sessions', 'end', session_id)).code).toBe(1);
     expect(await actsAs({ user_id: 'visitor', session_id })).toBe('service');
     const anew = await shop.session(session_id);
-    // The id proves nothing, since others may know it.
+    // The id does not prove who sends a message, because others may know it.
     expect(anew).toMatchObject({ state: 'NoJWT', owner: null, generated: false });
     expect(anew.turns).toHaveLength(1);
   });
@@ -344,7 +344,7 @@ describe('SESSION_TTL_SECONDS', () => {
     const second = await ends();
     expect(second - first).toBeGreaterThan(2000);
     await delay(Math.max(0, first - Date.now()) + 10);
-    // The first end has passed, and the session lives.
+    // The first expiry time has passed, but the session still exists.
     expect((await brief.session('brief')).turns).toHaveLength(2);
     expect((await brief.say({ ...own, user_id: 'eve' })).status).toBe(403);
     expect(await ends()).toBe(second);

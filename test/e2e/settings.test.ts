@@ -261,7 +261,7 @@ describe('ENABLE_DEBUGPY', () => {
     await blocked.logged(({ level, msg }) => level === 'warn' && /5678 is in use/.test(String(msg)));
     expect((await post(blocked.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
     await blocked.stop();
-    // The listener belongs to another program, so nothing more can be checked.
+    // Another program uses the port, so nothing more can be tested.
     if (taken === null) return;
     await new Promise((resolve) => taken.close(resolve));
 

@@ -8,8 +8,8 @@ import { FakeModel } from '../support/fake-model.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
-// agentd-message(7), "Sign-in changes the id": the person who started a session knows its id, and must neither act as
-// another person who signs in to it later, nor read later messages.
+// agentd-message(7), "Sign-in changes the id": the person who started a session knows its id. They must not act as
+// another person who signs in to it later, and must not read later messages.
 
 const GENERATED = /^(webchat|sse)_visitor_[A-Za-z0-9_-]{22}$/;
 
@@ -325,8 +325,8 @@ describe('the agent sees', () => {
 });
 
 /**
- * Resolves when earlier requests have been processed as far as possible, which is when later messages of other sessions
- * have been answered.
+ * Resolves when earlier requests have been processed as far as possible: by then, later messages of other sessions have
+ * been answered.
  */
 async function arrived(): Promise<void> {
   for (let n = 0; n < 3; n++) await say('me');

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 
-// `agentd simulate`: every channel of a platform can be tried without an account. Here with a third-party channel, in
-// the folder of a `serve --dev`, and without settings.
+// `agentd simulate`: every channel of a platform can be tried without an account. These tests use a third-party
+// channel, in the folder of a `serve --dev`, and without settings.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-simulate-'));
 copyFileSync(join(import.meta.dirname, '../fixtures/telex.ts'), join(folder, 'telex.ts'));
@@ -42,11 +42,11 @@ interface Line {
   [member: string]: unknown;
 }
 
-/** As in a second terminal, without settings. */
+/** Runs a command as in a second terminal, without settings. */
 const run = (args: string[], env: Record<string, string> = {}, input = '') =>
   command(args, { cwd: folder, base: false, env, input });
 
-/** The same as a program, in parallel with others. */
+/** Runs a command as a separate program, so that other commands can run at the same time. */
 const runBeside = (args: string[]) => agentd(args, { cwd: folder, base: false });
 
 async function simulate(...args: string[]) {
@@ -150,7 +150,7 @@ describe('agentd simulate', () => {
   });
 
   test('edits a waiting message: its new text is answered', async () => {
-    // The edit arrives while its session is busy.
+    // The edit arrives while the session of the message is busy.
     const { code, lines } = await simulate('Hello', '--edit', 'Who am I?', '--user', 'editor');
     expect(code).toBe(0);
     expect(lines.filter(({ type }) => type === 'sent').map(({ kind }) => kind)).toEqual(['message', 'edit']);
@@ -191,7 +191,7 @@ describe('agentd simulate', () => {
     expect(earlier.code).toBe(1);
     const next = runBeside(['simulate', 'telex', 'Hello', '--user', 'next', ...wait, '8']);
     await daemon.logged(({ wait_ms }) => wait_ms === 8000);
-    // While the second one waits for its reply, the reply of the earlier one arrives.
+    // While the second conversation waits for its reply, the reply of the earlier conversation arrives.
     const retry = await run(['inbox', 'retry', request_id, '--env-file', '.agentd/env']);
     expect(retry.stdout).toMatch(/: due now\n$/);
     const { code, stdout, stderr } = await next;

@@ -34,8 +34,8 @@ async function daemonHere(): Promise<{ daemon: Daemon; directory: string }> {
 }
 
 /**
- * Number of resources of each kind that occupy memory or keep the process alive: sockets, timers, watchers, slots,
- * runs.
+ * Number of resources of each kind that occupy memory or keep the process alive: for example claims, locks, runs and
+ * sockets.
  */
 function held({ services }: Daemon): Record<string, number> {
   const resources = process.getActiveResourcesInfo();
@@ -50,7 +50,7 @@ function held({ services }: Daemon): Record<string, number> {
   };
 }
 
-/** Uses its own connection, which is closed afterwards: connections that `fetch` keeps would be counted. */
+/** Starts a stream over its own connection, which is then closed: connections that `fetch` keeps would be counted. */
 async function start(url: string, body: object): Promise<string> {
   const connection = await RawConnection.open(url);
   await connection.write(rawPost('/sse/chat', body));
@@ -91,7 +91,7 @@ it('the daemon frees everything of 1,000 streams that were opened and dropped, o
   await Promise.all(Array.from({ length: AT_ONCE }, abandon));
   expect(started.size).toBe(STREAMS);
 
-  // The runs continue without a reader, and end; then everything expires.
+  // The runs continue without readers, and end. Then everything expires.
   await expect.poll(() => held(daemon)).toEqual(before);
   const expired = async () => {
     await sweepAll(services.store);

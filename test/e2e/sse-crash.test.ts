@@ -99,7 +99,7 @@ describe('a stopping daemon', () => {
     expect(events.at(-1)?.data.response).toBe('One. Two.');
   });
 
-  it('aborts a run that takes longer than the grace period, which ends as interrupted', async () => {
+  it('aborts a run that takes longer than the grace period, and its stream ends as interrupted', async () => {
     const before = await daemonWith({ SHUTDOWN_GRACE_SECONDS: '1' });
     const stream_id = await start(before.url, { user_id: 'ada', message: 'too long' });
     const reader = read(before.url, stream_id);
@@ -127,8 +127,8 @@ describe('a stopping daemon', () => {
   });
 });
 
-describe('time', () => {
-  it('deletes streams that nobody opened, and finished ones: 404', async () => {
+describe('SSE_STREAM_TTL_SECONDS', () => {
+  it('is the time after which streams that nobody opened and finished streams are deleted: 404', async () => {
     const daemon = await daemonWith({ SSE_STREAM_TTL_SECONDS: '1' });
     const waiting = await start(daemon.url, { user_id: 'ada', message: 'abandoned' });
     const ended = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
@@ -142,7 +142,7 @@ describe('time', () => {
 });
 
 describe('SSE_REQUIRE_TOKEN', () => {
-  it('requires some token, valid or not, from any source, and checks nothing else', async () => {
+  it('requires a token from any source, valid or not, and checks nothing else', async () => {
     const daemon = await daemonWith({ SSE_REQUIRE_TOKEN: 'true' });
     const message = { user_id: 'ada', message: 'me' };
     const bare = await start(daemon.url, message);

@@ -75,13 +75,13 @@ describe('a cookie', () => {
     expect(await reply(await me({}, cookie(ada)))).toBe('nobody');
   });
 
-  it('of a different person from the token of the message is refused', async () => {
+  it('of a different person than the token of the message is refused', async () => {
     const stream_id = await me({ jwt_token: ada });
     expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('of a different person from the owner of the session is refused, even if the owner is signed in there', async () => {
+  it('of a different person than the owner of the session is refused, even if the session stores the owner’s sign-in', async () => {
     const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
     const stream_id = await me({ session_id });
     expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);

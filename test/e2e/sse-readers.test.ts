@@ -35,7 +35,7 @@ it('a fourth anonymous reader of one address gets 429 and starts no run; others 
     detail: 'Your address has 3 open streams already.',
   });
 
-  // Others behind the same address do not keep a person out, nor do they affect another address.
+  // Other readers at the address do not keep out a person who is signed in, and do not affect another address.
   const ada = read(daemon.url, stream_id, {
     ...from('192.0.2.1'),
     query: `token=${await token({ sub: 'ada' })}`,

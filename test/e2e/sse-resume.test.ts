@@ -109,7 +109,7 @@ describe('a client that we did not write', () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 60' });
     let connections = 0;
     const proxy = await CuttingProxy.start(daemon.url, () =>
-      // The head has 500 bytes, the whole answer 1,000 more at least, however many words are one event.
+      // The head has 500 bytes, and the rest of the answer at least 1,000, however many words are in one event.
       ++connections <= 3 ? 500 + 150 * connections : Number.POSITIVE_INFINITY,
     );
     const source = new EventSource(`${proxy.url}/sse/stream/${stream_id}`);

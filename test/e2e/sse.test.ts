@@ -129,7 +129,7 @@ describe('a stream', () => {
     expect(events.at(-1)?.data).toEqual({ code: 'agent_failed', message: 'The agent could not answer.' });
   });
 
-  it('returns 204 after its last event, a replay without an id, and 404 if there is none', async () => {
+  it('returns 204 after its last event, all events again without a valid event id, and 404 for an unknown stream id', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 2' });
     const { events } = await readAll(daemon.url, stream_id);
     const last = String(events.length);
@@ -276,7 +276,7 @@ describe('tokens', () => {
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('that opened a stream make it theirs', async () => {
+  it('that open a stream make their person its owner', async () => {
     const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me' });
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
@@ -284,7 +284,7 @@ describe('tokens', () => {
     expect(await code(response)).toEqual([403, 'forbidden']);
   });
 
-  it('become the cookie, or clear it, as the rules say', async () => {
+  it('become the cookie if they fit into one, and clear it if they do not or are null', async () => {
     const cookie = async (body: object, headers = {}) =>
       (await startRaw(daemon.url, { user_id: 'u', message: 'count 1', ...body }, headers)).headers.get(
         'set-cookie',
@@ -302,7 +302,7 @@ describe('tokens', () => {
     expect(await cookie({ metadata: { jwt_token: ada } })).toBeNull();
   });
 
-  it('become the cookie, or clear it, even if the message is refused', async () => {
+  it('in the header or the body set or clear the cookie even if the message is refused', async () => {
     const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-cookie-of-ada' };
     await readAll(daemon.url, await start(daemon.url, mine));
     const ada = await token({ sub: 'ada' });

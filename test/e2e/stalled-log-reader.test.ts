@@ -93,7 +93,7 @@ describe('a reader of standard error that has stalled', () => {
     const notices = lines.filter(({ dropped }) => dropped !== undefined);
     const dropped = notices.reduce((sum, notice) => sum + Number(notice.dropped), 0);
     expect(dropped).toBeGreaterThan(500);
-    // LOG_FILE has every line; standard error has all except the counted ones.
+    // LOG_FILE has every line; standard error has all lines except those that it counts as dropped.
     expect(lines.length - notices.length + dropped).toBe(kept.length);
     expect(notices[0]).toMatchObject({ level: 'warn', msg: expect.stringContaining('dropped') });
     expect(lines.at(-1)).toMatchObject({ msg: 'stopped' });
@@ -107,7 +107,7 @@ describe('a reader of standard error that has stalled', () => {
     expect((await exit)[0]).toBe(0);
   });
 
-  it('gets the line of a crash if it is soon back; LOG_FILE has the line in any case', async () => {
+  it('gets the line of a crash if it soon reads again; LOG_FILE has the line in any case', async () => {
     const daemon = await startStalled();
     await fillLog(daemon.url, 600);
     const asked = ask(daemon.url, 'crash').catch(() => undefined);

@@ -109,7 +109,7 @@ test('a runtime that ignores its signal does not keep the daemon alive beyond th
   expect(await daemon.exited).toBe(1);
 });
 
-test('a second signal ends it at once with 1', async () => {
+test('a second signal ends the daemon at once with 1', async () => {
   const daemon = await start();
   const running = post(daemon.url, { user_id: 'u', message: 'wait' });
   const cut = expect(running).rejects.toThrow('fetch failed');
@@ -153,7 +153,7 @@ test('messages that wait for their session are answered, too', async () => {
   const first = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
   await held(daemon, 'wait');
   const second = post(daemon.url, { user_id: 'u', message: 'hello', session_id: 's' });
-  // Its answer shows that the earlier message has been accepted.
+  // The answer to this message shows that the earlier one has been accepted.
   expect((await post(daemon.url, { user_id: 'x', message: 'hello' })).status).toBe(200);
   daemon.signal('SIGTERM');
   await stopping(daemon);

@@ -9,8 +9,8 @@ import { NotifySocket, withoutNotify } from '../support/notify-socket.ts';
 import { post } from '../support/webchat.ts';
 
 /**
- * A runtime that blocks the event loop from the message "block" until the file `go` exists. A file shows that it has
- * started.
+ * A runtime that, for the message "block", creates the file `blocked`, and then blocks the event loop until the file
+ * `go` exists.
  */
 const RUNTIME = `
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ export default {
 
 const WATCHDOG_MS = 200;
 
-/** systemd loads the same filter with the same library. */
+/** Runs a program under the filter of the unit, which is loaded with the library that systemd uses. */
 const FILTERED = [
   'python3',
   join(import.meta.dirname, '../support/system-call-filter.py'),

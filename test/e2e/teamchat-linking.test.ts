@@ -46,7 +46,7 @@ async function answerTo(request: SimulatedRequest): Promise<string> {
   expect(answer.status).toBe(200);
   const body = JSON.parse(answer.text) as { response_type: string; text: string };
   expect(body.response_type).toBe('ephemeral');
-  // Nothing about it is posted where others could read it.
+  // Nothing about the command is posted where others could read it.
   expect(platform.calls).toHaveLength(before);
   return body.text;
 }
@@ -60,7 +60,7 @@ async function ask(event: Partial<SimulatedEvent>): Promise<string> {
   return platform.textsTo(to)[before] ?? '';
 }
 
-it('the whole cycle: not linked, linked, own data with the own token, and not linked again', async () => {
+it('a user signs in, gets their own data with their own token, and signs out again', async () => {
   const user = 'U0CYCLE';
   expect(await ask({ user })).toContain('not signed in');
   expect(shop.lookedUpAs()).toEqual([]);
@@ -78,7 +78,7 @@ it('the whole cycle: not linked, linked, own data with the own token, and not li
   expect(shop.api.seen('/users')).toHaveLength(1);
 });
 
-it('a repeated request does nothing, and gets the same answer as the first time', async () => {
+it('a repeated delivery of a command does nothing, and gets the same answer as the first one', async () => {
   const user = 'U0AGAIN';
   const request = (text: string) => commanded({ user, text: `/service-auth ${text}` });
   const signIn = request(await tokenOf(ADA));
@@ -89,7 +89,7 @@ it('a repeated request does nothing, and gets the same answer as the first time'
   expect(await ask({ user })).toContain('not signed in');
 });
 
-it('a command that is typed again is a new one, whatever id the platform gives it', async () => {
+it('a command that is typed again is carried out again, even if the platform gives it the same id', async () => {
   const user = 'U0ANEW';
   const ada = await tokenOf(ADA);
   const sameId = { number: 900_001 };

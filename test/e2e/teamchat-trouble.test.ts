@@ -84,7 +84,7 @@ describe('a daemon that dies', () => {
     await work.deliver({ text: 'count 1', number: 2 });
     expect(await work.texts('D0ADA', 2)).toEqual(['only', words(1)]);
     expect(work.dictation.runs).toEqual(['once']);
-    // The platform can know the repetition by its id.
+    // Both posts are equal, even in the id by which the platform can recognize the repetition.
     const [before, after] = work.posts().map(({ at: _, ...form }) => form);
     expect(after).toEqual(before);
   });

@@ -54,7 +54,7 @@ describe('a mention in a channel', () => {
     await work.daemon.logged(({ session }) => session === `teamchat:T0SIMULATE:${CHANNEL}:${thread}`);
   });
 
-  it('is the root of the thread that answers it, and all people there share a session', async () => {
+  it('starts the thread in which it is answered, and all people in that thread share a session', async () => {
     const { event, ...envelope } = sample('app-mention') as { event: object };
     const ts = '1700000000.000123';
     const mention = (members: object) =>
@@ -146,7 +146,7 @@ describe('a delivery', () => {
     expect([status, JSON.parse(text)]).toEqual([200, { challenge: sample('url-verification').challenge }]);
   });
 
-  it('that is signed is still refused if it is not JSON, has another type, or uses another path, as on other routes', async () => {
+  it('that is signed is still refused if it is not JSON, has another content type, or uses another path', async () => {
     expect(problemOf(await work.send({ body: '{' }))).toEqual([400, 'malformed_json']);
     expect(problemOf(await work.send({ body: '[]' }))).toEqual([400, 'malformed_json']);
     const form = { body: 'a=b', type: 'application/x-www-form-urlencoded' };
@@ -190,7 +190,7 @@ describe('a delivery', () => {
       const command = await work.deliver({ user: 'U0E3', kind: 'command', text: `/service-auth ${typed}` });
       limitFiles('unlimited');
       expect(problemOf(refused)).toEqual([503, 'unavailable']);
-      // A person gets a text; otherwise the platform would show its own error.
+      // The command is answered with a text: for a 503, the platform would show its own error.
       expect([command.status, JSON.parse(command.text)]).toEqual([
         200,
         { response_type: 'ephemeral', text: expect.stringMatching(/^❌ .*cannot store this/) },
@@ -201,7 +201,7 @@ describe('a delivery', () => {
   );
 });
 
-/** From now on no file of the daemon grows beyond this, as on a full disk. */
+/** Makes it impossible for files of the daemon to grow beyond this size, as on a full disk. */
 function limitFiles(bytes: number | 'unlimited'): void {
   const args = ['--pid', String(work.daemon.pid), `--fsize=${bytes}:unlimited`];
   const { status, stderr } = spawnSync('prlimit', args);

@@ -21,7 +21,7 @@ let model: FakeModel;
 let shop: Shop;
 beforeAll(async () => {
   [collector, model] = await Promise.all([Collector.start(), FakeModel.start()]);
-  // Looks up the person, and then replies.
+  // The model looks up the person, and then replies.
   model.script(({ messages }) => {
     const last = messages.at(-1);
     const usage = { prompt_tokens: last?.role === 'tool' ? 20 : 12, completion_tokens: 4 };
@@ -197,7 +197,7 @@ describe('a message on a stream', () => {
     expect(name).toBe('message sse');
     expect(collector.tree(trace).filter((line) => !line.startsWith(' '))).toEqual(['message sse']);
     const steps = below.filter((line) => /^ {2}\S/.test(line)).map((line) => line.trim());
-    // Sorted, because the times of the steps of the first request are whole milliseconds.
+    // The test compares the sorted names, because the step times of the first request are whole milliseconds.
     const expected = [
       // Steps of the request that brought the message.
       'identify',
@@ -280,7 +280,7 @@ describe('a stop', () => {
     await post(daemon.url, { message: 'Hi', user_id: 'u' });
     expect(own.exports).toEqual([]);
     expect(await daemon.stop()).toBe(0);
-    // The default: protobuf.
+    // Protobuf is the default encoding.
     expect(own.exports).toMatchObject([
       { path: '/ingest', headers: { 'content-type': 'application/x-protobuf' } },
     ]);

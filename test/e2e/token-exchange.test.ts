@@ -102,7 +102,7 @@ async function ask(words: string, bearer: string | null): Promise<{ ok: boolean;
   return JSON.parse(body.response);
 }
 
-it('a source gets an exchanged token, one for each person, and no original token', async () => {
+it('a source gets one exchanged token for each person, and never the original token', async () => {
   const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
   // Two calls at once, and one later, need one exchange.
   await ask('one two', ada);
@@ -114,7 +114,7 @@ it('a source gets an exchanged token, one for each person, and no original token
   expect(bearers).toEqual([first, first, first, second]);
 });
 
-it('the server gets no request for an anonymous person, for whom no call is made', async () => {
+it('an anonymous person causes no request to the authorization server and no call', async () => {
   expect(await ask('one', null)).toEqual([
     { ok: false, message: expect.stringContaining('Sign-in is needed') },
   ]);

@@ -161,7 +161,7 @@ describe('`agentd token verify` gives the same reason', () => {
 });
 
 describe('of several faults, the first in the sequence is the reason', () => {
-  // From the last check to the first, each one adds a fault to those before.
+  // The faults, from the last check to the first. Each token has its own fault and all earlier ones of this list.
   const faults: readonly [string, Record<string, unknown>, object, string][] = [
     ['Invalid Audience', { aud: 'other' }, {}, SECRET],
     ['Invalid Issuer', { iss: 'other' }, {}, SECRET],
@@ -273,7 +273,7 @@ describe('Settings of validation', () => {
         await lax.daemon.logged((line) => line.level === 'warn' && JSON.stringify(line).includes(name));
       const bearer = await token({ secret: OTHER_SECRET, ttl: -60 });
       const first = await lax.say({ user_id: 'visitor', message: 'Who am I?' }, { bearer });
-      // The API does not accept it, so the call falls back; the daemon accepted it.
+      // The daemon accepted the token. The API does not accept it, so the call falls back.
       expect(lax.api.seen('/users').map((request) => request.bearer)).toContain(bearer);
       // The expiry of the stored token is not checked, either.
       const { session_id } = first.body;

@@ -108,7 +108,7 @@ describe('each call checks again', () => {
     return chat.lookedUpAs();
   }
 
-  test('the session: if it was ended meanwhile, default credentials, with a warning', async () => {
+  test('the session: if it was ended meanwhile, the call uses default credentials, with a warning', async () => {
     const subs = await lookUpTwice('ended', await token(), async () => {
       expect((await chat.run('sessions', 'end', 'ended')).code).toBe(0);
     });
@@ -118,7 +118,7 @@ describe('each call checks again', () => {
     );
   });
 
-  test('the expiry: if the stored token expired meanwhile, default credentials, with a warning', async () => {
+  test('the expiry: if the stored token expired meanwhile, the call uses default credentials, with a warning', async () => {
     const bearer = await token({ ttl: 3 });
     const subs = await lookUpTwice('lapsed', bearer, () => lapsed(bearer));
     expect(subs[1]).toBe('service');
@@ -143,7 +143,7 @@ describe("a 401 to the user's token", () => {
         line.request_id === request_id &&
         line.msg === "the business API refused the user's token: default credentials for this call",
     );
-    // Only for that call: the person stays signed in at the daemon.
+    // The fallback is only for that call: the person stays signed in at the daemon.
     expect(await shop.session(session_id)).toMatchObject({ state: 'ValidJWT' });
   });
 
@@ -157,7 +157,7 @@ describe("a 401 to the user's token", () => {
       );
       expect(status).toBe(200);
       expect(body.response).not.toContain('A-1001');
-      // The user's token, the default one, and a new default one.
+      // The requests have the user's token, the default token, and a new default token.
       expect(strict.api.seen('/users')).toHaveLength(3);
       expect(strict.api.seen('/authentication_token')).toHaveLength(2);
     } finally {
@@ -270,19 +270,19 @@ describe('Under default credentials', () => {
 });
 
 describe('The conversation continues', () => {
-  test('when the API does not answer within API_TIMEOUT_SECONDS', async () => {
+  test('if the API does not answer within API_TIMEOUT_SECONDS', async () => {
     shop.api.misbehave('/users', 'hang', 1);
     const { response, session_id, request_id } = await say(WHO, { bearer: await token() });
     expect(response).toContain('I could not look that up just now. The business API did not answer in time.');
     await shop.daemon.logged((line) => line.request_id === request_id && line.reason === 'timeout');
     const lines = shop.daemon.stderr().split('\n');
     const line = lines.find((one) => one.includes(request_id) && one.includes('"reason":"timeout"')) ?? '';
-    // Each field once, and no stack for a call that was only too slow.
+    // The line has each field once, and no stack trace, because the call was only too slow.
     expect([line.match(/"request_id":/g), line.includes('"stack"')]).toEqual([['"request_id":'], false]);
     expect((await say(WHO, { session_id })).response).toContain('A-1001');
   });
 
-  test('when the API answers 500, something other than JSON, or too much', async () => {
+  test('if the API answers 500, something other than JSON, or too much', async () => {
     for (const how of [{ status: 500 }, { status: 200, body: '<html>' }, 'huge'] as const) {
       shop.api.misbehave('/users', how, 1);
       const { response } = await say(WHO, { bearer: await token() });
@@ -290,7 +290,7 @@ describe('The conversation continues', () => {
     }
   });
 
-  test('when the default credentials are refused, with a warning in the log', async () => {
+  test('if the default credentials are refused, with a warning in the log', async () => {
     const wrong = await startShop({ env: { API_PASSWORD: 'wrong' } });
     try {
       const answer = await wrong.say({ user_id: 'visitor', message: 'ada@example.com' });
@@ -306,7 +306,7 @@ describe('The conversation continues', () => {
     }
   });
 
-  test('when the API is down, or there is none', async () => {
+  test('if nothing listens at the address of the API', async () => {
     const closed = createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as AddressInfo;
@@ -324,7 +324,7 @@ describe('The conversation continues', () => {
 });
 
 describe('No token goes to another origin', () => {
-  test('a redirect there is not followed', async () => {
+  test('a redirect to another origin is not followed', async () => {
     const bearers: (string | undefined)[] = [];
     const other = createServer((request, response) => {
       bearers.push(request.headers.authorization);

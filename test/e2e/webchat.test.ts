@@ -15,7 +15,7 @@ const HELLO = { user_id: 'visitor', message: 'Hello' };
 
 let shop: Shop;
 let model: FakeModel;
-/** With a scripted model: each message describes the answer to it. */
+/** A shop with a scripted model, which answers as each message says. */
 let chat: Shop;
 
 beforeAll(async () => {
@@ -249,7 +249,7 @@ describe('An overloaded daemon', () => {
       const asked = narrow.api.next('/users');
       const running = narrow.say({ ...HELLO, message: 'ada@example.com' });
       await asked;
-      // Of two more, one waits in the queue without success, and the queue has no room for the other.
+      // Of two more messages, one waits in the queue in vain, and the other one finds the queue full.
       const others = await Promise.all([
         narrow.say({ ...HELLO, user_id: 'second' }),
         narrow.say({ ...HELLO, user_id: 'third' }),
@@ -475,7 +475,7 @@ describe('Idempotency-Key', () => {
     );
   });
 
-  test('while the first is still running: 409 duplicate_in_progress', async () => {
+  test('a repeat while the first request is still running: 409 duplicate_in_progress', async () => {
     const held = gate();
     shop.api.misbehave('/users', { wait: held.opened }, 1);
     const asked = shop.api.next('/users');

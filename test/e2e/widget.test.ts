@@ -20,7 +20,7 @@ const site = createServer((_request, response) => {
   );
 });
 
-/** Outlives a killed daemon. */
+/** The directory of the daemon, which stays when a daemon is killed. */
 const directory = mkdtempSync(join(tmpdir(), 'agentd-widget-'));
 
 let origin: string;
@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(dictation.runs.filter((text) => text === 'stream')).toHaveLength(1);
   });
 
-  it('stops an answer, and keeps the text up to then', async () => {
+  it('stops an answer, and keeps the text written so far', async () => {
     dictation.say('stop', 'So much ');
     const visitor = await visit(browser.context, origin);
     await visitor.say('stop');
@@ -102,7 +102,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     await visitor.trouble.getByText('The answer was interrupted').waitFor({ timeout: 20_000 });
     await shows(visitor, /^Half\s*$/);
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
-    // An earlier message would go to the dead daemon.
+    // Words that are dictated before the second run begins would go to the dead daemon.
     await until(() => dictation.runs.filter((text) => text === 'killed').length === 2);
     dictation.say('killed', 'Whole.');
     dictation.end('killed');
@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(await visitor.chat.locator('.agent .body').allTextContents()).toEqual(['Half', 'Whole.']);
   });
 
-  it('sends a message by itself that was written while the daemon was down', async () => {
+  it('sends a message that was written while the daemon was down, as soon as the daemon is back', async () => {
     const visitor = await visit(browser.context, origin);
     await visitor.launcher.click();
     await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();

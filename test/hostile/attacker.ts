@@ -21,7 +21,7 @@ export function hostileText(random: SeededRandom): string {
   ]);
 }
 
-/** The calls of the crowd: operations of the API and tools of an MCP server, each as the person. */
+/** The tools that the crowd calls: they read from the API, from MCP servers and through a module. */
 const CROWD = OFFERS.filter(({ tool }) =>
   ['shop_listOrders', 'shop_getProduct', 'crm_find', 'peek', 'docs_search'].includes(tool),
 );
@@ -53,7 +53,7 @@ export function hostileAnswer(
   const offered = tools.map((tool) => tool.function.name);
   const prompt = messages.map(({ content }) => textOf(content)).join('\n');
   const isLoop = run.number % 11 === 0;
-  // Some go on calling tools although they are told to answer.
+  // Some runs continue to call tools although the model is told to answer.
   const wantsCalls = isLoop || (run.requests <= 1 + random.below(4) && random.chance(0.85));
   if (!wantsCalls || (tool_choice === 'none' && random.chance(0.5))) return { text: [wordsOf(run, prompt)] };
   const count = random.chance(0.03) ? 25 : 1 + random.below(3);
@@ -64,7 +64,7 @@ export function hostileAnswer(
 function callOf(run: Run, offered: readonly string[], prompt: string): WrittenCall {
   const { random, calls } = run;
   const written = calls.filter(({ tool }) => UNASKED.includes(tool));
-  // It retries calls that may have failed.
+  // The model retries calls that may have failed.
   const isInDoubt = prompt.includes('not known whether') && random.chance(0.4);
   const earlier = isInDoubt ? written.at(-1) : random.chance(0.1) ? random.pick(calls) : undefined;
   if (earlier) return again(earlier.tool, earlier.args, run);
@@ -83,7 +83,7 @@ function callOf(run: Run, offered: readonly string[], prompt: string): WrittenCa
 }
 
 /**
- * A run that will break off writes before it breaks, and the run that repeats it writes with the same tool, in other
+ * A run that breaks off makes writes before. The run that repeats it makes a write with the same tool, but with other
  * words.
  */
 function toolInOtherWords({ random, breaks_at, attempt, calls }: Run): string | undefined {
@@ -95,7 +95,7 @@ const UNASKED = OFFERS.filter(({ effect, confirm }) => effect === 'write' && con
   ({ tool }) => tool,
 );
 
-/** The very same call once more. */
+/** Makes exactly the same call again. */
 function again(name: string, args: unknown, run: Run): WrittenCall {
   const call = run.calls.find((one) => one.tool === name && one.args === args);
   if (call) call.made++;
@@ -143,7 +143,7 @@ function twisted(run: Run, args: Record<string, unknown>, text: Text, prompt: st
     case 11:
       return { ...args, ...replaced(args, `${text('long')} ${'x'.repeat(4000)}`) };
     case 12:
-      // A text in the prompt that looks like a token is passed on.
+      // Passes on a text in the prompt that looks like a token.
       return {
         ...args,
         ...replaced(args, `${text('token')} ${/eyJ[\w.-]{20,}/.exec(prompt)?.[0] ?? 'none'}`),
@@ -159,12 +159,12 @@ function twisted(run: Run, args: Record<string, unknown>, text: Text, prompt: st
   }
 }
 
-/** With its own member `__proto__`, which JSON allows. */
+/** The arguments with an own member `__proto__`, which JSON allows. */
 function withPrototype(victim: string, args: Record<string, unknown> = {}): Record<string, unknown> {
   return Object.fromEntries([...Object.entries(args), ['__proto__', { customer: victim }]]);
 }
 
-/** The first text of the arguments in other words. */
+/** The change that replaces the first text of the arguments by another one. */
 function replaced(args: Record<string, unknown>, value: string): Record<string, unknown> {
   const key = Object.keys(args).find((name) => typeof args[name] === 'string');
   if (key !== undefined) return { [key]: value };

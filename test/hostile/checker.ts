@@ -12,7 +12,7 @@ import {
   type Violation,
 } from './record.ts';
 
-/** Model steps of a run (AGENT_MAX_STEPS). */
+/** The maximum number of model steps of a run (AGENT_MAX_STEPS). */
 export const MAX_STEPS = 6;
 const MAX_CALLS = 20;
 const MAX_EQUAL = 2;
@@ -28,9 +28,9 @@ export const CANARIES: Readonly<Record<string, string>> = {
 /** A confirmed call: the call with this nonce may be made once. */
 export interface Permit {
   call: ModelCall;
-  /** Whose credential it must carry; null for the default one. */
+  /** The person whose credential it must carry; null for the default credential. */
   person: Person | null;
-  /** Its write has arrived. */
+  /** Whether its write has arrived. */
   done: boolean;
 }
 
@@ -41,7 +41,7 @@ interface Write {
   /** The step of the model within the run: calls of one step are made at the same time. */
   step: number;
   status: number;
-  /** The last status under each key. A model that makes the same call twice in a run gets a key for each. */
+  /** The last status under each key. If a model makes the same call twice in a run, each call has its own key. */
   by_key: Map<string, number>;
 }
 
@@ -49,7 +49,7 @@ interface Write {
 export class Checker {
   readonly violations: Violation[] = [];
   readonly tally: Tally = {};
-  /** Writes that arrived, each of them once, for comparison with the journal. */
+  /** Writes that arrived, by their nonce, for comparison with the journal. */
   readonly writes = new Map<string, Write>();
   readonly #calls = new Map<string, ModelCall>();
   readonly #permits = new Map<string, Permit>();
@@ -87,14 +87,14 @@ export class Checker {
     this.violations.push({ rule, conversation, what: what.slice(0, 600) });
   }
 
-  /** A request to the model, which is about to be answered. */
+  /** Checks a request to the model, which is about to be answered. */
   prompt(run: Run, { messages }: Pick<CompletionRequest, 'messages'>): void {
     if (++run.requests > MAX_STEPS)
       this.violate('bounds', run.conversation, `run ${run.number} asks the model ${run.requests} times`);
     this.text('a prompt', JSON.stringify(messages), run.conversation);
   }
 
-  /** The model has answered: its calls are known from now on. */
+  /** The model has answered: from now on, its calls are known. */
   answered({ calls }: Run): void {
     for (const call of calls) this.#calls.set(call.nonce, call);
   }
@@ -113,14 +113,14 @@ export class Checker {
   }
 
   /**
-   * The person was shown a question of the daemon. Each text that the model chose contains the nonce of its call, so
-   * the question must contain it as often as the arguments.
-   * @returns the call that it is about
+   * Checks a question of the daemon that the person was shown. Each text that the model chose contains the nonce of its
+   * call, so the question must contain the nonce as often as the arguments.
+   * @returns the call that the question is about; null if there is none
    */
   question(text: string, conversation: number): ModelCall | null {
     const [nonce, ...others] = noncesIn(text);
     if (nonce === undefined) {
-      // No argument of the call has a nonce. It is not confirmed.
+      // No argument of the call has a nonce, so the person does not confirm it.
       this.count('questions without arguments');
       return null;
     }
@@ -153,7 +153,7 @@ export class Checker {
     return permit;
   }
 
-  /** A request of a tool arrived. @returns how the server answers it */
+  /** Checks a request of a tool. @returns how the server answers it */
   receive(request: Received, current: (conversation: number) => Run | null): Reaction {
     const { server, method, path, values } = request;
     const line = `${server} ${method} ${path}`;
@@ -192,7 +192,7 @@ export class Checker {
     return reaction;
   }
 
-  /** A confirmed action that did not arrive. */
+  /** Checks that a confirmed action has arrived. */
   expectDone({ call, done }: Permit): void {
     if (!done)
       this.violate(
@@ -202,7 +202,7 @@ export class Checker {
       );
   }
 
-  /** `get_user` without arguments looks up the person of the token. */
+  /** Checks a request that is no call of the model: `get_user` without arguments looks up the person of the token. */
   #ownLookUp({ values, authorization }: Received, line: string, offer: Offer | undefined): Reaction {
     const email = textsIn(values).find((text) => text.includes('@')) ?? '';
     const person = this.#personAt(email);
@@ -220,7 +220,7 @@ export class Checker {
   #reaction({ nonce, run }: ModelCall, offer: Offer): Reaction {
     const text = this.#hostileText(nonce);
     const chance = chosenBy(`reaction ${nonce}`, 100);
-    // Only a person's own token is refused: for other credentials the daemon would obtain a new one.
+    // Only a person's own token is refused. For other credentials, the daemon would obtain new ones.
     const isOwn = offer.credentials.startsWith('user') && run.principal !== null && offer.server === 'api';
     if (chance < 6 && isOwn && offer.effect === 'read') return { status: 401, text };
     if (chance < 12) return { status: 404, text };
@@ -305,7 +305,7 @@ export class Checker {
       );
   }
 
-  /** The request equals the call of the model, and the question that the person saw. */
+  /** Checks that the request equals the call of the model, and so the question that the person saw. */
   #checkArguments(
     { args, nonce, tool }: ModelCall,
     values: unknown,
@@ -372,8 +372,8 @@ export class Checker {
       return;
     }
     const isRerun = before !== undefined && before.attempt < now.attempt;
-    // A 4xx means that nothing was written. The same call then gets the known outcome; if the model makes it twice in
-    // this run, the second one is new.
+    // A 4xx means that nothing was written. The same call then gets the known outcome, without a request. Only if the
+    // model makes the call twice in this run, the second one is a new one.
     const wasRefused = before !== undefined && before.status >= 400 && before.status < 500;
     const isNew = wasRefused && timesMade(nonce, now) > 1;
     if (isRerun && !mayRepeat && !isNew)

@@ -12,7 +12,7 @@ import type { ServerName } from './offers.ts';
 /** A request that arrived at a server of the company. */
 export interface Received {
   server: ServerName;
-  /** `tools/call` of an MCP server. */
+  /** The HTTP method; `tools/call` for an MCP server. */
   method: string;
   /** The path as it arrived, not decoded; for an MCP server, the name of the tool. */
   path: string;
@@ -24,7 +24,7 @@ export interface Received {
   partner_key: string | null;
 }
 
-/** How a server answers. `text` was written into its data by a hostile author. */
+/** How a server answers. `text` is what a hostile author wrote into its data. */
 export interface Reaction {
   status: number;
   text: string;
@@ -37,15 +37,15 @@ export const SERVICE = { email: 'service@example.com', password: 'service-passwo
 const AUDIENCE = 'billing';
 
 /**
- * The servers that the daemon's tools talk to, on loopback. They pass each request on, answer as instructed, and show
- * in each answer the credential of the request, as a careless server does.
+ * The servers that the daemon's tools call, on loopback. They report each request, answer as instructed, and show the
+ * credential of the request in each answer, as a careless server does.
  */
 export class Company {
-  /** Gets each request of a tool, and returns the answer to it. */
+  /** Called with each request of a tool. It returns the answer. */
   receive: (request: Received) => Reaction = () => ({ status: 200, text: '' });
   /** Requests at an address that no configuration names. */
   readonly strayed: string[] = [];
-  /** Credentials of each MCP session. One that has two is wrong. */
+  /** The credentials in each MCP session. A session with two credentials is an error. */
   readonly mcpSessions = new Map<string, Set<string | null>>();
   readonly exchange: FakeAuthorizationServer;
   readonly #servers: Readonly<Record<'api' | 'partner' | 'billing' | 'evil', Server>>;
@@ -94,7 +94,7 @@ export class Company {
     return `http://127.0.0.1:${(this.#servers[name].address() as AddressInfo).port}`;
   }
 
-  /** Writes the configuration file and its documents. @returns the settings that go with it */
+  /** Writes the configuration file and its documents. @returns the settings that the configuration needs */
   configure(directory: string): Record<string, string> {
     for (const name of ['shop', 'partner', 'billing'] as const)
       writeFileSync(join(directory, `${name}.json`), JSON.stringify(documentOf(DOCUMENTS[name])));
@@ -198,7 +198,7 @@ export class Company {
   }
 }
 
-/** A careless answer: it shows the credential, in pieces and as base64, too. */
+/** A careless answer, which shows the credential of the request. */
 function answerOf({ status, text }: Reaction, authorization: string | null): object {
   const bearer = authorization?.replace(/^Bearer /, '') ?? '';
   return {
@@ -222,7 +222,7 @@ interface Operation {
 
 const inPath = (name: string) => ({ name, in: 'path', required: true, schema: { type: 'string' } });
 const inQuery = (name: string) => ({ name, in: 'query', required: true, schema: { type: 'string' } });
-/** A model must not be able to set it. */
+/** A parameter that a model must not be able to set. */
 const AUTHORIZATION = { name: 'Authorization', in: 'header', schema: { type: 'string' } };
 const TEXT = { type: 'string' };
 

@@ -4,10 +4,10 @@ export type ChannelName = 'webchat' | 'sse' | 'teamchat' | 'phonechat' | 'msgbot
 
 /** How the people of a conversation are identified. */
 export type Identity =
-  /** A token with each message. `chosen`: in a session whose id the client chose. */
+  /** A token comes with each message. `chosen`: in a session whose id the client chose. */
   | 'signed-in'
   | 'chosen'
-  /** A token with the first message; later ones act by the stored context. */
+  /** A token comes with the first message. Later messages act by the stored context. */
   | 'once'
   /** The first message has no token, later ones have one. */
   | 'late'
@@ -22,12 +22,12 @@ export type Identity =
 /** A conversation to play. It depends only on the seed and the index. */
 export interface Conversation {
   index: number;
-  /** Number of the person. */
+  /** The number of the person. */
   person: number;
   channel: ChannelName;
   identity: Identity;
   place: 'direct' | 'group';
-  /** Runs that its people cause, without answers to questions. */
+  /** The number of runs that its people cause, without their answers to questions. */
   turns: number;
   random: SeededRandom;
 }
@@ -56,7 +56,7 @@ export function makeConversation(seed: number, index: number): Conversation {
   };
 }
 
-/** A conversation of one of this many persons, who ask only for their own data. */
+/** A conversation of one of `persons` people, who ask only for their own data. */
 export function makeCrowdConversation(seed: number, index: number, persons: number): Conversation {
   const { random, ...conversation } = makeConversation(seed, index);
   return {

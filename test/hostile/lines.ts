@@ -21,29 +21,29 @@ export interface Reply {
 }
 
 export interface Saying {
-  /** With its token; web clients only. */
+  /** The token of the message; web clients only. */
   token?: string | null;
-  /** Idempotency-Key; webchat only. */
+  /** The Idempotency-Key; webchat only. */
   key?: string;
-  /** Answers the question by its button, without text. */
+  /** The question that is answered by its button, without text. */
   press?: Question;
 }
 
 /** The line between one conversation and the daemon. */
 export interface Line {
   say(text: string, saying?: Saying): Promise<Reply>;
-  /** Somebody else tries to answer the question. Resolves when the daemon has taken it. */
+  /** Somebody else tries to answer the question. Resolves when the daemon has accepted the attempt. */
   meddle(question: Question): Promise<void>;
 }
 
-/** Maximum wait for a reply. */
+/** Maximum wait for a reply, ms. */
 const REPLY_MS = 60_000;
 
 interface WebLine {
   url: string;
   conversation: number;
   channel: 'webchat' | 'sse';
-  /** Chosen by the client; null if the daemon creates one. */
+  /** The id that the client chose; null if the daemon creates one. */
   session: string | null;
   stranger: Person;
 }
@@ -109,7 +109,7 @@ interface PlatformLine {
   index: number;
   conversation: number;
   place: 'direct' | 'group';
-  /** Whether the run that replies asks a question: it is a separate message after the reply. */
+  /** Whether the run that replies asks a question, which is a separate message after the reply. */
   asks(): boolean;
 }
 

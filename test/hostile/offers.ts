@@ -4,7 +4,7 @@ export type Credentials = 'user' | 'user-or-default' | 'default' | 'none' | 'exc
 export type ServerName = 'api' | 'partner' | 'billing' | 'docs' | 'crm';
 
 /**
- * A tool that the configuration lists, as the checker knows it: written here by hand, independently of the
+ * A tool that the configuration lists, as the checker knows it. The list is written by hand, independently of the
  * configuration.
  */
 export interface Offer {
@@ -17,9 +17,9 @@ export interface Offer {
   effect: 'read' | 'write';
   confirm: 'always' | 'never';
   credentials: Credentials;
-  /** Where the bound `sub` is, in a request. */
+  /** The part of a request that contains the bound `sub`; null if none does. */
   bound: 'path' | 'body' | 'argument' | null;
-  /** Its calls carry an Idempotency-Key. */
+  /** Whether its calls carry an Idempotency-Key. */
   keyed: boolean;
   /** Arguments with a nonce in each text. */
   args(text: (words: string) => string): Record<string, unknown>;
@@ -151,7 +151,7 @@ export const UNLISTED = [
   'constructor',
 ] as const;
 
-/** The offer that a request belongs to; undefined if there is none. */
+/** The offer to which a request belongs; undefined if there is none. */
 export function offerOf(server: ServerName, method: string, path: string): Offer | undefined {
   return OFFERS.find((offer) => offer.server === server && offer.method === method && offer.path.test(path));
 }

@@ -24,7 +24,7 @@ export interface Played {
   runs: number;
   violations: readonly Violation[];
   tally: Tally;
-  /** Settings of the daemon, in seconds. */
+  /** Processor time that the daemon used, seconds. */
   cpu: number;
 }
 
@@ -33,16 +33,16 @@ export interface Wanted {
   seed: number;
   /** Plays only this conversation. */
   only?: number;
-  /** Plays this many persons, each in several conversations at once, with a model that is not hostile. */
+  /** Plays so many persons, each in several conversations at once, with a model that is not hostile. */
   crowd?: number;
-  /** The program to run, if not the build. */
+  /** The program to run instead of the build. */
   bin?: string;
   env?: Record<string, string>;
-  /** Conversations at once. */
+  /** Number of conversations at the same time. */
   concurrency?: number;
   /** Is called with each message, model answer and request. */
   tell?: (line: string) => void;
-  /** Ends as soon as this rule was broken. */
+  /** Ends the play as soon as this rule is broken. */
   until?: Rule;
 }
 
@@ -172,7 +172,7 @@ class Play {
     };
   }
 
-  /** Links the platform's user to the person, as the person does it. */
+  /** Links the platform's user to the person, in the way in which the person would do it. */
   async #link({ channel, index }: Conversation, { token }: Person): Promise<void> {
     const { daemon, platforms } = this.#world;
     const platform = platforms.get(channel);
@@ -200,7 +200,7 @@ class Play {
     return answer;
   }
 
-  /** One conversation at a time in the room of a platform: its replies cannot be distinguished otherwise. */
+  /** Lets one conversation at a time use the room of a platform: otherwise their replies could not be distinguished. */
   async #takeGroup(channel: string): Promise<() => void> {
     const before = this.#groups.get(channel);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -217,7 +217,7 @@ class Play {
     return number === undefined ? null : personOf(Number(number), this.#issued_at);
   }
 
-  /** Checks that each write that arrived is in the journal, and that nothing else is `done`. */
+  /** Checks that at least as many writes of each tool are recorded in the journal as arrived. */
   async #checkJournal(): Promise<void> {
     const { directory, env } = this.#world;
     const args = ['actions', 'list', '--json', '--limit', '10000'];
@@ -250,7 +250,7 @@ function isAsked(messages: readonly { role: string; content: unknown }[]): boole
   return results.some(({ content }) => JSON.stringify(content).includes('waits_for_confirmation'));
 }
 
-/** The same line, which reports messages and replies. */
+/** The line, but with a report of each message and reply. */
 function toldLine(line: Line, tell: (line: string) => void): Line {
   return {
     async say(text, saying = {}) {
@@ -285,12 +285,12 @@ interface TalkParts {
   person: Person;
   issued_at: number;
   link(): Promise<void>;
-  /** A run of this conversation may begin. */
+  /** Called when a run of this conversation may begin. */
   begin(run: Run): void;
 }
 
 interface Beginning {
-  /** The run of the same message that failed. */
+  /** The failed run of the same message. */
   earlier?: Run;
   breaks_at?: number;
   principal?: Person | null;
@@ -302,7 +302,7 @@ class Talk {
   readonly #parts: TalkParts;
   readonly #random: SeededRandom;
   #number = 0;
-  /** Messages so far. */
+  /** Number of messages so far. */
   #said = 0;
 
   constructor(conversation: Conversation, parts: TalkParts) {
@@ -352,7 +352,7 @@ class Talk {
     return this.#answered(reply);
   }
 
-  /** The reactions of the person, and of others, to a question. */
+  /** Plays the reactions of the person, and of others, to a question. */
   async #settle(question: Question): Promise<Question | null> {
     const { checker, line } = this.#parts;
     const { index } = this.#conversation;
@@ -397,7 +397,7 @@ class Talk {
     return first ? this.#answered(first) : null;
   }
 
-  /** A platform may deliver an answer before the daemon has stored that the question was sent. */
+  /** Presses again on a platform, which may deliver the first press before the daemon has stored that it asked. */
   async #expectDone(permit: Permit, question: Question, confirming: Saying): Promise<void> {
     for (let tries = 0; tries < 3 && !permit.done && !this.#isWeb; tries++)
       await this.#say('', { ...confirming, press: question });
@@ -449,7 +449,7 @@ class Talk {
     return channel === 'webchat' || channel === 'sse';
   }
 
-  /** The person whom the next message acts for. */
+  /** The person for whom the next message acts. */
   #principal(): Person | null {
     const { person } = this.#parts;
     switch (this.#conversation.identity) {

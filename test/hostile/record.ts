@@ -1,7 +1,7 @@
 import type { SeededRandom } from '../support/chance.ts';
 import type { Person } from './persons.ts';
 
-/** One call as the model made it. Each text in its arguments contains the nonce. */
+/** A call as the model made it. Each text in its arguments contains the nonce. */
 export interface ModelCall {
   nonce: string;
   tool: string;
@@ -22,7 +22,7 @@ export interface Run {
   conversation: number;
   /** Number within the conversation, from 1. */
   number: number;
-  /** The person whom it acts for, according to what the driver sent; null if nobody is signed in. */
+  /** The person for whom it acts, according to what the driver sent; null if nobody is signed in. */
   principal: Person | null;
   turn: Turn;
   /** Number within the turn, from 1. */
@@ -33,9 +33,9 @@ export interface Run {
   /** The model's connection breaks at this request; 0 if it does not break. */
   breaks_at: number;
   calls: ModelCall[];
-  /** The model was informed that a call waits for the person. */
+  /** Whether the model was informed that a call waits for the person. */
   asks: boolean;
-  /** Number of calls that reached a server: all, and those with equal arguments. */
+  /** Number of calls that reached a server: `reached` counts all, `equal` counts them by nonce. */
   reached: number;
   equal: Map<string, number>;
 }
@@ -67,7 +67,7 @@ export type Rule =
   /** A confirmed action was not done, or a message got no answer. */
   | 'lost';
 
-/** How often each of these situations occurred: a run without them could break no rule. */
+/** How often each situation occurred. A play without these situations could not break a rule. */
 export type Tally = Record<string, number>;
 
 const NONCE = /\bn(\d+)x(\d+)x\d+\b/g;
@@ -81,7 +81,7 @@ export function markOf(conversation: number): string {
   return `conv-${conversation}.`;
 }
 
-/** The conversation that a prompt belongs to; null if it names none. */
+/** The conversation to which a prompt belongs; null if it names none. */
 export function conversationIn(text: string): number | null {
   const found = [...text.matchAll(/\b(?:conv-(\d+)\.|n(\d+)x\d+x\d+\b)/g)].at(-1);
   return found ? Number(found[1] ?? found[2]) : null;

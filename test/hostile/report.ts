@@ -3,7 +3,7 @@ import type { Played } from './play.ts';
 /** Maximum number of violations that are printed. */
 const SHOWN_MAX = 8;
 
-/** A summary of the played conversations and the violations, with the command to play them again. */
+/** A summary of the played conversations and of the violations, with the commands to play them again. */
 export function reportOf({ runs, violations, tally }: Played, seed: number): string {
   const counts = Object.entries(tally)
     .sort(([one], [other]) => one.localeCompare(other))

@@ -29,7 +29,7 @@ export class World {
     this.env = parts.env;
   }
 
-  /** @param options `bin`: the program to run, if not the build */
+  /** @param options `bin`: the program to run instead of the build */
   static async open(options: {
     defaultToken: string;
     maxSteps: number;
@@ -57,7 +57,7 @@ export class World {
     return new World({ directory, company, model, platforms: new Map(platforms), daemon, env });
   }
 
-  /** Processor time of the daemon so far. */
+  /** Processor time that the daemon has used so far. */
   get cpuSeconds(): number {
     const [, rest = ''] = readFileSync(`/proc/${this.daemon.pid}/stat`, 'utf8').split(') ');
     const fields = rest.split(' ');
@@ -65,7 +65,7 @@ export class World {
     return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
   }
 
-  /** Secrets in the daemon's log, its banner and its files. */
+  /** Secrets that were found in the daemon's log, its banner and its database. */
   leaks(): string[] {
     const file = (name: string) => [name, readFileSync(join(this.directory, name))] as const;
     return findCanaries(

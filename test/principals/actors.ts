@@ -2,13 +2,16 @@ import type { Poster, Reader } from './histories.ts';
 import { makeToken, type Token, type TokenKind, type Who } from './tokens.ts';
 import { ALLOWED_ORIGIN } from './world.ts';
 
-/** The headers that a browser, or a program, sends with a request of this kind. */
+/** How a browser or a program sends a request of one kind. */
 interface Manner {
-  /** As browsers describe a request (Fetch Metadata); old browsers do not. */
+  /** Headers with which browsers describe a request (Fetch Metadata). Old browsers do not send them. */
   headers: Readonly<Record<string, string>>;
-  /** `SameSite=Lax`: the browser sends the cookie with requests of the same site, and when a link is followed. */
+  /**
+   * Whether it has the cookie. It is `SameSite=Lax`: the browser sends it with requests of the same site, and when a
+   * link is followed.
+   */
   hasCookie: boolean;
-  /** The service must refuse it, whatever else it contains; `with-cookie`: only if it has a cookie. */
+  /** Whether the service must refuse it, whatever else it contains. `with-cookie`: only if it has a cookie. */
   isForeign: boolean | 'with-cookie';
 }
 
@@ -75,7 +78,7 @@ export const READING: Readonly<Record<Reader, Manner>> = {
   },
   // Browsers that send no Fetch Metadata.
   'old-link': { headers: PAGE, hasCookie: true, isForeign: 'with-cookie' },
-  // This one does not know `SameSite`, either.
+  // An old browser that does not know `SameSite`, either.
   'old-image': { headers: IMAGE, hasCookie: true, isForeign: false },
   curl: { headers: {}, hasCookie: false, isForeign: false },
   'curl-with-cookie': { headers: EVENTS, hasCookie: true, isForeign: false },
@@ -95,7 +98,7 @@ export const POSTING: Readonly<Record<Poster, Manner>> = {
   curl: { headers: {}, hasCookie: false, isForeign: false },
 };
 
-/** What a client keeps of a message with an Idempotency-Key, to send it again. */
+/** The parts of a message with an Idempotency-Key that a client keeps, to send it again. */
 export interface KeyedMessage {
   key: string;
   user: string;
@@ -127,7 +130,7 @@ export class Actor {
     this.address = `10.${(host >> 16) & 255}.${(host >> 8) & 255}.${host & 255}`;
   }
 
-  /** Always the same token, even if it has expired since. */
+  /** The actor's token of this kind. It is always the same one, even if it has expired. */
   token(kind: TokenKind, hour: number): Token {
     let token = this.#tokens.get(kind);
     if (!token) {
@@ -137,7 +140,7 @@ export class Actor {
     return token;
   }
 
-  /** The cookies that a request has. */
+  /** The tokens in the cookies that have not expired at this hour. */
   cookiesAt(hour: number): Token[] {
     return this.cookies.filter(({ ends }) => ends > hour).map(({ token }) => token);
   }
@@ -159,7 +162,7 @@ export class Actor {
   }
 }
 
-/** The latest is the last. */
+/** Adds an id, or moves it to the end: the last id is the latest one. */
 function learn(ids: string[], id: string): void {
   const at = ids.indexOf(id);
   if (at >= 0) ids.splice(at, 1);

@@ -53,14 +53,14 @@ export async function checkHistories(
 /** Plays histories at the same time in one world. */
 class Table {
   readonly #world: World;
-  /** Names the people of each history that is played. */
+  /** The number of the history that was started last. The names of its people contain it. */
   #number = 0;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** The finding with the lowest index. After the first one, no further history is started. */
+  /** The finding with the lowest index. After the first finding, no further history is started. */
   async play(batch: readonly History[]): Promise<Finding | null> {
     const findings: Finding[] = [];
     const barrier = new Barrier(batch.length, () => this.#passInterval(batch[0] as History));
@@ -133,7 +133,7 @@ class Barrier {
   }
 }
 
-/** Runs this many at once. */
+/** Lets this many histories run at once. */
 class Slots {
   readonly #waiting: (() => void)[] = [];
   #free: number;

@@ -1,9 +1,9 @@
 import type { Person } from './tokens.ts';
 
 /**
- * What the service must do, according to its rules and not its code: to whom the session of a message belongs, whom it
- * acts for, which earlier turns its run gets, who may read a stream. The checker follows a history operation by
- * operation. Each operation gets the observed result, and reports what is wrong with it.
+ * What the service must do, according to its rules and not its code: to whom the session of a message belongs, for
+ * whom the message acts, which earlier turns its run gets, and who may read a stream. The checker follows a history
+ * operation by operation. It gets the observed result of each operation, and reports what is wrong with it.
  *
  * It computes exactly what a reply must contain. More is a leak; less is a loss.
  */
@@ -17,7 +17,7 @@ export type Presented =
   | { kind: 'none' }
   /** An explicit `jwt_token: null`. */
   | { kind: 'signed-out' }
-  /** `expired`: the person whose it was while it was valid. */
+  /** `expired`: the person of a token that has expired; null for any other invalid token. */
   | { kind: 'invalid'; expired: Person | null }
   | { kind: 'person'; person: Person; expires: number };
 
@@ -40,7 +40,7 @@ export interface WebMessage {
 
 /** A message that is answered on a stream. */
 export interface StreamedMessage extends WebMessage {
-  /** The person of the one valid cookie that came with it. */
+  /** The person of the cookie that came with the message, if there was only one and it was valid. */
   cookie: Person | null;
 }
 
@@ -48,7 +48,7 @@ export interface StreamedMessage extends WebMessage {
 export interface StreamRequest {
   stream: string;
   method: 'GET' | 'DELETE';
-  /** It comes from a page that is not allowed to read, according to its headers. */
+  /** Whether it comes from a page that is not allowed to read, according to its headers. */
   isForeign: boolean;
   /** The credential of its only cookie; if there are several, none counts. */
   cookie: Presented;
@@ -61,7 +61,7 @@ export interface PlatformMessage {
   platform: string;
   /** The id that the platform gives the sender. */
   user: string;
-  /** Another id of theirs that came with it. */
+  /** Another id of the sender that came with the message. */
   alias: string | null;
   /** Name of the thread if others can read the message; null if the sender is alone with the bot. */
   thread: string | null;
@@ -73,9 +73,9 @@ export interface LinkChange {
   user: string;
   presented: Presented;
   off: boolean;
-  /** Does not take over the link of another person. */
+  /** Whether the change does not take over the link of another person. */
   keepsHolder: boolean;
-  /** Only the linked person can remove a link. */
+  /** Whether only the linked person can remove the link. */
   needsToken: boolean;
 }
 
@@ -87,14 +87,14 @@ export interface Seen {
   session_id: string | null;
   /** Marks in the whole response. */
   marks: readonly string[];
-  /** Name of the person whom the run acted for; null if it acted without sign-in, undefined if there was no reply. */
+  /** Name of the person for whom the run acted; null if without sign-in, undefined if there was no reply. */
   actedFor: string | null | undefined;
   /** Marks of the earlier messages that its run got as messages, not as quotes from before sign-in. */
   said: readonly string[];
   replayed: boolean;
-  /** It contains something shaped like a token. */
+  /** Whether it contains something shaped like a token. */
   hasToken: boolean;
-  /** Another request was in progress, so the response may be that the same message is being answered. */
+  /** Whether another request was in progress: the response may then be that the same message is being answered. */
   isConcurrent: boolean;
 }
 
@@ -118,7 +118,7 @@ interface Turn {
 }
 
 interface Session {
-  /** Null if the client does not know it, since the run failed. */
+  /** Null if the client does not know the id, because the run failed. */
   id: string | null;
   /** Ids from before sign-in. */
   former: string[];
@@ -144,16 +144,16 @@ interface Stream {
   message: StreamedMessage;
   keptUnder: string | null;
   state: 'waiting' | 'ended';
-  /** It was stopped before its reply. */
+  /** Whether it was stopped before its reply. */
   isStopped: boolean;
   owner: Person | null;
-  /** Its owner was set by a query token. */
+  /** Whether its owner was set by a token in the query. */
   byQuery: boolean;
   /** Its events, numbered from 1. */
   answer: Omit<Answer, 'fingerprint' | 'reader'> | null;
   /** The id of the session that it names; an id from before sign-in does not count. */
   session_id: string | null;
-  /** It was posted with an id from before sign-in, and without the owner's token. */
+  /** Whether it was posted with an id from before sign-in, and without the owner's token. */
   namesFormer: boolean;
   fingerprint: string;
 }
@@ -176,7 +176,7 @@ interface State {
   calls: Map<Person, number>;
 }
 
-/** What a run must have got. */
+/** The marks that a run must have got. */
 interface Shown {
   mark: string;
   marks: string[];
@@ -189,7 +189,7 @@ type Outcome =
   | ({
       refused: false;
       session: Session;
-      /** The id in the reply was created for this message. */
+      /** Whether the id in the reply was created for this message. */
       hasNewId: boolean;
       person: Person | null;
     } & Shown);
@@ -221,7 +221,7 @@ export class Checker {
     return copy;
   }
 
-  /** Equal for equal states. */
+  /** A text that is equal for equal states. */
   get fingerprint(): string {
     return JSON.stringify(this.#state, (_key, value: unknown) => (value instanceof Map ? [...value] : value));
   }
@@ -235,14 +235,14 @@ export class Checker {
     return this.#state.calls;
   }
 
-  /** Sessions live for a day, links for a month, streams for five minutes. */
+  /** Lets an hour pass. Sessions live for a day, links for a month, streams for five minutes. */
   passHour(): void {
     this.#state.hour += 1;
     this.#state.streams = [];
     this.#state.tried.clear();
   }
 
-  /** A message that is answered in its response. */
+  /** Checks a message that is answered in its response. */
   message(message: WebMessage, seen: Seen): Problem[] {
     if (seen.hasToken) return [TOKEN_TOLD];
     const key = keyOf(message);
@@ -268,8 +268,8 @@ export class Checker {
   }
 
   /**
-   * A message with the key of another one, which may have failed. The rules leave open how a restarted daemon treats
-   * failed requests: it knows only answered ones.
+   * Whether a message was refused because it has the key of another one, which may have failed. The rules leave open
+   * how a restarted daemon treats failed requests: it knows only answered ones.
    */
   #isReused(key: string | null, fingerprint: string, { status, code }: SeenAsked | Seen): boolean {
     if (key === null) return false;
@@ -279,7 +279,7 @@ export class Checker {
     return isRefused && tried.has(key) && tried.get(key) !== fingerprint;
   }
 
-  /** A message is stored until its stream is opened. */
+  /** Checks a message that is stored until its stream is opened. */
   ask(message: StreamedMessage, seen: SeenAsked): Problem[] {
     const key = keyOf(message);
     if (key !== null && isStillRunning(seen)) return [];
@@ -328,9 +328,9 @@ export class Checker {
   }
 
   /**
-   * A stream is opened and read to its end, or stopped.
-   * @param cutOff the alternative for a request at the same time as the stop: its run began before the stop, and was
-   * ended by it. Then the session belongs to the opener, and the turn has the text up to then.
+   * Checks a request that opens a stream and reads it to its end, or stops it.
+   * @param cutOff another explanation if a stop came at the same time: the run began before the stop, which ended it.
+   * Then the session belongs to the opener, and the turn has the text so far.
    */
   stream(request: StreamRequest, seen: Seen, cutOff: CutOff | null = null): Problem[] {
     if (seen.hasToken) return [TOKEN_TOLD];
@@ -349,7 +349,7 @@ export class Checker {
     }
     const people = [personOf(cookie), personOf(request.query)].filter((person) => person !== null);
     const isOfAnother = people.some((person) => this.#isOfAnother(stream, person));
-    // At the same time as the message that gives the session to somebody else, the run can begin and be refused.
+    // If a message gives the session to somebody else at the same time, the run can begin, and then be refused.
     const isRefusedByRun =
       seen.isConcurrent && seen.code === 'session_forbidden' && stream.state === 'waiting';
     if (isOfAnother && !isRefusedByRun) return expectRefusal(seen);
@@ -378,7 +378,7 @@ export class Checker {
     return this.#run(stream, chosen, chosen === request.query, seen);
   }
 
-  /** A message on a platform and its reply; null if there was none. */
+  /** Checks a message on a platform. `seen` is its reply; null if there was none. */
   platformMessage(message: PlatformMessage, seen: Seen | null): Problem[] {
     if (seen === null) return [{ kind: 'unanswered', text: 'a message on a platform was not answered' }];
     if (seen.hasToken) return [TOKEN_TOLD];
@@ -481,7 +481,7 @@ export class Checker {
     return { refused: false, session, hasNewId, person, ...this.#shownTo(session, person, mark) };
   }
 
-  /** Whom the message acts for; the stored context is set, kept or cleared. */
+  /** The person for whom the message acts. Sets, keeps or clears the stored context. */
   #bind(session: Session, user: string, presented: Presented): Person | null {
     switch (presented.kind) {
       case 'person':
@@ -501,7 +501,7 @@ export class Checker {
     }
   }
 
-  /** What a run gets: its message, the turns that it may see, the data of its person. */
+  /** The marks that a run gets: of its message, of the turns that it may see, and of the data of its person. */
   #shownTo(session: Session, person: Person | null, mark: string): Shown {
     const shown = session.turns.filter(
       (turn) => turn.person === person || (turn.person === null && session.kind !== 'chosen'),
@@ -571,7 +571,7 @@ export class Checker {
 
   // Streams
 
-  /** Does it belong to another person, by its message, its owner, or its session? */
+  /** Whether the stream belongs to another person, by its message, its owner, or its session. */
   #isOfAnother({ message, owner, session_id }: Stream, person: Person): boolean {
     const named = this.#state.sessions.find(({ id }) => id !== null && id === session_id);
     return [personOf(message.presented), owner, named?.owner ?? null].some(
@@ -579,7 +579,7 @@ export class Checker {
     );
   }
 
-  /** It is opened for the first time: its message is answered. */
+  /** Checks the first opening of a stream, at which its message is answered. */
   #run(stream: Stream, chosen: Presented, isQuery: boolean, seen: Seen): Problem[] {
     const { message, keptUnder } = stream;
     const presented = chosen.kind === 'none' ? message.presented : chosen;
@@ -603,7 +603,7 @@ export class Checker {
     const outcome = this.#speak({ ...message, named, presented });
     const isByQuery = isQuery && person !== null && personOf(message.presented) !== person;
     if (outcome.refused) {
-      // Reported as a status before the run begins, otherwise as an event: the stream has then ended, and belongs to
+      // A refusal before the run begins is a status. A later one is an event: the stream has then ended, and belongs to
       // its opener.
       if (seen.status === 403) stream.state = 'waiting';
       else Object.assign(stream, { keptUnder: null, owner: person ?? stream.owner, byQuery: isByQuery });
@@ -626,7 +626,7 @@ export class Checker {
     return problems;
   }
 
-  /** Its run had begun when it was stopped. */
+  /** Checks a stream whose run had begun when the stream was stopped. */
   #cutOff(
     stream: Stream,
     chosen: Presented,
@@ -649,7 +649,8 @@ export class Checker {
   }
 
   /**
-   * Its run began and found that the same message was being answered over the other channel: that is its last event.
+   * Ends a stream whose run found that the same message was being answered over the other channel. This was the last
+   * event.
    */
   #endUnanswered(stream: Stream, person: Person | null, isQuery: boolean): void {
     const byQuery = isQuery && person !== null && personOf(stream.message.presented) !== person;
@@ -665,7 +666,7 @@ export class Checker {
     // The refusal was the only event.
     if (seen.status === 204 && after !== null && answer.marks.length === 0) return [];
     if (seen.code !== null) {
-      // A failure is reported again.
+      // A failed stream reports its failure again.
       return answer.actedFor === undefined || message.fails
         ? marksProblems(seen.marks, [])
         : expectCode(seen, 200);
@@ -691,7 +692,7 @@ const NONE: Presented = { kind: 'none' };
 const NOT_REFUSED = 'a message in somebody else’s session, or in one of a platform, was not refused';
 const TOKEN_TOLD: Problem = { kind: 'token', text: 'something shaped like a token was told' };
 
-/** The answer of a stream that became a person's by a token in its address belongs only to that person. */
+/** An answer on a stream whose owner was set by a token in its address may only be read by that person. */
 function isOfAnotherReader({ reader }: Answer, { presented }: Pick<WebMessage, 'presented'>): boolean {
   return reader !== null && reader !== personOf(presented);
 }
@@ -705,19 +706,19 @@ function formerPersonOf(presented: Presented): Person | null {
   return presented.kind === 'invalid' ? presented.expired : personOf(presented);
 }
 
-/** Each user has separate keys: a person with a valid token, else a client address with a user id. */
+/** The key, which is separate for each person with a valid token, or for each client address and user id. */
 function keyOf({ key, presented, address, user }: WebMessage): string | null {
   if (key === null) return null;
   const sender = presented.kind === 'person' ? ['person', presented.person] : ['client', address, user];
   return JSON.stringify([...sender, key]);
 }
 
-/** Two messages are the same if this is equal; tokens do not count. */
+/** Two messages with equal fingerprints are the same message. Tokens do not count. */
 function fingerprintOf({ user, named, text }: WebMessage): string {
   return JSON.stringify([user, named, text]);
 }
 
-/** The same message, sent twice at once, is answered once. */
+/** Whether the answer says that the same message is being answered. It was sent twice at once, and is answered once. */
 function isStillRunning({
   isConcurrent,
   status,

@@ -22,7 +22,7 @@ const BLANK_LINE = '\r\n\r\n';
  * a Node server take any duplex stream. The server parses and writes HTTP as it does on the network.
  */
 export class Connection extends Duplex {
-  /** Remote address of the socket; set before each request, since connections are reused. */
+  /** Remote address of the socket. It is set before each request, because connections are reused. */
   remoteAddress = '';
   #received = '';
   #waiting: PromiseWithResolvers<Response> | null = null;
@@ -100,7 +100,7 @@ export class Connection extends Duplex {
   }
 }
 
-/** Null if it has not arrived completely. Until here, bytes are stored as latin1. */
+/** The body; null if it has not arrived completely. In `rest`, each character is a byte (latin1). */
 function bodyOf(rest: string, status: number, headers: ReadonlyMap<string, string>): string | null {
   if (status === 204 || status === 304) return '';
   if (headers.get('transfer-encoding') === 'chunked') return dechunked(rest);

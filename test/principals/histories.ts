@@ -3,7 +3,7 @@ import { TOKEN_KINDS, type TokenKind, type Who } from './tokens.ts';
 /** Selects one of the ids that a principal knows, or a leaked id of the other principal. */
 export interface Ref {
   of: Who;
-  /** 0 is the latest. */
+  /** The position of the id, counted from the latest one, which is 0. */
   back: number;
 }
 
@@ -62,9 +62,9 @@ export type Move =
       /** `again`: the last message with a key, word for word; `reuse`: its key with a different text. */
       key: 'none' | 'new' | 'again' | 'reuse';
       fails: boolean;
-      /** It asks for the other principal's data. */
+      /** Whether the message asks for the other principal's data. */
       asks: boolean;
-      /** Opened at once, on sse; null if later or never. */
+      /** How the stream is opened at once, on sse; null if it is opened later or never. */
       opening: Opening | null;
     }
   | { do: 'open'; who: Who; stream: Ref; opening: Opening }
@@ -98,12 +98,12 @@ export type Move =
 export interface History {
   seed: number;
   index: number;
-  /** The victim has been signed in before: the browser has a cookie. */
+  /** Whether the victim has been signed in before, so that the browser has a cookie. */
   hasCookie: boolean;
   moves: Move[];
 }
 
-/** The history of this number: the same for the same seed. */
+/** The history with this number. It is always the same for the same seed. */
 export function makeHistory(seed: number, index: number): History {
   const chance = new Chance(seed, index);
   const theme = chance.weighted([
@@ -161,7 +161,7 @@ function makeRace(chance: Chance, one: () => Move): Move {
   return { do: 'race', moves: [first, second].map(withoutReuse) };
 }
 
-/** Which of two bodies under one key is refused is undetermined while both are in progress. */
+/** Without the reuse of a key: of two bodies under one key that are in progress, either may be the refused one. */
 function withoutReuse(move: Move): Move {
   return move.do === 'say' && move.key === 'reuse' ? { ...move, key: 'none' } : move;
 }

@@ -5,7 +5,7 @@
 export const MARK = /kzqxj[mp]\d+q[a-z0-9]+/;
 const MARKS = /kzqxj[mp]\d+q[a-z0-9]+/g;
 
-/** A word of one message. @param history number of the history that it belongs to */
+/** A word of one message. @param history number of the history to which it belongs */
 export function messageMark(history: number, message: number): string {
   return `kzqxjm${history}q${message}`;
 }
@@ -20,7 +20,7 @@ export function marksIn(text: string): string[] {
   return [...new Set(text.match(MARKS))].sort();
 }
 
-/** A message may ask for the data of somebody by their e-mail address. */
+/** The e-mail address for whose data a message asks; null if it asks for none. */
 export function emailAskedFor(text: string): string | null {
   return / look up (\S+@\S+)/.exec(text)?.[1] ?? null;
 }
@@ -29,7 +29,7 @@ export function emailAskedFor(text: string): string | null {
 const TOLD_OF_TOKEN = / and a token/;
 const TOKEN = /eyJ[\w-]{8,}\.eyJ[\w-]{8,}/;
 
-/** Does a text contain a token, or does the agent report that it got one? */
+/** Whether a text contains a token, or says that the agent got one. */
 export function hasToken(text: string): boolean {
   return TOKEN.test(text) || TOLD_OF_TOKEN.test(text);
 }

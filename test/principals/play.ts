@@ -398,7 +398,7 @@ class Player {
         : checker.platformMessage(message, seen);
   }
 
-  /** All replies of a thread go to the same place; its name on the platform is seen in the first reply. */
+  /** Whether a reply went to the place of the thread, whose name on the platform is known from the first reply. */
   #isItsThread(thread: string, seen: string | null): boolean {
     const known = this.#threads.get(thread);
     if (known === undefined) this.#threads.set(thread, seen);
@@ -501,7 +501,7 @@ class Player {
     }
   }
 
-  /** An id of another principal leaks when it is picked. */
+  /** The selected id. An id of the other principal leaks when it is selected. */
   #pick(what: 'sessions' | 'streams', who: Who, { of, back }: Ref): string | null {
     const ids = this.#actors[of][what];
     const id = ids.at(-1 - (back % Math.max(1, ids.length)));

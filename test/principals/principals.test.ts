@@ -21,7 +21,7 @@ describe('an attacker and a victim', () => {
   });
 
   it.each(Object.entries(DEFECTS))(
-    'are not kept apart, which the histories detect, if %s is put back',
+    'are found to break the rules if the defect %s is put back',
     { timeout: 300_000 },
     async (name, { start, shows }) => {
       const { code, stdout, stderr } = await principals('--defect', name, '--from', String(start));
@@ -29,7 +29,7 @@ describe('an attacker and a victim', () => {
     },
   );
 
-  it('can be replayed one by one', { timeout: 60_000 }, async () => {
+  it('can be replayed in a single history', { timeout: 60_000 }, async () => {
     const { code, stdout } = await principals('--only', '7', '--seed', '3');
     expect([stdout, code]).toEqual([expect.stringContaining('1 histories of seed 3'), 0]);
   });

@@ -102,7 +102,7 @@ function* simplerOpenings({
   if (opening.as !== 'curl') yield* changed(opening, { as: 'event-source' });
 }
 
-/** Empty if it has that value already. */
+/** The object with the change; empty if it has these values already. */
 function* changed<T extends object>(one: T, change: Partial<T>): Generator<T> {
   const isSo = Object.entries(change).every(
     ([name, value]) => JSON.stringify(one[name as keyof T]) === JSON.stringify(value),

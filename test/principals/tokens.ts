@@ -11,8 +11,8 @@ export type Who = 'attacker' | 'victim';
 
 /**
  * Tokens that a principal can present. `renewed` is a second valid one. `short` expires within the hour.
- * `forged` names the other principal and is signed with another secret; `issuer` and `audience` name the other
- * principal, are signed with the right secret, and were issued by or for another application.
+ * `forged` names the other principal, and is signed with another secret. `issuer` and `audience` name the other
+ * principal, and are signed with the right secret, but were issued by or for another application.
  */
 export const TOKEN_KINDS = [
   'own',
@@ -109,7 +109,7 @@ export function readBearer(text: string): { history: number; person: Person } | 
   return { history: Number(history), person: claims.tenant_id === undefined ? (name as Who) : 'tenant' };
 }
 
-/** The history that a token belongs to, whether or not it is valid. */
+/** The history to which a token belongs, whether or not the token is valid. */
 export function historyOf(text: string): number | null {
   const payload = Buffer.from(text.split('.')[1] ?? '', 'base64url').toString();
   const found = /"sub":"[a-z]+(\d+)"/.exec(payload)?.[1];

@@ -49,7 +49,7 @@ export interface Delivered {
 export interface ApiCalls {
   /** Calls with a person's bearer, by person. */
   byPerson: Map<Person, number>;
-  /** Number of bearers without a valid person: forged, expired, or of another issuer or audience. */
+  /** The bearers without a valid person: forged, expired, or of another issuer or audience. */
   refused: string[];
 }
 
@@ -129,7 +129,7 @@ export class World {
       API_BASE_URL: `http://127.0.0.1:${(api.address() as AddressInfo).port}`,
       API_EMAIL: 'service@example.com',
       API_PASSWORD: 'service-password',
-      // On a busy machine, this process may be suspended for a long time.
+      // The timeout is long, because a busy machine may suspend this process for a long time.
       API_TIMEOUT_SECONDS: '120',
       ...settings,
     };
@@ -225,7 +225,7 @@ export class World {
     const configuration = await configure({ cwd: this.#directory, env: this.#env });
     const log = pino({ level: 'info', base: null }, { write: (line: string) => this.#examine(line) });
     this.#daemon = await startDaemon(configuration, log);
-    // Node announces the server with its first request, which needs a socket.
+    // Node publishes the server object with its first request, which needs a socket.
     let server: unknown = null;
     const listener = (message: unknown) => {
       server = (message as { server: unknown }).server;
@@ -273,7 +273,7 @@ export class World {
     });
   }
 
-  /** It shows each person their own data, and the data of everybody to the service account. */
+  /** Answers as the API: it shows each person their own data, and the service account everybody's data. */
   #answerAsApi(url: URL, authorization: string): ApiAnswer {
     if (url.pathname === '/authentication_token') return answer(200, { token: SERVICE_TOKEN });
     const bearer = authorization.replace(/^Bearer /, '');
@@ -309,13 +309,13 @@ function secretOf(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }
 
-/** A directory in memory if there is one with room: the disk is not tested here. */
+/** A directory in memory, if there is one with enough room, because these tests do not need a disk. */
 function memoryDirectory(): string {
   try {
     const { bavail, bsize } = statfsSync('/dev/shm');
     if (bavail * bsize > 1024 ** 3) return '/dev/shm';
   } catch {
-    // This system has none.
+    // This system has no such directory.
   }
   return tmpdir();
 }

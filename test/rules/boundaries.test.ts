@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { filesBelow, type Import, importsOf, read, sourcesBelow } from './source-files.ts';
 
-/** The neutral names, and those of the platforms behind them. */
+/** The neutral names of the platform channels, and the names of the platforms. */
 const PLATFORM_WORDS = [...RESERVED_CHANNEL_NAMES, 'slack', 'whatsapp', 'telegram'];
 const PLATFORM = new RegExp(
   `(?<![A-Za-z])(?:${PLATFORM_WORDS.flatMap((word) => [word, word.charAt(0).toUpperCase() + word.slice(1)]).join('|')})(?![a-z])`,
 );
 /** The modules of "agentd/channel" and "agentd/channel/markdown". */
 const CONTRACT = ['src/channel/index.ts', 'src/channel/markdown.ts'];
-/** Bundled into scripts for browsers, so the package does not export them. */
+/** Modules that are bundled into scripts for browsers, so that the package does not export them. */
 const BUNDLED = ['src/channel/event-stream.ts', 'src/channel/json-object.ts'];
 const DATABASE_CLIENTS = ['better-sqlite3', 'node:sqlite', 'ioredis', 'pg'];
 
@@ -63,12 +63,12 @@ describe('boundaries', () => {
     const reached = violations('plugins', (file, found) => {
       const own = /^plugins\/[^/]+\//.exec(file)?.[0];
       if (own === undefined) return true;
-      // It is copied from here, so it imports the contract like an external package.
+      // The template is copied into new packages, so it imports the contract like an external package.
       if (own === 'plugins/template/' && found.file === null)
         return /^agentd(?!\/channel(\/(conformance|markdown))?$)/.test(found.specifier);
-      // Runs while agentd is built, and is not part of the channel.
+      // This file runs when agentd is built, and is not a part of the channel.
       if (file === `${own}build.ts`) return false;
-      // A library of the platform, or one of Node.
+      // The import is a package: a library of the platform, or a module of Node.
       if (found.file === null) return found.specifier.startsWith('agentd');
       const isBundled = BUNDLED.includes(found.file) && file.startsWith(`${own}widget/`);
       return !isBundled && !CONTRACT.includes(found.file) && !found.file.startsWith(own);
@@ -90,7 +90,7 @@ describe('boundaries', () => {
   });
 
   it('there are no import cycles', () => {
-    // Types are erased and may point both ways; a dynamic import runs when all modules are loaded.
+    // Type imports are erased, so they may form cycles. Dynamic imports run when all modules are loaded.
     const graph = new Map(
       [...sourcesBelow('src'), ...sourcesBelow('plugins')].map((file) => [
         file,
@@ -116,7 +116,7 @@ describe('boundaries', () => {
   });
 });
 
-/** Each cycle once, as the path that closes it. */
+/** Each cycle once, as the path of its files. */
 function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const circles: string[] = [];

@@ -24,7 +24,7 @@ const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [
 const records: readonly SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ plugin }) => plugin.settings)];
 const SETTING_NAMES = new Set([...records.map(({ name }) => name), ...fileSettings(records)]);
 
-/** Read by Node.js or by libraries, not settings of agentd. */
+/** Variables that Node.js or libraries read. They are not settings of agentd. */
 const OTHER_VARIABLES = ['NODE_ENV'];
 
 function strangersAmong(names: readonly string[]): string[] {
@@ -35,7 +35,7 @@ function defaultOf(setting: string): number {
   return Number(records.find(({ name }) => name === setting)?.default);
 }
 
-/** `40s`, `10min` as systemd and Compose write them. */
+/** The seconds in a time as systemd and Compose write it, such as `40s` or `10min`. */
 function seconds(span: string): number {
   const [, number, unit = 's'] = /^(\d+)(s|min)?$/.exec(span) ?? [];
   return Number(number) * (unit === 'min' ? 60 : 1);
@@ -50,13 +50,13 @@ function unit(file: string): Map<string, string[]> {
 }
 
 const UNITS = ['config/agentd.service', 'config/agentd-backup.service'];
-/** `systemd 252 (252.38-1~deb12u1)`; 0 if it is missing. */
+/** The version of `systemd-analyze`, from a line such as `systemd 252 (252.38-1~deb12u1)`; 0 if it is missing. */
 const ANALYZE = Number(
   /^systemd (\d+)/.exec(
     spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' }).stdout ?? '',
   )?.[1] ?? 0,
 );
-/** Earlier versions cannot check a file. With CI=true, these tests run there, and fail. */
+/** Versions before 250 cannot check a file: the tests are skipped or, with CI=true, fail. */
 const withoutAnalyze = ANALYZE < 250 && process.env.CI !== 'true';
 
 describe.each(UNITS)('%s', (file) => {
@@ -116,7 +116,7 @@ describe('config/agentd.service', () => {
   });
 });
 
-/** The instructions of the container file, without comments and continued lines. */
+/** The instructions of the container file, each on one line, without comments. */
 const INSTRUCTIONS = read('config/Containerfile')
   .replaceAll(/^#.*\n/gm, '')
   .replaceAll(/\\\n\s*/g, ' ')
@@ -137,7 +137,7 @@ describe('config/Containerfile', () => {
     expect(images).toHaveLength(2);
     for (const image of images) {
       const [, found = 0] = /\/node:(\d+)-/.exec(image ?? '') ?? [];
-      // The newest release of a later major version.
+      // The tag of the image is a major version that is later than the required one.
       expect(Number(found)).toBeGreaterThan(Number(major));
     }
     expect(Number(minor)).toBeGreaterThan(0);
@@ -282,14 +282,14 @@ describe('config/kubernetes', () => {
   it.each(MANIFESTS)('$kind is valid according to the Kubernetes schema', (one) => {
     const { schema: Schema, types } = KINDS[one.kind];
     expect(one.apiVersion).toBe(types);
-    // biome-ignore lint/suspicious/noExplicitAny: the schema is asked whether it is one of its objects.
+    // biome-ignore lint/suspicious/noExplicitAny: the schema itself checks the object.
     expect(() => new Schema(one as any).validate()).not.toThrow();
   });
 
   it('has only fields that Kubernetes knows', () => {
     const [first] = MANIFESTS;
     const wrong = { ...first, metadata: { name: 'x', lables: {} } } as unknown as Manifest;
-    // The compiler reports only the wrong one.
+    // The compiler reports only the wrong manifest.
     expect(compile([...MANIFESTS, wrong])).toMatch(
       /^\S+ error TS\d+: [^\n]*'"lables"' does not exist[^\n]*\n$/,
     );
@@ -381,7 +381,7 @@ describe('agentd-deploy(7)', () => {
   });
 });
 
-/** The output of the compiler for the manifests as objects of their types, which name every field. */
+/** The compiler's output for the manifests, written as objects of their types. The types name every field. */
 function compile(manifests: readonly Manifest[]): string {
   const lines = manifests.map(
     (one, index) =>

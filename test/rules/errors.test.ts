@@ -19,7 +19,7 @@ function wordsIn(files: readonly string[], pattern: RegExp): string[] {
 }
 
 describe('error codes', () => {
-  it('and only they are in agentd-errors(7), each with its status', () => {
+  it('are all in agentd-errors(7), each with its status, and no others are', () => {
     const documented = [...read('man/agentd-errors.7.md').matchAll(/^- `(\w+)` \((\d+)\): /gm)];
     expect(documented.map(([, code, status]) => [code, Number(status)])).toEqual(
       Object.entries(ERRORS).map(([code, { status }]) => [code, status]),
@@ -35,7 +35,7 @@ describe('error codes', () => {
     const unused = codes.filter(
       (code) => !sources.some((file) => !file.startsWith('src/cli/') && read(file).includes(`'${code}'`)),
     );
-    // The store's own error has this code, and is defined next to the table.
+    // The error of the store has this code, and is defined in the same file as the table.
     expect(unused.filter((code) => code !== 'unavailable')).toEqual([]);
   });
 });

@@ -66,7 +66,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ],
 ];
 
-/** The part that a source file of the daemon belongs to: its folder, or itself if it has none. */
+/** The part to which a source file of the daemon belongs: its folder, or the file itself if it is in no folder. */
 function roomOf(file: string): string {
   return file.slice(DAEMON.length).split('/', 1)[0] ?? '';
 }

@@ -23,7 +23,7 @@ describe('the manual pages', () => {
     expect(read(`man/${file}`)).toBe(content);
   });
 
-  // With CI=true this runs, and fails, if mandoc is missing.
+  // If mandoc is missing, this is skipped or, with CI=true, fails.
   it.skipIf(!mandoc && process.env.CI !== 'true').each([...mdocPages()])(
     '%s is valid mdoc',
     (_page, content) => {
@@ -126,7 +126,7 @@ describe('a page for man(1)', () => {
     expect(body('1. a\n\n   b\n\n1. c')).toBe('.Bl -enum\n.It\na\n.Pp\nb\n.It\nc\n.El');
   });
 
-  it('keeps no state of the writer in a page', () => {
+  it('contains none of the private-use characters that the writer uses internally', () => {
     for (const [page, content] of mdocPages()) expect(content, page).not.toMatch(/\p{Co}/u);
   });
 

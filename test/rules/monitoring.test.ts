@@ -69,13 +69,13 @@ async function exposed(): Promise<Set<string>> {
   );
 }
 
-/** The record of a metric, even for a part of a histogram. */
+/** The record of a metric, even if the name is that of a series of a histogram. */
 function recordOf(name: string): MetricRecord | undefined {
   return RECORDS.get(name) ?? RECORDS.get(name.replace(/_(bucket|sum|count)$/, ''));
 }
 
 describe('dashboard and alert rules', () => {
-  it('name only metrics that exist, and histograms by their parts', async () => {
+  it('name only metrics that exist, and the series of a histogram by their suffixes', async () => {
     const known = await exposed();
     const files = ['config/prometheus-adapter.yaml', 'man/agentd-deploy.7.md'];
     const all = [...expressions, ...files.map((file) => ({ place: file, expr: read(file) }))];
@@ -87,7 +87,7 @@ describe('dashboard and alert rules', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('name labels that these metrics have', () => {
+  it('name only labels that these metrics have', () => {
     const unknown = expressions.flatMap(({ place, expr }) => {
       const metrics = metricsIn(expr);
       const ofAll = metrics.flatMap(({ name }) => recordOf(name)?.labels ?? []);
@@ -105,7 +105,7 @@ describe('dashboard and alert rules', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('compare labels with values in the table of metrics', () => {
+  it('compare labels only with values that the table of metrics names', () => {
     const unknown = expressions.flatMap(({ place, expr }) =>
       metricsIn(expr).flatMap(({ name, matchers }) =>
         matchers
@@ -117,7 +117,7 @@ describe('dashboard and alert rules', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('use the rate of counters only, and never a counter itself', () => {
+  it('use the rate of each counter, never its value, and no rate of a gauge', () => {
     const wrong = expressions.flatMap(({ place, expr }) =>
       metricsIn(expr).flatMap(({ name }) => {
         // A query for the values of a label needs no rate.
@@ -202,7 +202,7 @@ if (!promtool && process.env.CI !== 'true') {
   console.warn('promtool is not installed: the alert rules are NOT run (apt-get install prometheus)');
 }
 
-// With CI=true these run, and fail, if promtool is missing.
+// If promtool is missing, these tests are skipped or, with CI=true, fail.
 describe.skipIf(!promtool && process.env.CI !== 'true')('promtool', () => {
   const run = (...args: string[]) => {
     const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' });
@@ -215,7 +215,7 @@ describe.skipIf(!promtool && process.env.CI !== 'true')('promtool', () => {
 
   it('fires each of them when it should, and none of them on a quiet day', () => {
     const folder = mkdtempSync(join(tmpdir(), 'agentd-alerts-'));
-    // Each rule is evaluated at each interval: a day in steps of a minute would take long.
+    // Each rule is evaluated at each interval, so a day in steps of a minute would take too long.
     const isLong = ({ at }: AlertTest) => Number.parseInt(at, 10) > 120;
     const outcomes = [
       testFile('1m', [...ALERT_TESTS.filter((test) => !isLong(test)).map(firing), QUIET]),
@@ -237,7 +237,7 @@ function testFile(evaluation_interval: string, tests: object[]): string {
   return dump({ rule_files: [join(ROOT, 'config/alerts.yaml')], evaluation_interval, tests });
 }
 
-/** Compares labels only: annotations are checked above. */
+/** A test for promtool that compares only labels: other tests check the annotations. */
 function firing({ alert, series, at, fires }: AlertTest): object {
   const labels = labelsOf({ __name__: 'ALERTS', alertname: alert, alertstate: 'firing', ...fires });
   return {
@@ -259,7 +259,7 @@ function labelsOf({ __name__ = '', ...labels }: Record<string, string>): string 
   return `${__name__}{${pairs.join(', ')}}`;
 }
 
-/** The metrics of a healthy service, for an hour and a half. */
+/** The metrics of a healthy service over an hour and a half. */
 const QUIET_SERIES = [
   ['up{job="agentd", instance="a"}', '1+0x100'],
   ['process_start_time_seconds{job="agentd", instance="a"}', '1000+0x100'],

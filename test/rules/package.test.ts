@@ -13,7 +13,7 @@ const manifest = JSON.parse(read('package.json')) as {
   exports: Record<string, string | { types: string; default: string }>;
 };
 
-/** The packages for which agentd-design(7) gives a reason: the terms in the lists of the section. */
+/** The packages for which agentd-design(7) gives a reason: the terms in the lists of its section "Dependencies". */
 function packagesWithReason(): string[] {
   const [, section = ''] = /^## Dependencies\n(.*?)^## /ms.exec(read('man/agentd-design.7.md')) ?? [];
   return [...section.matchAll(/^- (`.+?`): /gm)].flatMap(([, terms = '']) =>

@@ -13,7 +13,7 @@ const texts = [
   'CHANGELOG.md',
 ].filter((file) => /\.(ts|js|mjs|css|html|sql|md|yaml|json)$/.test(file) && !ABOUT_REFERENCES.includes(file));
 
-/** Page, such as `agentd-message(7)` → its sections and subsections. */
+/** The sections and subsections of each page, by its name, such as `agentd-message(7)`. */
 const pages = new Map<string, string[]>(
   filesBelow('man')
     .filter((file) => file.endsWith('.md'))
@@ -78,7 +78,7 @@ describe('references to the manual', () => {
   });
 
   it('are the only references to documents of the project', () => {
-    // Top-level documents may be referenced by others.
+    // Top-level documents may refer to others.
     const wrong = texts
       .filter((file) => file !== 'SECURITY.md' && file !== 'CHANGELOG.md')
       .flatMap((file) =>

@@ -62,7 +62,7 @@ describe('settings', () => {
   });
 });
 
-/** Words that look like the name of a setting and are not one; shell variables of examples do not count. */
+/** Words that look like the name of a setting but are not one, without the shell variables of examples. */
 function strangersIn(file: string, text: string): string[] {
   const words = [...text.matchAll(/(?<![\w$])[A-Z]+(?:_[A-Z]+)+\b/g)].map(([word]) => word);
   const strangers = words.filter(

@@ -23,11 +23,11 @@ export function read(file: string): string {
 export interface Import {
   /** The specifier, as written. */
   specifier: string;
-  /** Path from the root for relative ones; null for packages. */
+  /** The path from the root of the repository if the specifier is relative; null for packages. */
   file: string | null;
-  /** Whether it is erased when types are stripped. */
+  /** Whether the import is erased when types are stripped. */
   typeOnly: boolean;
-  /** Whether it is `import('…')`, which runs when it is reached. */
+  /** Whether it is `import('…')`, which loads the module only when it runs. */
   dynamic: boolean;
 }
 
@@ -46,7 +46,7 @@ export function importsOf(file: string): Import[] {
     found.push({ specifier, file: place(specifier), typeOnly: type !== undefined, dynamic: false });
   }
   for (const [, specifier = '', member] of text.matchAll(DYNAMIC)) {
-    // `import('./x.ts').Name` in a type position is a type.
+    // `import('./x.ts').Name` is a type import.
     found.push({ specifier, file: place(specifier), typeOnly: member !== undefined, dynamic: true });
   }
   return found;

@@ -8,7 +8,7 @@ import { type AgentRun, labelOf } from './record.ts';
 import type { AgentPlan, WritePlan } from './scenario.ts';
 import type { World } from './world.ts';
 
-/** How long the agent takes for each piece of its reply, by plan. */
+/** How long the agent takes for each piece of its reply, by plan, ms. */
 const PAUSES_MS: Partial<Record<AgentPlan, readonly number[]>> = {
   slow: [1500, 3000, 1000],
   lasting: [7000, 7000, 4000],

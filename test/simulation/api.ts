@@ -14,7 +14,7 @@ export interface ApiCall {
   tool: string;
   key: string;
   status: number;
-  /** The API has carried it out. */
+  /** Whether the API has carried it out. */
   hasEffect: boolean;
   /** The person for whom its run acted. */
   person: PersonKey | null;
@@ -22,7 +22,7 @@ export interface ApiCall {
 
 const ENTRY: ModuleEntry = { kind: 'module', place: 'tools[0]', module: 'orders', folder: '/' };
 export const API_SOURCE = describeSource(ENTRY, undefined);
-/** The tool for a plan. For idempotent tools, the API knows the keys of earlier calls. */
+/** The name of the tool for a plan. For idempotent tools, the API knows the keys of earlier calls. */
 export function toolOf({ idempotent, confirmed }: Pick<WritePlan, 'idempotent' | 'confirmed'>): string {
   if (confirmed) return idempotent ? 'orders_return' : 'orders_refund';
   return idempotent ? 'orders_pay' : 'orders_cancel';

@@ -45,7 +45,7 @@ function checkMessage(world: World, clients: Clients, message: PlannedMessage): 
   }
 }
 
-/** A web client pressed a button for which no action waits. */
+/** Whether the refusal is right: a web client pressed a button for which no action waits. */
 function isGone(code: string, { presses }: PlannedMessage): boolean {
   return code === 'confirmation_gone' && presses !== null;
 }
@@ -92,7 +92,7 @@ function checkDelivered(world: World, { label, agent, presses }: PlannedMessage,
   if (!mayFail) report(`${label} failed: ${message.failure}`);
 }
 
-/** After it, it is unknown whether a text was sent, so it is sent again. */
+/** Whether it can be unknown after this fault if a text was sent. Then the text is sent again. */
 function mayRepeatSends(trouble: string): boolean {
   return !trouble.startsWith('delay') && !/^error (?:before|after) (?!platform\.send|inbox\.)/.test(trouble);
 }

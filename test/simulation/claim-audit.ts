@@ -10,8 +10,8 @@ interface Holder {
 }
 
 /**
- * Derives from the store's answers who has which claim, and so which answer must follow: an independent check of the
- * rule that separates two daemons.
+ * Derives from the store's answers who has which claim, and so which answer must follow. This checks the rule that
+ * separates two daemons independently of the store.
  */
 export class ClaimAudit {
   readonly #now: () => number;
@@ -19,14 +19,14 @@ export class ClaimAudit {
   readonly #isDisturbed: () => boolean;
   readonly #holders = new Map<string, Holder>();
 
-  /** @param isDisturbed whether something has gone wrong; nothing may expire before. */
+  /** @param isDisturbed whether a fault has occurred; before the first fault, no claim may expire */
   constructor(now: () => number, report: (problem: string) => void, isDisturbed: () => boolean) {
     this.#now = now;
     this.#report = report;
     this.#isDisturbed = isDisturbed;
   }
 
-  /** A claim was given. */
+  /** Records a claim that was given. Reports an error if somebody else had a valid claim. */
   given(kind: ClaimKind, name: string, owner: string, by: string): void {
     const holder = this.#valid(kind, name);
     if (holder)
@@ -41,7 +41,7 @@ export class ClaimAudit {
     this.ended(kind, name);
   }
 
-  /** A claim was refused. */
+  /** Reports an error if a claim was refused although nobody had one. */
   refused(kind: ClaimKind, name: string): void {
     if (!this.#valid(kind, name))
       this.#report(`the ${kind} ${name} could not be claimed though nobody has it`);

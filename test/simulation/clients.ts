@@ -41,7 +41,7 @@ const AGAIN_MS = 1500;
 export class Clients {
   readonly fates = new Map<string, Fate>();
   readonly #world: World;
-  /** The session of a room that the daemon names, as its client knows it. */
+  /** For rooms whose session the daemon names: the id of the session that the clients know. */
   readonly #sessions = new Map<Room, string>();
   readonly #ended = new Map<string, PromiseWithResolvers<void>>();
   readonly #open = new Set<string>();
@@ -54,7 +54,7 @@ export class Clients {
     this.#world = world;
   }
 
-  /** Nobody waits for an answer anymore. */
+  /** Whether no client waits for an answer any longer. */
   get areDone(): boolean {
     return this.#open.size === 0;
   }
@@ -269,7 +269,7 @@ export class Clients {
           () => `${label} at ${to}: ${end.is === 'problem' ? end.error.code : end.is}`,
         );
       if (end.is === 'problem') this.#checkProblem(message, end.error.code);
-      // A reader returns, and continues the stream from where it stopped.
+      // A reader comes back, and continues to read the stream from where it stopped.
       if (end.is === 'answered') return end;
       if (end.is === 'problem' && !AGAIN.includes(end.error.code))
         return { is: 'refused', code: end.error.code };
@@ -289,7 +289,7 @@ export class Clients {
     }
   }
 
-  /** A failure must have a cause. */
+  /** Checks that a failure has a cause. */
   #checkProblem({ label, agent }: PlannedMessage, code: string): void {
     const { struck, report } = this.#world;
     const mayFail = agent === 'passing' || agent === 'broken' || agent === 'refused';
@@ -297,7 +297,7 @@ export class Clients {
     if (struck.length === 0 && !isRight) report(`${label} was refused for no reason: ${code}`);
   }
 
-  /** The answer that a client gets is also stored. */
+  /** Checks that the answer that a client got is also stored. */
   #checkStored({ label }: PlannedMessage, reply: string): void {
     const { record, report } = this.#world;
     if (!record.answersOf(label).some((commit) => commit.record.reply === reply))

@@ -106,12 +106,12 @@ export class SimulatedDaemon {
     return this.#requests.size > 0 || this.services.running.size > 0;
   }
 
-  /** Whether it stopped while requests were in progress, because its grace period was over: their store is closed. */
+  /** Whether it stopped with requests in progress, because its grace period was over. Their store is then closed. */
   get leavesRequests(): boolean {
     return this.#leavesRequests;
   }
 
-  /** What is left of finished work; all 0 if nothing is in progress. */
+  /** What the daemon holds for its work, by kind. All are 0 if nothing is in progress. */
   get leftovers(): Readonly<Record<string, number>> {
     const { claims, sessions, sequencer, broadcaster, running, readers } = this.services;
     return {
@@ -124,7 +124,7 @@ export class SimulatedDaemon {
     };
   }
 
-  /** Rejects if the store fails meanwhile, like the start of a daemon. */
+  /** Starts as `startDaemon` does. Rejects if the store fails meanwhile. */
   async start(): Promise<void> {
     const { store, clock, log, claims } = this.services;
     this.#life.started('store', () => store.close());
@@ -160,8 +160,8 @@ export class SimulatedDaemon {
   }
 
   /**
-   * Processes a request like the HTTP server: its place in the order of its thread, its token, then the handler. @param
-   * gone aborts when the client disconnects
+   * Processes a request like the HTTP server: its place in the order of its thread, its token, then the handler.
+   * @param gone aborts when the client disconnects
    */
   request<T>(
     {

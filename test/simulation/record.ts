@@ -13,13 +13,13 @@ export interface AgentRun {
   number: number;
   label: string;
   history: AgentTurn['history'];
-  /** The problem if the run is stored. A run that has lost its session may get outdated data. */
+  /** The problem to report if the run is stored. Only a run that has lost its session may get outdated data. */
   doubt?: string;
 }
 
 /** A turn that was stored, or that could not be stored because its session had ended. */
 export interface Commit {
-  /** The guard had counted it in another session, and has uncounted that turn. */
+  /** True if the guard had counted the turn in another session, and has subtracted it there. */
   ranElsewhere?: true;
   label: string;
   session_tag: string;

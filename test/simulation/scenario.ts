@@ -15,7 +15,8 @@ export type Person = (typeof PEOPLE)[number];
 export interface Room {
   name: string;
   /**
-   * `begun`: a session that the daemon names. `chosen`: the client names it. Otherwise it is a place on the platform.
+   * `begun`: a session that the daemon names. `chosen`: a session that the client names. Otherwise it is a place on the
+   * platform.
    */
   is: 'begun' | 'chosen' | 'direct' | 'thread';
   members: readonly Person[];
@@ -41,15 +42,15 @@ export type AgentPlan = (typeof AGENT_PLANS)[number];
 
 /** What the agent writes through the API in each run. */
 export interface WritePlan {
-  /** The arguments are worded differently in each run. */
+  /** Whether the arguments are worded differently in each run. */
   reworded: boolean;
-  /** Through the tool that may be called again with the same key. */
+  /** Whether the tool may be called again with the same key. */
   idempotent: boolean;
   /** Number of intentionally equal calls. */
   times: 1 | 2;
-  /** When most of the reply has already been sent. */
+  /** Whether it is called when most of the reply has already been sent. */
   late: boolean;
-  /** Through a tool whose calls the person must confirm. */
+  /** Whether the person must confirm calls of the tool. */
   confirmed: boolean;
 }
 
@@ -72,7 +73,7 @@ export interface PlannedMessage {
   agent: AgentPlan;
   /** What the agent writes through the API; null if it writes nothing. */
   writes: WritePlan | null;
-  /** The message whose answer has the question of which it presses a button; null if it presses none. */
+  /** The button that it presses: in the question in the answer to the message `label`; null if it presses none. */
   presses: { label: string; approve: boolean } | null;
   /** feed: number of readers of its stream. post: minimum number of deliveries by the platform. */
   copies: number;
@@ -80,7 +81,7 @@ export interface PlannedMessage {
   stops: number | null;
   /** Whether it is sent over the other web channel as well, at the same time and with the same key. */
   both: boolean;
-  /** The client disconnects after this many ms, and sends it again; null for never. */
+  /** The client disconnects after this many ms, and sends the message again; null for never. */
   leaves: number | null;
 }
 
@@ -168,7 +169,8 @@ function writesOf(random: SeededRandom): WritePlan {
 }
 
 /**
- * Makes some of the writes need a confirmation, and people press the buttons: their own, those of others, and twice.
+ * Makes some of the writes need a confirmation, and makes people press the buttons: their own, those of others, and
+ * some of them twice.
  */
 function addPresses(random: SeededRandom, messages: PlannedMessage[]): void {
   if (random.chance(0.6)) return;

@@ -4,9 +4,9 @@ import type { SeededRandom } from '../support/chance.ts';
 /** An actor in a simulation: one daemon run, a client, the network. */
 export class Actor {
   readonly name: string;
-  /** It does nothing before this time. */
+  /** The actor does nothing before this time. */
   pausedUntil = 0;
-  /** It does nothing any longer. */
+  /** True if the actor does nothing any longer. */
   isDead = false;
 
   constructor(name: string) {
@@ -17,15 +17,15 @@ export class Actor {
 /** A task that can run next. */
 interface Task {
   readonly actor: Actor;
-  /** Not before this time. */
+  /** The task does not run before this time. */
   readonly at: number;
   readonly run: () => void;
 }
 
 /**
- * Runs everything that is asynchronous in a simulation, one task at a time: it picks the next one at random among those
- * that are due, and if none is due, the clock moves to the next one. All promise jobs run between two tasks, so the
- * same random numbers produce the same run.
+ * Runs everything that is asynchronous in a simulation, one task at a time. It picks the next task at random among
+ * those that are due. If none is due, the clock moves to the time of the next one. All promise jobs run between two
+ * tasks, so the same random numbers produce the same run.
  */
 export class Scheduler {
   readonly random: SeededRandom;

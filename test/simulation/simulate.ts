@@ -13,7 +13,7 @@ const REST_MS = 300_000;
 
 export interface SimulatedRun {
   seed: number;
-  /** The problems: things that must never happen, and did. Empty if the run is correct. */
+  /** The problems: things that happened, and must never happen. Empty if the run is correct. */
   violations: readonly string[];
   /** The trace; empty unless it was requested. */
   trace: readonly string[];
@@ -124,7 +124,7 @@ function isAtRest(world: World): boolean {
   return unfinished(world).length === 0;
 }
 
-/** Work that is in progress, or that the store knows about. */
+/** The work that is in progress, in the daemons or according to the store. */
 function unfinished({ state, hosts }: World): string[] {
   return [
     ...DAEMONS.flatMap((name) => (hosts[name].isBusy ? [`${name} answers a message`] : [])),

@@ -15,7 +15,7 @@ import type { World } from './world.ts';
 type CommitParameters = Parameters<Store['commitTurn']>;
 type Method = (...given: unknown[]) => Promise<unknown>;
 
-/** Frequent calls that only read. */
+/** Frequent calls that only read, which are not reported to the audit. */
 const UNAUDITED: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt', 'inbox.holdsInterrupted']);
 
 /**
@@ -70,7 +70,7 @@ export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store
   };
 }
 
-/** Hints arrive after the change, and sometimes never. */
+/** A listener whose hints arrive after the change, and sometimes never. */
 function lateListener(world: World, daemon: SimulatedDaemon, listener: StreamListener): StreamListener {
   return (...change) => {
     if (daemon.actor.isDead || (!world.faults.isCalm && world.random.chance(0.1))) return;
@@ -234,7 +234,7 @@ function auditCommit(
   endStreams(world);
 }
 
-/** The claim of a stream ends with the stream. */
+/** Ends the claims of streams that have ended. */
 function endStreams({ state, claims }: World): void {
   for (const { record } of state.streams.values())
     if (record.state === 'ended') claims.ended('stream', record.stream_id);

@@ -48,14 +48,14 @@ describe('two daemons on one store', () => {
   });
 
   it.each(Object.entries(BUGS))(
-    'can have the bug %s inserted: its texts are in the sources',
+    'can have the bug %s inserted, because each text that it replaces is in the sources once',
     (_name, { changes }) => {
       for (const { file, from } of changes)
         expect(readFileSync(resolve(ROOT, file), 'utf8').split(from), `${file}: ${from}`).toHaveLength(2);
     },
   );
 
-  it.each(SOME_BUGS)('are found to be incorrect with the bug %s', { timeout: 120_000 }, async (name) => {
+  it.each(SOME_BUGS)('show the expected failure with the bug %s', { timeout: 120_000 }, async (name) => {
     const bug = BUGS[name] as (typeof BUGS)[string];
     const { code, stdout, stderr } = await simulate(
       '--bug',

@@ -31,11 +31,11 @@ import { brief, RunTrace } from './trace.ts';
 /** The time at which every run begins, ms since the epoch. */
 export const BEGIN = Date.UTC(2030, 0, 1);
 const SECRET = new Secret('a-secret-of-the-simulation-with-32-bytes');
-/** How long to wait before a daemon is started again that did not start, ms. */
+/** The time after which a daemon that did not start is started again, ms. */
 const START_AGAIN_MS = 1000;
 /** Longer than any stop may take, ms. */
 const STOP_MAX_MS = 300_000;
-/** Calls that are made again and again while nothing happens: most of them do not wait for the scheduler. */
+/** Calls that are made again and again even while nothing happens. Most of them do not wait for the scheduler. */
 const POLLS: ReadonlySet<string> = new Set([
   'outages.list',
   'inbox.nextDueAt',
@@ -50,7 +50,7 @@ const OF_NEITHER: ReadonlySet<string> = new Set(['agent', 'tool', 'api', 'tokens
 
 /** One call that leaves a daemon, or reaches its store. */
 export interface Passage<T> {
-  /** Its name, by which faults find it. */
+  /** Its name, to which faults refer. */
   op: string;
   effect(): T | Promise<T>;
   failure(when: 'before' | 'after'): Error;
@@ -77,7 +77,7 @@ export class World {
   /** The pressed buttons. */
   readonly presses: { id: string; approve: boolean; person: string }[] = [];
   readonly violations: string[] = [];
-  /** Number of faults and outages that have happened. */
+  /** The faults and outages that have happened. */
   readonly struck: string[] = [];
   /** The actor besides daemons and clients: it starts daemons, and causes events. */
   readonly outside = new Actor('—');
@@ -131,7 +131,7 @@ export class World {
     return found;
   }
 
-  /** Has this channel user ever brought a token of this person, or been linked to them? */
+  /** Whether this channel user has ever brought a token of this person, or been linked to them. */
   mayActFor(user: string, person: string): boolean {
     return (
       user === person ||
@@ -147,7 +147,7 @@ export class World {
     return createValidator(TOKEN_SETTINGS, this.#keys, clock, log);
   }
 
-  /** Work besides the messages; the run does not end before it. */
+  /** Adds work besides the messages. The run does not end before this work. */
   inBackground(work: Promise<void>): void {
     this.#background.add(work);
     void work.then(() => this.#background.delete(work));
@@ -157,7 +157,7 @@ export class World {
     return this.#background.size > 0;
   }
 
-  /** Makes every call of the platform, or of the store, fail for a while. */
+  /** Makes every call of the platform, or of the store, fail for this time. */
   beginOutage(what: 'platform-outage' | 'store-outage', ms: number): void {
     this.struck.push(what);
     this.trace.note('—', () => `${what.toUpperCase()} for ${ms} ms`);
@@ -171,7 +171,7 @@ export class World {
     return result;
   }
 
-  /** A call: it waits for the scheduler before and after its effect, and can have a fault. */
+  /** Makes a call. It waits for the scheduler before and after its effect, and can have a fault. */
   async pass<T>(
     daemon: SimulatedDaemon,
     { op, effect, failure, words, takes_ms = 0 }: Passage<T>,
@@ -277,7 +277,7 @@ export class Host {
     }
   }
 
-  /** @param ms until it starts again. */
+  /** @param ms until the daemon starts again */
   crash(ms: number): void {
     if (this.#daemon === null) return;
     this.#world.trace.note(this.#name, () => `CRASHES, starts again after ${ms} ms`);
@@ -309,7 +309,7 @@ export class Host {
     actor.pausedUntil = Math.max(actor.pausedUntil, this.#world.scheduler.now + ms);
   }
 
-  /** A suspended daemon continues. */
+  /** Lets a suspended daemon continue. */
   wake(): void {
     if (this.#daemon) this.#daemon.actor.pausedUntil = 0;
   }

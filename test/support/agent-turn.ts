@@ -1,6 +1,6 @@
 import type { AgentTool, AgentTurn, ModelMeter, ToolAnswer } from '../../src/daemon/agent/agent.ts';
 
-/** Counts nothing and limits nothing. */
+/** A meter that counts nothing and sets no limit. */
 const FREE_METER: ModelMeter = { begin: async () => ({ ok: true, end: async () => {} }) };
 
 /** A turn of a visitor who is not signed in, with changes. */
@@ -29,7 +29,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
   };
 }
 
-/** A `get_user` with this answer, and the arguments of its calls. */
+/** A tool `get_user` with this answer. `calls` are the arguments of its calls. */
 export function fakeTool(
   answer: ToolAnswer | ((args: unknown) => Promise<ToolAnswer>),
 ): AgentTool & { calls: unknown[] } {

@@ -1,6 +1,6 @@
 /**
- * Browsers that the tests can use; the first that is installed is used. The one without windows takes a third less CPU
- * time than the others.
+ * Browsers that the tests can use; they use the first that is installed. The headless one takes a third less CPU time
+ * than the others.
  */
 export const BROWSERS = [
   'chromium-headless-shell',

@@ -1,13 +1,13 @@
-/** A secret that is looked for in everything that leaves a daemon. */
+/** A secret that tests search for in everything that leaves a daemon. */
 export interface Canary {
   name: string;
   value: string;
 }
 
-/** Minimum length of the part of a signature that counts as the token: more than a log line shows of its beginning. */
+/** Length of each part of a signature that is a canary: longer than the beginning of a token in a log line. */
 const SIGNATURE_PART = 16;
 
-/** A token's canaries: its payload and its signature, since all tokens have the same header. */
+/** A token's canaries: its payload, and both ends of its signature. All tokens have the same header. */
 export function tokenCanaries(name: string, token: string): Canary[] {
   const [, payload = '', signature = ''] = token.split('.');
   const parts = [{ name: `payload of ${name}`, value: payload }];
@@ -29,7 +29,7 @@ export function findCanaries(canaries: readonly Canary[], places: ReadonlyMap<st
   );
 }
 
-/** The ways in which a text may be part of another one: unchanged, escaped, or as a part of encoded data. */
+/** The ways in which another text may contain this one: unchanged, escaped, or encoded. */
 function writingsOf(value: string): [writing: string, text: string][] {
   const bytes = Buffer.from(value);
   const writings: [string, string][] = [
@@ -47,7 +47,7 @@ function writingsOf(value: string): [writing: string, text: string][] {
   return writings;
 }
 
-/** The base64 characters that depend only on these bytes, if they start this many bytes after a multiple of three. */
+/** The base64 characters that depend only on these bytes, if they begin at `offset` modulo 3 in the encoded data. */
 function base64Within(bytes: Buffer, offset: number): string {
   const encoded = Buffer.concat([Buffer.alloc(offset), bytes])
     .toString('base64')

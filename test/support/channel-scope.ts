@@ -6,12 +6,12 @@ import type { ChannelScope, ChannelSettings, LinkAnswer } from '../../src/channe
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { DeliveryFailed } from '../../src/daemon/message/delivery-failed.ts';
 
-/** The scope of the conformance suite, in which users can be linked, with the errors of the daemon. */
+/** The scope of the conformance suite, in which users can also be linked, and which throws the daemon's errors. */
 export interface RecordingScope extends Recording {
   linked: Map<string, string>;
 }
 
-/** The answer of the scope to a link; a token with this text is accepted. */
+/** The only token that the scope accepts for a link. `LINKED` is the answer to it. */
 export const GOOD_TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl';
 export const LINKED: LinkAnswer = {
   linked: true,

@@ -8,13 +8,13 @@ import { bytesOf, type Fields, fieldsOf, numberOf } from './protobuf.ts';
 export interface SeenSpan {
   traceId: string;
   spanId: string;
-  /** Empty if it has none. */
+  /** Empty if the span has no parent. */
   parentSpanId: string;
   name: string;
   kind: number;
   attributes: Record<string, string | number | boolean>;
   events: { name: string; attributes: Record<string, string | number | boolean> }[];
-  /** 2: an error. */
+  /** The status code; 2 is an error. */
   status: number;
   /** ns since the epoch. */
   start: bigint;
@@ -33,7 +33,7 @@ export interface SeenExport {
 export class Collector {
   readonly exports: SeenExport[] = [];
   readonly spans: SeenSpan[] = [];
-  /** Status of the answer. */
+  /** HTTP status of the answer. */
   status = 200;
   #waiting: (() => void)[] = [];
   readonly #server = createServer((request, response) => {
@@ -47,7 +47,7 @@ export class Collector {
     return collector;
   }
 
-  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** The value for OTEL_EXPORTER_OTLP_ENDPOINT. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
@@ -104,13 +104,13 @@ export class Collector {
 type Attribute = { key: string; value: Record<string, unknown> };
 
 function spansOfJson(body: Buffer): SeenSpan[] {
-  // biome-ignore lint/suspicious/noExplicitAny: the same
+  // biome-ignore lint/suspicious/noExplicitAny: the JSON is not validated
   const request = JSON.parse(body.toString('utf8')) as any;
-  // biome-ignore lint/suspicious/noExplicitAny: the same
+  // biome-ignore lint/suspicious/noExplicitAny: the JSON is not validated
   return request.resourceSpans.flatMap(({ resource, scopeSpans }: any) =>
-    // biome-ignore lint/suspicious/noExplicitAny: the same
+    // biome-ignore lint/suspicious/noExplicitAny: the JSON is not validated
     scopeSpans.flatMap(({ spans }: any) =>
-      // biome-ignore lint/suspicious/noExplicitAny: the same
+      // biome-ignore lint/suspicious/noExplicitAny: the JSON is not validated
       spans.map((span: any) => ({
         traceId: span.traceId,
         spanId: span.spanId,

@@ -14,18 +14,18 @@ interface Ended {
 export interface CommandOptions {
   env?: Record<string, string>;
   cwd?: string;
-  /** The text that is piped in. */
+  /** The text on standard input. */
   input?: string;
-  /** False: without the settings that every test daemon has. */
+  /** False if the command does not get the settings that every test daemon has. */
   base?: boolean;
 }
 
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs one command of the build to its end like `agentd` (daemon.ts), but within this process: for tests of the output
- * of many commands, each of which would otherwise spend most of its time on its start. Only one runs at a time, since
- * they share the environment, the directory and standard input of this process.
+ * Runs one command of the build to its end like `agentd` (daemon.ts), but within this process. This is for tests of the
+ * output of many commands: as a program, each command would spend most of its time on its start. Only one command runs
+ * at a time, because commands share the environment, the directory and the standard input of this process.
  */
 export function command(args: string[], options: CommandOptions = {}): Promise<Ended> {
   const ended = last.then(() => runHere(args, options));
@@ -64,7 +64,7 @@ function become({ env, cwd, stdin }: Surroundings): void {
   Object.defineProperty(process, 'stdin', stdin);
 }
 
-/** Replaces the property without reading its value, which would open the input of this process. */
+/** The property `stdin` of the holder. Reading its value instead would open the input of this process. */
 function stdinOf(holder: object): PropertyDescriptor {
   const stdin = Object.getOwnPropertyDescriptor(holder, 'stdin');
   if (!stdin) throw new Error('the process has no standard input');

@@ -56,17 +56,17 @@ export class ConfirmationWorld {
   readonly store: Store;
   readonly services: StreamServices;
   readonly worker: InboxWorker;
-  /** Calls of the API. */
+  /** Calls that reached the API. */
   readonly calls: ReceivedCall[] = [];
   /** Replies that the platform accepted. */
   readonly sent: OutgoingReply[] = [];
   /** The input of the agent. */
   readonly turns: AgentTurn[] = [];
-  /** How the API answers. */
+  /** The answer of the API to each call. */
   answer: () => Promise<Sent> = async () => ({ outcome: 'answered', status: 200, result: { ok: true } });
   /** Replaces the behavior of the agent after a confirmation. */
   afterwards: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
-  /** Throws if the platform does not accept a reply. */
+  /** Called for each reply to the platform. It throws if the platform refuses the reply. */
   take: (reply: OutgoingReply) => void | Promise<void> = () => {};
   #messages = 0;
 
@@ -142,7 +142,7 @@ export class ConfirmationWorld {
   }
 
   /**
-   * A person writes on the platform. Resolves when nothing is left to do. @returns the replies that were sent meanwhile
+   * A person writes on the platform. Resolves when everything is processed. @returns the replies that were sent for it
    */
   async write(text: string, user = 'ada', members: Partial<IncomingMessage> = {}): Promise<string[]> {
     const before = this.sent.length;
@@ -206,7 +206,7 @@ export class ConfirmationWorld {
 
   async *#run(turn: AgentTurn): AsyncGenerator<string> {
     this.turns.push(turn);
-    // A run takes time: messages that were sent before it ended are earlier than its reply.
+    // A run takes time, so that messages that are sent during the run are earlier than its reply.
     this.clock.moveTo(this.clock.now() + 1);
     if (turn.confirmed && this.afterwards) yield* this.afterwards(turn);
     else if (turn.confirmed) yield `Result: ${JSON.stringify(turn.confirmed.answer)}`;

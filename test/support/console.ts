@@ -17,7 +17,7 @@ export function shownCommands(block: string): ShownCommand[] {
 }
 
 /**
- * Does the output match the document? `…` stands for anything, and spaces for any spaces, since tables vary in width.
+ * A pattern for the output that a document shows. `…` matches anything, and spaces match any number of spaces.
  */
 export function outputPattern(shown: string): RegExp {
   const [first = '', ...rest] = shown
@@ -27,8 +27,8 @@ export function outputPattern(shown: string): RegExp {
     .split('…');
   const last = rest.pop();
   if (last === undefined) return new RegExp(`^${first}$`);
-  // Each part is searched for once, at the first possible place: trying all places would take forever if one of many is
-  // missing. It takes as few spaces as possible at its end, since the next part may begin with spaces.
+  // Each part is searched for once, at the first possible place: trying all places would take forever if one of many
+  // is missing. A part ends with as few spaces as possible, because the next part may begin with spaces.
   const middle = rest
     .map((piece) => piece.replace(/\]\+$/, ']+?'))
     .map((piece, place) => `(?=([^]*?${piece}))\\${place + 1}`)

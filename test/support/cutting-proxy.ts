@@ -12,7 +12,7 @@ export class CuttingProxy {
     this.#server = server;
   }
 
-  /** @param bytesOf returns how many bytes of the next answer get through */
+  /** @param bytesOf called for each connection; returns how many bytes of the answer get through */
   static async start(url: string, bytesOf: () => number): Promise<CuttingProxy> {
     const { hostname, port } = new URL(url);
     const server = createServer((client) => {
@@ -49,7 +49,7 @@ export class CuttingProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** From now on, nothing gets through, without any notice. */
+  /** From now on, no data gets through, but connections stay open. */
   hold(): void {
     for (const socket of this.#sockets) socket.removeAllListeners('data').pause();
     this.#server.removeAllListeners('connection').on('connection', (client) => this.#sockets.add(client));

@@ -7,8 +7,8 @@ import { execa } from 'execa';
 export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
 
 /**
- * Where Node caches the compiled code of a build between its many starts, which makes each start a fifth cheaper. In
- * `dist`, so that it is deleted with the build.
+ * The directory in which Node caches the compiled code of a build between its many starts, which makes each start a
+ * fifth cheaper. It is in `dist`, so that it is deleted with the build.
  */
 const COMPILED = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../dist/.compiled') };
 
@@ -19,7 +19,7 @@ export interface Agentd {
   url: string;
   pid: number;
   directory: string;
-  /** What it has printed so far: banner, and log lines as JSON. */
+  /** The output so far: banner, and log lines as JSON. */
   stdout(): string;
   stderr(): string;
   log(): Record<string, unknown>[];
@@ -36,9 +36,9 @@ export interface Agentd {
 export interface StartOptions {
   env?: Record<string, string>;
   args?: string[];
-  /** State directory of an earlier run. Default: a new one, which `stop` removes. */
+  /** The state directory of an earlier run. Default: a new directory, which `stop` removes. */
   directory?: string;
-  /** A command that runs the daemon with something changed, such as a limit. */
+  /** A command that runs the daemon under changed conditions, such as a limit. */
   under?: readonly string[];
   /** The program of a different build. */
   bin?: string;

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 
-/** Where the sample agent (test/fixtures/dictated-agent.ts) asks for its next words, on loopback. */
+/** A server from which the sample agent (test/fixtures/dictated-agent.ts) gets its next words, on loopback. */
 export class Dictation {
   /** The text of each run that was begun, in order. */
   readonly runs: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * If set to anything, random tests play as many rounds as when they were written. This takes a night, so it is not for
+ * If set to anything, random tests play their original, high number of rounds. This takes a night, so it is not for
  * each commit.
  */
 const IS_THOROUGH = Boolean(process.env.THOROUGH);

@@ -10,7 +10,7 @@ export interface SeenRequest {
   query: Record<string, string>;
   /** The bearer as received, or null. */
   bearer: string | null;
-  /** `sub` of a bearer with a valid signature that has not been revoked; else null. */
+  /** `sub` of the bearer if its signature is valid and it has not been revoked; otherwise null. */
   sub: string | null;
   body: unknown;
   headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -19,7 +19,7 @@ export interface SeenRequest {
 /** Other ways in which the API can answer a path. */
 export type Misbehaviour =
   | { status: number; body?: unknown; headers?: Record<string, string> }
-  /** Answers correctly, but only when `release` resolves. */
+  /** Answers correctly, but only when `wait` resolves. */
   | { wait: Promise<void> }
   | 'hang'
   /** 2 MiB of JSON, in pieces. */
@@ -36,7 +36,7 @@ export interface FakeApiOptions {
   prefix?: string;
   /** Lifetime of the default token in seconds; null issues one without `exp`. */
   tokenLife?: number | null;
-  /** The user that a lookup with a valid bearer finds. Default: the one of `users` with the e-mail address. */
+  /** The user that a lookup with a valid bearer finds. Default: the user in `users` with the e-mail address. */
   find?: (request: SeenRequest) => Record<string, unknown> | undefined;
 }
 
@@ -158,7 +158,7 @@ export class FakeApi {
     if (how === 'huge') {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.on('error', () => {
-        // The reader has stopped reading, which is what the test checks.
+        // The client stops reading, as the test expects.
       });
       response.write('["');
       for (let kilobytes = 0; kilobytes < 2048; kilobytes++) response.write('x'.repeat(1024));

@@ -8,11 +8,11 @@ export const EXCHANGE_CLIENT = { client_id: 'agentd:1', client_secret: 'p@ss wor
 export class FakeAuthorizationServer {
   /** Subject tokens in the order in which they were exchanged. */
   readonly exchanged: string[] = [];
-  /** The problems of requests. */
+  /** The problems of the refused requests. */
   readonly wrong: string[] = [];
-  /** The answers instead of a token. */
+  /** The answer to every request instead of a token. */
   instead: { status: number; body: string; headers?: Record<string, string> } | null = null;
-  /** The answer is sent when it resolves. */
+  /** The answer is sent when this promise resolves. */
   wait: Promise<void> | null = null;
   /** Members of the answer; by default, `access_token` is the issued token. */
   answer: Record<string, unknown> = { token_type: 'Bearer', expires_in: 600 };
@@ -95,7 +95,7 @@ export class FakeAuthorizationServer {
   }
 }
 
-/** Encoded as in a form (RFC 6749, appendix B). */
+/** The text, encoded as in a form (RFC 6749, appendix B). */
 function formEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll('%20', '+');
 }

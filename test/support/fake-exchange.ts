@@ -13,7 +13,7 @@ export interface SentText {
   at: number;
 }
 
-/** The report of an agent about a run; its members depend on the agent. */
+/** The report of an agent about a run. Not every agent reports all members. */
 export interface Run {
   text: string;
   sign_in_expired: boolean;
@@ -22,22 +22,22 @@ export interface Run {
   history: { user: string; speaker: string; reply: string }[];
 }
 
-/** How a text is answered: a status, perhaps with `Retry-After`; `hang` for never. */
+/** The answer to a text: a status, perhaps with `Retry-After`; `hang`: no answer. */
 export type Answer = { status: number; retryAfter?: number } | 'hang';
 
 /**
- * The platform behind the sample channel telex (test/fixtures/telex.ts), on loopback: the requests of the daemon, and
- * the answers. The sample agent reports its runs to `run`.
+ * The platform of the sample channel telex (test/fixtures/telex.ts), on loopback. It records the requests of the daemon
+ * and answers them. The sample agent reports its runs to `run`.
  */
 export class FakeExchange extends EventEmitter<{ came: [] }> {
-  /** Accepted texts, and calls of `/send` with any outcome. */
+  /** `taken` are the accepted texts, `calls` all requests to `/send`. */
   readonly taken: SentText[] = [];
   readonly calls: SentText[] = [];
   readonly typed: (string | null)[] = [];
   readonly runs: Run[] = [];
   /** Called for each text, which is accepted unless it returns something else. */
   answer: (text: SentText) => Answer = () => ({ status: 200 });
-  /** Called for each run, which continues when it resolves. */
+  /** Called for each run, which continues when the returned promise resolves. */
   holdRun: (run: Run) => Promise<void> = async () => {};
   readonly #server = createServer((request, response) => {
     this.#receive(request, response).catch((error: Error) => response.destroy(error));

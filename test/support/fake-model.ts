@@ -15,7 +15,7 @@ export interface CompletionRequest {
   stream: boolean;
 }
 
-/** The usage that the model reports for a request. It reports none unless requested. */
+/** The usage that the model reports for a request that asks for it. */
 export interface Usage {
   prompt_tokens: number;
   completion_tokens: number;
@@ -37,7 +37,7 @@ export type ModelAnswer =
   | { status: number; headers?: Record<string, string>; body?: unknown }
   /** These deltas, then the connection breaks. */
   | { cut: readonly string[] }
-  /** These deltas, then the response ends properly, but without a finish. */
+  /** These deltas, then the response ends properly, but without a `finish_reason`. */
   | { unfinished: readonly string[] }
   | { garbage: string }
   /** Never answers, not even with headers. */
@@ -48,11 +48,11 @@ export class FakeModel {
   readonly requests: CompletionRequest[] = [];
   /** The entries of its list of models; null if it has no such list. */
   models: readonly string[] | null = null;
-  /** The key that the list requires; null if anybody gets it. */
+  /** The key that a request for the list needs; null if it needs none. */
   key: string | null = null;
   /** Number of requests whose client disconnected before the end. */
   aborted = 0;
-  /** Resolves when a request has arrived that is left hanging. */
+  /** Resolves when a request has arrived that is never answered. */
   readonly hanging: Promise<void>;
   #script: (request: CompletionRequest, index: number) => ModelAnswer = () => ({ text: ['Hello.'] });
   #onHang: () => void = () => {};
@@ -78,7 +78,7 @@ export class FakeModel {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
   }
 
-  /** One answer per request, of which the last one is repeated; or a function of the request. */
+  /** Sets the answers: one for each request, the last one repeated, or a function of the request. */
   script(
     answers: readonly ModelAnswer[] | ((request: CompletionRequest, index: number) => ModelAnswer),
   ): void {

@@ -24,7 +24,7 @@ export interface PlatformCall {
   at: number;
 }
 
-/** How a call is answered instead of by the platform. `hang`: never. `after`: correctly, once this resolves. */
+/** The answer to a call instead of the platform's. `hang`: no answer. `after`: the platform's, when this resolves. */
 export type PlatformAnswer =
   | { status: number; headers?: Readonly<Record<string, string>>; body?: object | string }
   | { after: Promise<void> }
@@ -37,8 +37,8 @@ export interface DaemonAnswer {
 }
 
 /**
- * The platform of a channel, on loopback: its simulator's API behind a server, which records the calls of the channel
- * and what people would see, and can fail on request; and deliveries as the platform sends them.
+ * The platform of a channel, on loopback: a server with its simulator's API, which records the calls of the channel and
+ * what people would see, and can fail on request. It also delivers events to a daemon as the platform does.
  */
 export class FakePlatform extends EventEmitter<{ came: [] }> {
   /** Every call, including failed ones. */
@@ -108,7 +108,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
     return { status: response.status, headers: response.headers, text: await response.text() };
   }
 
-  /** Resolves when the condition holds; checked whenever a call has arrived or was answered. */
+  /** Resolves when the condition is true. It is checked whenever a call has arrived or has been answered. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await once(this, 'came');
   }

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that systems give to outgoing connections and to `listen(0)` (32768 on Linux), one of which could take
- * the port between its choice and its use.
+ * These ports are below those that systems give to outgoing connections and to `listen(0)` (from 32768 on Linux). Such
+ * a connection could take a port between its choice and its use.
  */
 const FIRST_PORT = 12_000;
 /** Each worker of Vitest has ports of its own. */

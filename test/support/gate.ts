@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A server that answers when the test allows it. Work that waits for it is certainly in progress. */
+/** A server that answers only when the test releases it. Until then, the work that called it is in progress. */
 export class Gate {
   readonly #waiting: ServerResponse[] = [];
   readonly #arrivals: (() => void)[] = [];

@@ -14,7 +14,7 @@ import type { VirtualPlatform } from './virtual-platform.ts';
 
 /** Ports of the store whose calls never return when the process is dead. */
 const MORTAL = ['inbox', 'outages', 'sessions', 'traces'] as const;
-/** Calls that only read: dying at one of them is the same as dying after the previous write. */
+/** Calls that only read. To die at one of them is the same as to die after the previous write. */
 const READS = ['find', 'history', 'holdsInterrupted', 'list', 'nextDueAt', 'partsSent', 'renew', 'search'];
 /** Maximum step of the clock while nothing is known to be due, ms. */
 const STEP_MS = 60 * 60 * 1000;
@@ -29,7 +29,7 @@ export interface InboxProcessOptions {
 
 /**
  * The daemon's inbox with all steps of a message, the real channels and a real database on disk, in this process and on
- * a virtual clock. It can be killed: nothing that it has begun continues, and another one takes over.
+ * a virtual clock. It can be killed: nothing that it has begun continues, and another InboxProcess takes over.
  */
 export class InboxProcess {
   readonly services: StreamServices;
@@ -83,7 +83,7 @@ export class InboxProcess {
     return process;
   }
 
-  /** Delivers like the platform. Rejects if the daemon does not accept it; resolves even if the process has died. */
+  /** Delivers an event like the platform. Rejects if the daemon refuses it; resolves even if the process has died. */
   async deliver(name: string, event: SimulatedEvent): Promise<void> {
     const found = this.#channels.get(name);
     if (!found) throw new Error(`no channel ${name}`);
@@ -111,7 +111,10 @@ export class InboxProcess {
     }
   }
 
-  /** Dies at this write to the store, counted from now on: before it is carried out, or before its outcome is known. */
+  /**
+   * Makes the process die at this write to the store, counted from now on: before the write is carried out, or after
+   * it, but before its outcome is known.
+   */
   dieAt(call: number, when: 'before' | 'after'): void {
     this.#life.endAt(call, when);
   }
@@ -120,13 +123,13 @@ export class InboxProcess {
     return this.#life.isOver;
   }
 
-  /** Like SIGKILL: nothing that it has begun continues. */
+  /** Ends the process like SIGKILL: nothing that it has begun continues. */
   async kill(): Promise<void> {
     this.#life.end();
     await this.#store.close();
   }
 
-  /** Like SIGTERM after the grace period: runs are aborted, and their attempts do not count. */
+  /** Ends it like SIGTERM after the grace period: runs are aborted, and their attempts do not count. */
   async stop(): Promise<void> {
     this.worker.pause();
     this.#stopping.abort(new Error('the daemon is stopping'));

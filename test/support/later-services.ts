@@ -5,7 +5,7 @@ import type { StreamServices } from '../../src/daemon/stream/stream-services.ts'
 import type { LogLine } from './log-lines.ts';
 import { testServices } from './services.ts';
 
-/** The services of the inbox and of links. */
+/** Services that make two attempts for each message, and four runs at once. */
 export async function laterServices(
   store: Store,
   clock: AlarmClock,

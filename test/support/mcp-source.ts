@@ -27,7 +27,7 @@ export interface SourceUnderTest {
   tool(name: string): Tool;
   /** Resolves when the condition is true. */
   until(holds: () => boolean): Promise<void>;
-  /** The same, while a virtual clock advances in steps of a second. */
+  /** Resolves when the condition is true; until then, the virtual clock advances in steps of a second. */
   inTime(clock: VirtualClock, holds: () => boolean): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export function mcpSource(
   };
 }
 
-/** A client that adds a token, or nothing, like that of the daemon. */
+/** A client that adds a token, if there is one, like the client of the daemon. */
 export function clientWith(
   token: string | null,
   credentials: CredentialsUsed = token ? 'user' : 'none',

@@ -6,7 +6,7 @@ import { Texts } from '../../src/daemon/texts/texts.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import { collectLog } from './log-lines.ts';
 
-/** The meter of a run, as the daemon creates it, with its trace, and a store for budgets. */
+/** The meter of a run, as the daemon creates it, with the trace of the run and a store for budgets. */
 export function meteredRun({ max, ...parts }: Partial<MeterParts> & { max?: number } = {}) {
   const trace = new Trace(systemClock);
   const store = openMemoryStore(emptyState(), { clock: systemClock });

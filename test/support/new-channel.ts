@@ -16,8 +16,8 @@ export async function manifestIn(folder: string): Promise<Manifest> {
 }
 
 /**
- * The result of `npm install` in a channel that `agentd channels new` wrote, without a registry: agentd from the file
- * on which the package depends, everything else from this project.
+ * Does what `npm install` does in a channel that `agentd channels new` wrote, but without a registry: agentd comes from
+ * the file on which the package depends, and everything else from this project.
  */
 export async function installChannel(folder: string): Promise<void> {
   const { devDependencies } = await manifestIn(folder);

@@ -10,10 +10,10 @@ import { execa, execaSync } from 'execa';
 import { freePort } from './free-ports.ts';
 
 const SAMPLE = resolve(import.meta.dirname, '../../config/nginx.conf');
-/** It may be in a directory that only root has in its PATH. */
+/** nginx may be in a directory that only root has in its PATH. */
 const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
-/** If it is missing, the tests are skipped; with CI=true, they fail. */
+/** If nginx is missing, the tests are skipped; with CI=true, they fail. */
 export const withoutNginx =
   execaSync('sh', ['-c', 'command -v nginx'], { env: { PATH }, reject: false }).failed &&
   process.env.CI !== 'true';
@@ -24,7 +24,7 @@ export interface Asked {
   body?: string;
 }
 
-/** nginx with the sample configuration, in front of a daemon; over TLS, with the name in the sample. */
+/** nginx with the sample configuration, in front of a daemon. It uses TLS and the host name of the sample. */
 export class Nginx {
   readonly #port: number;
   readonly #certificate: string;
@@ -50,7 +50,7 @@ export class Nginx {
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
       .map((name) => `${name}_temp_path ${join(directory, name)};`)
       .join('\n');
-    // If root starts it, a different user writes into the directory.
+    // If root starts nginx, its workers run as a different user who cannot write into the directory.
     const user = process.getuid?.() === 0 ? 'user root;' : '';
     const main = `${user} daemon off; worker_processes 1; pid ${join(directory, 'pid')};\nevents {}\nhttp {\n${temporary}\n${sample}\n}\n`;
     const file = join(directory, 'nginx.conf');

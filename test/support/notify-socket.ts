@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa, execaSync } from 'execa';
 
-/** If it is missing, the tests are skipped; with CI=true, they fail. */
+/** If the program is missing, the tests are skipped; with CI=true, they fail. */
 export const withoutNotify =
   process.env.CI !== 'true' &&
   ['python3', 'systemd-notify'].some(
@@ -13,8 +13,8 @@ export const withoutNotify =
   );
 
 /**
- * Prints each datagram as one line of JSON. A barrier of sd_notify(3) is a datagram with a file descriptor, which is
- * closed unread; this shows its sender that everything before it was read.
+ * Prints each datagram as one line of JSON. A barrier of sd_notify(3) is a datagram with a file descriptor. The program
+ * closes the descriptor without reading it, which tells the sender that everything before the barrier was read.
  */
 const RECEIVER = `
 import json, socket, sys
@@ -39,7 +39,7 @@ export class NotifySocket {
     this.#stop = stop;
   }
 
-  /** @param isAbstract whether it has no file: its name then begins with `@`. */
+  /** @param isAbstract whether the socket has no file; its name then begins with `@` */
   static async open({ isAbstract = false } = {}): Promise<NotifySocket> {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-notify-'));
     const path = join(directory, 'socket');

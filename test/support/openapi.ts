@@ -40,19 +40,19 @@ export function entryOf(
   });
 }
 
-/** The result of reading such an entry. */
+/** The result of reading the entry. */
 export function readEntry(entry: OpenApiEntry): Promise<ReadTools> {
   return readOpenApiTools(entry, describeSource(entry, API));
 }
 
-/** The tools of such an entry, which has no problem. */
+/** The tools of such an entry. Throws if the entry has problems. */
 export async function toolsOf(...entry: Parameters<typeof entryOf>): Promise<readonly Tool[]> {
   const { tools, problems } = await readEntry(entryOf(...entry));
   if (problems.length > 0) throw new Error(JSON.stringify(problems, null, 2));
   return tools;
 }
 
-/** `setting problem`; the path of the document is `shop.openapi`. */
+/** The problems of such an entry, as `setting problem`, with `shop.openapi` as the path of the document. */
 export async function problemsOf(...given: Parameters<typeof entryOf>): Promise<string[]> {
   const entry = entryOf(...given);
   const { tools, problems } = await readEntry(entry);

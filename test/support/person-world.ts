@@ -16,15 +16,15 @@ import { commitUnderClaim, keepTurn, saveSession } from '../contract/store-write
 
 const HOUR = 60 * 60 * 1000;
 export const PLATFORM = 'teamchat';
-/** Opened by a user who is in none of the tests' names. */
+/** A thread that a user opened who is none of the residents. */
 export const THREAD = 'teamchat:C1:100.1';
 
-/** Somebody with records of every kind: as a person on the web, as a user of a platform, or both, linked. */
+/** Somebody with records of every kind: as a person on the web, as a user of a platform, or as both, linked. */
 export interface Resident {
   name: string;
   person: PersonKey;
   user_id: string;
-  /** The names of all their records begin with it, and all their texts contain it. */
+  /** A text that is in the names of all their records, and in all their texts. */
   canary: string;
 }
 
@@ -86,7 +86,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
   );
 }
 
-/** The same for a platform's user, with a turn in the shared thread. */
+/** Stores data of the user of the platform in each kind of record, with a turn in the shared thread. */
 export async function fillAsUser(store: Store, now: number, resident: Resident): Promise<void> {
   const { person, user_id, canary } = resident;
   const session = aSession(now, { session_id: `dm:${user_id}`, user_id, platform: PLATFORM });

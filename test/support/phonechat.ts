@@ -12,14 +12,14 @@ import { FakeApi } from './fake-api.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from './fake-platform.ts';
 
 export const NUMBER_ID = '106540352242922';
-/** Two people of the samples, as the platform writes them, and the id of somebody who hides the number. */
+/** The numbers of two people in the samples, as the platform writes them, and the id of one who hides the number. */
 export const ADA = '16505551234';
 const BOB = '16505555678';
 const HIDDEN = 'US.13491208655302741918';
 
 const SAMPLES = resolve(import.meta.dirname, '../fixtures/phonechat');
 
-/** A documented body of the platform. */
+/** The body of a sample delivery, as the platform documents it. */
 export function sample(name: string): string {
   return readFileSync(join(SAMPLES, `${name}.json`), 'utf8');
 }
@@ -95,7 +95,7 @@ export class Phonechat {
     return this.platform.deliver(this.daemon, { user: this.ada, ...given });
   }
 
-  /** A documented body of the platform, as if the people of this test had written it. */
+  /** The body of a sample delivery, as if the people of this test had written it. */
   sample(name: string): string {
     return sample(name)
       .replaceAll(ADA, this.ada)
@@ -154,7 +154,7 @@ export class Phonechat {
   }
 
   private calls() {
-    // The daemon also looks its numbers up, in a request without a body.
+    // The daemon also looks up its numbers, with requests that have no body.
     const posted = this.platform.calls.filter(({ method }) => method === 'POST');
     return posted.map((call) => ({
       call,

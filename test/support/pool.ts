@@ -1,4 +1,4 @@
-/** Runs the work for every item, in order, at most `concurrency` at once; resolves to the results. */
+/** Runs the work for every item, in order, at most `concurrency` at a time. Resolves to the results. */
 export async function inParallel<T, R>(
   items: readonly T[],
   concurrency: number,

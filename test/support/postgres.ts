@@ -5,11 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
 import { freePort } from './free-ports.ts';
 
-/** Where Debian installs the programs of the server; elsewhere they are on the PATH. */
+/** The folders with the programs of the server: Debian's own, and those in PATH for other systems. */
 const FOLDERS = [...globSync('/usr/lib/postgresql/*/bin').toReversed(), process.env.PATH ?? ''];
 const PATH = FOLDERS.join(delimiter);
 
-/** If it is missing, the tests are skipped; with CI=true, they fail. */
+/** If Postgres is missing, the tests are skipped; with CI=true, they fail. */
 export const withoutPostgres = isMissing() && process.env.CI !== 'true';
 
 function isMissing(): boolean {
@@ -21,7 +21,7 @@ function isMissing(): boolean {
   return failed;
 }
 
-/** Faster, since no test data must survive a crash. */
+/** Settings that make the server faster: no test data needs to survive a crash. */
 const NOT_DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'].flatMap((name) => [
   '-c',
   `${name}=off`,
@@ -43,9 +43,9 @@ export class Postgres {
     this.#tls = tls;
   }
 
-  /** @param tls whether it uses TLS, with its own certificate `certificate` */
+  /** @param tls whether the server uses TLS; `certificate` is its certificate */
   static async start({ tls = false } = {}): Promise<Postgres> {
-    // Not in the directory of this run, which other users cannot enter.
+    // This is not in the directory of this run, which other users cannot enter.
     const directory = mkdtempSync('/tmp/agentd-postgres-');
     const server = new Postgres(directory, await freePort(), tls);
     await server.#initialize();
@@ -133,7 +133,7 @@ export class Postgres {
   }
 }
 
-/** The server refuses to run as root. */
+/** The user for the server, because it refuses to run as root. */
 function unprivileged(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => execaSync('id', [flag, 'nobody']).stdout;

@@ -1,13 +1,14 @@
 /**
- * The system programs that tests need. If it may (as root on a machine with apt), it installs missing ones; otherwise
- * it names their packages. With CI=true, a missing one is a failure, so that no suite is silently skipped.
+ * Checks that the system programs that tests need are installed. As root on a machine with apt, it installs missing
+ * ones; otherwise it names their packages. With CI=true, a missing program is a failure, so that no suite is silently
+ * skipped.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { BROWSERS } from './browsers.ts';
 
 interface Program {
   program: string;
-  /** Programs that serve as well. */
+  /** Programs of which any can replace it. */
   or?: readonly string[];
   /** The package in Debian. */
   package: string;

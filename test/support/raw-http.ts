@@ -9,7 +9,7 @@ export interface RawResponse {
   body: Buffer;
 }
 
-/** A connection on which a test can write anything, and whose responses are parsed. */
+/** A connection to which a test can write any bytes. It parses the responses. */
 export class RawConnection {
   readonly #socket: Socket;
   #received: Buffer[] = [];
@@ -18,7 +18,7 @@ export class RawConnection {
     this.#socket = socket;
     socket.on('data', (chunk) => this.#received.push(chunk));
     socket.on('error', () => {
-      // The other end may reset a connection that it refuses; data received before that counts.
+      // The other end may reset a connection that it refuses. The data received before the reset is still used.
     });
   }
 
@@ -34,7 +34,7 @@ export class RawConnection {
     return new Promise((resolve) => this.#socket.write(bytes, () => resolve()));
   }
 
-  /** Ends writing; reading continues. */
+  /** Closes the connection for writing; responses are still read. */
   end(): void {
     this.#socket.end();
   }
@@ -48,8 +48,8 @@ export class RawConnection {
   }
 
   /**
-   * All responses until the other end closes, or until this many have arrived. @param head whether the first one
-   * answers a HEAD
+   * All responses until the other end closes, or until this many have arrived.
+   * @param head whether the first response answers a HEAD
    */
   async responses(count = Number.POSITIVE_INFINITY, head = false): Promise<RawResponse[]> {
     for (;;) {
@@ -92,7 +92,7 @@ function parseResponses(received: Buffer, head: boolean, ended: boolean): RawRes
   return found;
 }
 
-/** Null if it is not known yet. The daemon sends no chunked bodies if it knows their length. */
+/** The length of the body; null if it is unknown yet. Chunked bodies are not parsed: they last until the end. */
 function lengthOf(headers: Record<string, string>, after: Buffer, ended: boolean): number | null {
   if (headers['content-length'] !== undefined) return Number(headers['content-length']);
   return ended ? after.length : null;

@@ -14,15 +14,15 @@ export interface RedisServers {
   flush(): Promise<void>;
   /** Ends one of the servers at once. */
   kill(server: number): Promise<void>;
-  /** Starts it again with the data on its disk. */
+  /** Starts the server again with the data on its disk. */
   startAgain(server: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Slots of a Cluster. */
+/** Number of slots of a Cluster. */
 const SLOTS = 16_384;
 
-/** A Cluster: masters first, then, on request, a replica of each. */
+/** Starts a Cluster. Its servers are first the masters, and then, on request, a replica of each. */
 export async function startCluster(
   size: number,
   { replicas = false, options = [] }: { replicas?: boolean; options?: readonly string[] } = {},
@@ -68,7 +68,7 @@ export async function startCluster(
   };
 }
 
-/** A master, a replica of it, and a sentinel that promotes the replica if the master has been down for a moment. */
+/** Starts a master, its replica, and a sentinel that promotes the replica if the master is down for a moment. */
 export async function startSentinel(): Promise<RedisServers> {
   const servers = await startServers(2, (n, ports) =>
     n === 0 ? [] : ['--replicaof', '127.0.0.1', String(ports[0])],

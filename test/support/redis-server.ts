@@ -22,7 +22,7 @@ export interface RedisServer {
   readonly client: Redis;
   /** Ends the process at once. */
   kill(): Promise<void>;
-  /** Starts it with the data on its disk. */
+  /** Starts the server again with the data on its disk. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 }

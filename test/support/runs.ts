@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 
-/** Gets a report of every run of the sample agent (test/fixtures/telling-agent.ts), on loopback. */
+/** A server that gets a report of every run of the sample agent (test/fixtures/telling-agent.ts), on loopback. */
 export class Runs extends EventEmitter<{ came: [] }> {
   /** The text of each run that was begun, in order. */
   readonly texts: string[] = [];

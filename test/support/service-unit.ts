@@ -14,8 +14,8 @@ export interface UnitDirectories {
 }
 
 /**
- * A running unit, which follows the lines of its file on which agentd depends, without the sandbox and the users of
- * systemd.
+ * A running service, started from a unit file. It follows only the lines on which agentd depends, and has no sandbox
+ * and no users like those of systemd.
  */
 export class ServiceUnit {
   readonly #values: ReadonlyMap<string, readonly string[]>;

@@ -22,11 +22,11 @@ export interface TestServicesOptions {
   store: Store;
   clock?: AlarmClock;
   agent?: AgentRuntime;
-  /** Settings, as in the environment. */
+  /** Settings, by the names of their environment variables. */
   env?: Readonly<Record<string, string>>;
   /** Tools of one source, in addition to the built-in ones. */
   tools?: ToolSource;
-  /** Replacements for the texts of the configuration. */
+  /** Texts that replace those of the configuration. */
   texts?: Texts;
   /** The value of TOKEN_ENCRYPTION_KEY. */
   sealKey?: string | undefined;
@@ -71,7 +71,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
 
 const SILENT: AgentRuntime = {
   apiVersion: 1,
-  // biome-ignore lint/correctness/useYield: no test may come to it
+  // biome-ignore lint/correctness/useYield: no test may start a run
   async *run() {
     throw new Error('no run was expected');
   },
@@ -79,7 +79,7 @@ const SILENT: AgentRuntime = {
 
 const configurations = new Map<string, Promise<Configuration>>();
 
-/** Cached by settings, because tests create many services. */
+/** The configuration for these settings. It is cached, because tests create many services. */
 function configured(env: Record<string, string>): Promise<Configuration> {
   const key = JSON.stringify(env);
   const configuration = configurations.get(key) ?? configure({ env, cwd: tmpdir() });

@@ -24,7 +24,7 @@ export interface Shop {
   say(body: unknown, options?: Post): Promise<Answer>;
   /** Runs a command while the daemon runs. */
   run(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>;
-  /** `sessions show ID --json`; null if there is no such session. */
+  /** The output of `sessions show ID --json`; null if there is no such session. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
   session(id: string): Promise<any>;
   /** `sub` of the bearer of each lookup so far, in order: `service` is the default token. */

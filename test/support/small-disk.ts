@@ -31,7 +31,7 @@ function mountedAt(mib: number): string | null {
 }
 
 function unmount(directory: string): void {
-  // Lazily, since a process that was killed may still be closing its files.
+  // The unmount is lazy (`-l`), because a process that was killed may still be closing its files.
   spawnSync('umount', ['-l', directory]);
   rmdirSync(directory);
 }

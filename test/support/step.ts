@@ -49,7 +49,7 @@ export async function stepWorld(
 export class NotedOutlet implements Outlet {
   readonly leaves = 'in_response';
   readonly told: string[] = [];
-  /** What it asks to store with the turn. */
+  /** The changes that the outlet requests to store with the turn. */
   wanted: (end: TurnEnd) => OutletChanges = () => ({});
 
   started(session_id: string): void {
@@ -89,7 +89,7 @@ export function aMessage(members: Partial<IncomingMessage> = {}): IncomingMessag
 /** A turn before its first step, and a function that runs its registered releases. */
 export interface TestTurn extends Answering {
   outlet: NotedOutlet;
-  /** Ends the turn. */
+  /** Runs the releases that the steps have registered. */
   release(failed: boolean): Promise<void>;
 }
 
@@ -133,7 +133,7 @@ export function aTurnOf<Members extends object = object>(
   return Object.assign(turn, members);
 }
 
-/** The members that the steps before run-agent add for a message of an existing session, if no action waits. */
+/** The members that the steps before run-agent add for a message of an existing session, if no action is pending. */
 export function nothingWaits({ services }: StepWorld, session_id = 's') {
   const claim = { session_tag: session_id, owner: 'test' } as SessionClaim;
   const settlement: Settlement = { kind: 'none' };
@@ -150,7 +150,7 @@ export function nothingWaits({ services }: StepWorld, session_id = 's') {
   };
 }
 
-/** The same on a channel with a platform. */
+/** The members of a turn on a channel with a platform. */
 export const ON_PLATFORM: Pick<Arrived, 'channel' | 'address'> = {
   channel: { name: 'telex', namespace: 'telex', has_platform: true, markdown: 'none', linking: undefined },
   address: null,
@@ -165,7 +165,7 @@ export interface StepRun<Turn, Result> {
   ended: Result | undefined;
 }
 
-/** Runs one step like a sequence. Rejects if the step rejects; its line is then in `turn.trace`. */
+/** Runs one step as a sequence does. Rejects if the step rejects; the step's line is then in `turn.trace`. */
 export async function runStep<Needs extends Arrived, Adds extends object, Result>(
   { services }: StepWorld,
   step: Step<Needs, Adds, Result>,
@@ -203,14 +203,14 @@ export function signedIn(sub: string, token?: string): Identified {
   return { credential: { kind: 'person', verdict: personVerdict(sub, token) } };
 }
 
-/** The result of authorize-sender for an existing session, or if there is none with the id of the turn. */
+/** The result of authorize-sender for an existing session or, if `found` is null, for a new session with this id. */
 export function named(found: Session | null, session_id = 's', session_is_generated = false): NamedSession {
   return found
     ? { found, session_id: found.session_id, session_is_generated: false, session_tag: tagOf(found) }
     : { found: null, session_id, session_is_generated, session_tag: session_id };
 }
 
-/** The data of a session without any records. */
+/** What `beginTurn` returns for a session without records. */
 export const NOTHING_BEGUN: Locked['begun'] = { pending: [], earlier: [], turns: null };
 
 /** The result of lock-session. */

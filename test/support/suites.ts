@@ -10,8 +10,8 @@ export const E2E = ['test/{e2e,browser,principals}/**/*.test.ts'];
 const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'test/rules/**/*.test.ts'];
 
 /**
- * Tests that inject every fault into every call, start many processes, or wait for real time to pass: each file takes
- * more than two seconds of a processor. `npm test` runs them, `npm run test:unit` does not.
+ * Tests that inject every fault into every call, start many processes, or wait for real time to pass. Each file takes
+ * more than two seconds of CPU time. `npm test` runs them, `npm run test:unit` does not.
  */
 export const SLOW = [
   'test/contract/postgres.test.ts',

@@ -40,7 +40,7 @@ def allowed_calls(unit):
         value = line.partition('=')[2].strip()
         calls = set().union(*map(calls_of, value.lstrip('~').split()))
         allowed = allowed - calls if value.startswith('~') else allowed | calls
-    # systemd allows these always.
+    # systemd always allows these calls.
     return allowed | calls_of('@default')
 
 

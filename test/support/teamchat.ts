@@ -14,7 +14,7 @@ export const COMMANDS = '/webhook/teamchat/commands';
 /** The one channel of the simulated workspace. */
 export const CHANNEL = 'C0LOUNGE';
 
-/** A signed request. Each member overrides a part of it, for example to make it invalid. */
+/** Parts of a signed request that replace the default ones, for example to make the request invalid. */
 export interface Sent {
   path?: string;
   body?: string;
@@ -37,7 +37,7 @@ export class Workspace {
     this.dictation = dictation;
   }
 
-  /** It has a daemon only after `run`. */
+  /** Opens a workspace. `run` starts its daemon. */
   static async open(): Promise<Workspace> {
     return new Workspace(await FakePlatform.start(teamchat), await Dictation.start());
   }

@@ -5,7 +5,7 @@ import type { TestProject } from 'vitest/node';
 
 /** The in-memory file system of Linux. */
 const MEMORY = '/dev/shm';
-/** Space that tests may need there, bytes. A container may have much less. */
+/** Bytes that tests may need in memory. A container may have much less. */
 const ENOUGH = 512 * 1024 * 1024;
 
 /**

@@ -15,7 +15,7 @@ export class Terminal {
   readonly #child: ReturnType<typeof startScript>;
   readonly #listeners = new Set<() => void>();
   #shown = '';
-  /** How much of the output has been checked. */
+  /** The length of the output that has been checked. */
   #seen = 0;
   #ended = false;
 
@@ -42,7 +42,7 @@ export class Terminal {
     this.#child.stdin.write(text);
   }
 
-  /** Resolves when this has been shown after the previous match. */
+  /** Resolves when the text has been shown after the previous match. */
   shows(text: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const check = () => {
@@ -59,7 +59,7 @@ export class Terminal {
     });
   }
 
-  /** Closes the terminal, like a closed window. */
+  /** Closes the terminal, as if its window were closed. */
   async close(): Promise<void> {
     this.#child.kill();
     await this.exited;
@@ -73,7 +73,7 @@ function startScript(shell: string, { cwd, env }: { cwd: string; env?: Record<st
     extendEnv: false,
     buffer: false,
     reject: false,
-    // The messages of script(1) about its own end.
+    // Ignores what script(1) prints about its own end.
     stderr: 'ignore',
   });
 }

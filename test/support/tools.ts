@@ -71,14 +71,14 @@ export interface BoundTool {
   statuses: string[];
   trace: Trace;
   logged: ReturnType<typeof collectLog>;
-  /** Lines of the tool itself: verdict and reason. */
+  /** The trace lines of the tool itself: verdict and reason. */
   lines(): unknown[];
 }
 
 /** The members of a run that a test changes. */
 export type RunOptions = Partial<Omit<ToolRun, 'trace'>> & { trace?: Trace };
 
-/** A run that calls tools, without a journal, an API, or a person to ask. */
+/** A run that calls tools. It has no journal, no API, and no person to ask. */
 export function aToolRun(rest: RunOptions = {}): ToolRun & { trace: Trace } {
   return {
     tool: () => undefined,

@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-/** Far longer than necessary on a busy machine: only a condition that never becomes true fails a test. */
+/** Long enough even for a busy machine: only a condition that never becomes true fails a test. */
 const PATIENCE_MS = 60_000;
 
 /** Resolves when the condition is true. */

@@ -24,7 +24,7 @@ export class VirtualClock implements AlarmClock {
     return () => this.#alarms.delete(alarm);
   }
 
-  /** Rings each due alarm once. A repeating alarm is late by the skipped time. */
+  /** Rings each due alarm once. A repeating alarm also rings only once, however many intervals were skipped. */
   moveTo(time: number): void {
     if (time < this.#now) throw new Error('this clock cannot go back');
     this.#now = time;

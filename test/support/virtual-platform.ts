@@ -9,7 +9,7 @@ import type {
 } from '../../src/channel/index.ts';
 import { settingsOf } from './fake-platform.ts';
 
-/** What happens to a call instead of the platform's own answer; null for the platform's own answer. */
+/** The answer or error of a call during an outage; null if the platform itself answers the call. */
 export type Outage = (call: { path: string; body: string }) => Response | Error | null;
 
 const API_URL = 'http://platform.invalid';

@@ -6,7 +6,7 @@ import { constants, runInThisContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
 import { importFailure } from '../../src/daemon/import-failure.ts';
 
-/** Node's own, as the daemon uses it: the test runner replaces `import()` in files that it runs. */
+/** Node's own `import()`, which the daemon uses: the test runner replaces it in the files that it runs. */
 const load = runInThisContext('(url) => import(url)', {
   importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
 }) as (url: string) => Promise<unknown>;

@@ -53,7 +53,7 @@ describe('resealing', () => {
     onTestFinished(stop);
     return stop;
   }
-  /** Lets each pass finish everything that it waits for. */
+  /** Lets time pass, and then lets the work that is due finish. */
   async function pass(ms: number) {
     clock.moveTo(clock.now() + ms);
     await settled();

@@ -13,7 +13,7 @@ import { bareFile, countBare, countOurs, seedBare, seedOurs } from './state.ts';
 const CONNECTIONS = 64;
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The store at the start of a round, and the expiry of the tokens in it. */
+/** The directory with the store at the start of a round, and the expiry of the tokens in the store. */
 let template = '';
 let exp = 0;
 
@@ -73,7 +73,7 @@ export function chatRound(effort: Effort, env: Readonly<Record<string, string>> 
   });
 }
 
-/** All other settings have their defaults: durable, with limits, logging every message. */
+/** The settings of the daemon. All others have their defaults: durable, with limits, and every message is logged. */
 function settings(directory: string): Record<string, string> {
   return {
     STATE_DIR: directory,
@@ -100,7 +100,7 @@ async function inCopy(round: (directory: string) => Promise<Sample>): Promise<Sa
 
 interface Talk {
   load: LoadResult;
-  /** Processor time of the server per message. Unlike the rate, it does not depend on what else runs. */
+  /** Processor time of the server per message. Unlike the rate, it does not depend on other programs. */
   cpu_us: number;
 }
 

@@ -13,7 +13,7 @@ export interface ChatOrder extends LoadOrder {
  */
 const STRIDE = 7919;
 
-/** The result that is sent to the parent process after its order. People write in turn, each in their own session. */
+/** Sends the result to the parent process after its order. People write in turn, each in their own session. */
 process.once('message', async (order: ChatOrder) => {
   process.send?.(await drive(order, requests(order)));
   process.disconnect();
@@ -29,7 +29,7 @@ function requests({ people, exp }: ChatOrder): () => string {
   };
 }
 
-/** A request with a body of about 330 bytes, without the eight digits in its middle. */
+/** The two parts of a request around the eight digits in its middle. The body has about 330 bytes. */
 function partsOf(person: number, exp: number): [before: string, after: string] {
   const body = JSON.stringify({
     user_id: userId(person),

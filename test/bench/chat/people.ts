@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 
-/** Signs the tokens of the benchmarks; 256 bits and more. */
+/** The secret that signs the tokens of the benchmarks, of at least 256 bits. */
 export const SECRET = 'a-secret-for-benchmarks-of-at-least-256-bits';
 
-/** Seals the stored tokens, as the daemon's own key does. */
+/** The key that seals the stored tokens, as the daemon's own key does. */
 export const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 
 /** The reply to everybody. */

@@ -8,7 +8,7 @@ import { saveSession } from '../../contract/store-writes.ts';
 import { openStoreAt } from '../store.ts';
 import { claimsOf, ENCRYPTION_KEY, sessionId, tokenOf, userId } from './people.ts';
 
-/** A session for each person, with the person's context bound, as after their first message. */
+/** Stores a session for each person, with the person's context bound, as after their first message. */
 export async function seedOurs(directory: string, people: number, exp: number): Promise<void> {
   const store = openStoreAt(directory);
   const seal = createSeal(new Secret(ENCRYPTION_KEY));
@@ -49,7 +49,7 @@ export function countOurs(directory: string): { turns: number; traces: number } 
   return kept;
 }
 
-/** The same sessions for the bare limit, in the one table that it needs. */
+/** Stores the same sessions for the bare limit, in the one table that it needs. */
 export function seedBare(directory: string, people: number, exp: number): void {
   const db = new Database(bareFile(directory));
   db.pragma('journal_mode = WAL');

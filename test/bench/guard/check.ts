@@ -16,13 +16,13 @@ export interface GuardResult {
   rate: number;
   /** Number of allowed messages, warm-up included. */
   passed: number;
-  /** How many of them are in the store afterwards. */
+  /** Number of allowed messages that are in the store afterwards. */
   kept: number;
 }
 
-/** Messages that are checked at once, as if each came from its own connection. */
+/** Number of messages that are checked at once, as if each came from its own connection. */
 const AT_ONCE = 64;
-/** People who write in turn; with a prime step, so that consecutive messages are not neighbors on disk. */
+/** Number of people, who write in turn. The step is prime, so that consecutive messages are not neighbors on disk. */
 const PEOPLE = 20_000;
 const STRIDE = 7919;
 const LIMITS: GuardLimits = {
@@ -88,7 +88,7 @@ function ourGuard(directory: string): Contender {
   };
 }
 
-/** Four sliding windows, one row per hit, each hit in its own transaction that is not synced to disk. */
+/** The bare limit: four sliding windows with one row per hit, each in its own transaction that is not synced. */
 function bareGuard(directory: string): Contender {
   const db = new Database(join(directory, 'bare.db'));
   db.pragma('journal_mode = WAL');

@@ -8,7 +8,7 @@ import type { GuardOrder, GuardResult } from './check.ts';
 
 const program = fileURLToPath(new URL('check.ts', import.meta.url));
 
-/** A message passes all layers of the loop guard, and its verdict is stored and synced to disk. */
+/** Checks a message in all layers of the loop guard, and stores its verdict, synced to disk. */
 export const guard: Benchmark = {
   name: 'guard',
   work: 'the loop guard, all layers, synced to disk, 64 at once',

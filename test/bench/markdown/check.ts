@@ -13,7 +13,7 @@ export interface MarkdownOrder {
 
 export interface MarkdownResult {
   title: string;
-  /** The longest time for which rendering blocked the event loop, on any platform: processor time of its thread. */
+  /** The longest time for which rendering for any platform blocked the event loop, as processor time, ms. */
   hold_ms: number;
   ms_per_kb: number;
 }
@@ -21,7 +21,7 @@ export interface MarkdownResult {
 type Render = (text: string) => Promise<unknown>;
 
 const PLATFORMS: readonly Render[] = [renderTeamchat, renderPhonechat, renderMsgbot];
-/** Disturbances only make a measurement longer, so the shortest of this many counts. */
+/** Disturbances only make a measurement longer, so the shortest of this number of measurements counts. */
 const TIMES = 2;
 
 /** Answers an order from the parent process with a result for each text. */
@@ -55,7 +55,7 @@ function textsOf(texts: MarkdownOrder['texts'], size: number): Readonly<Record<s
   return Object.fromEntries(sizes.map((one) => [`${one / 1000} KB`, made(one)]));
 }
 
-/** The library with its defaults, which reads a text at once. */
+/** The library alone, with its defaults. It reads a text at once. */
 function alone(): Render {
   const parser = new MarkdownIt({ html: false });
   return async (text) => parser.parse(text, {});
@@ -89,7 +89,7 @@ async function measure(render: Render, text: string): Promise<{ hold_ms: number;
   return { hold_ms, total_ms: last - began };
 }
 
-/** Does not include other programs on the machine. */
+/** Processor time of this thread, ms. It does not include other programs. */
 function threadMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

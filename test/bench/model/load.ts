@@ -2,17 +2,17 @@ import { percentile } from '../rounds.ts';
 
 export interface ModelOrder {
   port: number;
-  /** Runs at once. */
+  /** Number of runs at once. */
   runs: number;
   warm_up_ms: number;
   measure_ms: number;
 }
 
 export interface ModelResult {
-  /** From the model's first token to the reader's first event with words, ms. */
+  /** Median time from the model's first token to the reader's first event with words, ms. */
   p50_ms: number;
   p99_ms: number;
-  /** Runs that were read to their end. */
+  /** Number of runs that were read to their end. */
   answered: number;
 }
 

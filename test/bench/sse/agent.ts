@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AgentRuntime, AgentTurn } from 'agentd/agent';
 
-/** Runs that are to speak together wait until this many have started. */
+/** Number of runs that wait until all runs that speak together have started. */
 let waiting = 0;
 let begin = Promise.withResolvers<void>();
 

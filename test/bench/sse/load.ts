@@ -10,7 +10,7 @@ export type SseOrder =
   | { kind: 'first'; port: number; streams: number; warm_up_ms: number; measure_ms: number };
 
 export interface SseResult {
-  /** KiB each, events per second, or ms to the first event (median). */
+  /** KiB per stream, events per second, or ms to the first event (median). */
   value: number;
   p99: number;
   /** Streams that were opened and received something. */
@@ -36,7 +36,7 @@ function measure(order: SseOrder): Promise<SseResult> {
   }
 }
 
-/** How much a server grows with each connection that reads a stream, KiB. */
+/** Memory by which a server grows with each connection that reads a stream, KiB. */
 async function memory({
   port,
   pid,
@@ -52,7 +52,7 @@ async function memory({
   return { value: (after - before) / all.length, p99: 0, opened: all.length };
 }
 
-/** @param settle_ms long enough for garbage to be collected, and for delayed writes to be done. */
+/** @param settle_ms a time that is long enough for garbage to be collected, and for delayed writes to be done */
 async function settled(pid: number, settle_ms: number): Promise<number> {
   await delay(settle_ms);
   process.kill(pid, 'SIGUSR2');
@@ -62,7 +62,7 @@ async function settled(pid: number, settle_ms: number): Promise<number> {
   return Number(kib);
 }
 
-/** Events per second that reach their readers, measured from the first word after the greeting to the last word. */
+/** Measures the events per second that reach readers, from the first word after the greeting to the last word. */
 async function fanOut({
   port,
   streams,
@@ -86,7 +86,7 @@ async function fanOut({
   return { value: (events / took) * 1000, p99: 0, opened: all.length };
 }
 
-/** Time from starting this many streams at once to the first event of each, ms, for all bursts after the warm-up. */
+/** Measures the time from the start of `streams` streams at once to the first event of each, ms, after a warm-up. */
 async function first({
   port,
   streams,
@@ -129,10 +129,10 @@ async function openAll(port: number, streams: number, readers: number): Promise<
   return all.flat();
 }
 
-/** A connection on which a stream is read; counts its events. */
+/** A connection on which a stream is read. It counts the events. */
 class Reader {
   readonly socket: Socket;
-  /** Resolves with the first words. */
+  /** Resolves when the first event has arrived. */
   readonly spoken: Promise<void>;
   events = 0;
 
@@ -196,7 +196,7 @@ async function connected(port: number): Promise<Socket> {
   return socket;
 }
 
-/** Repeats an action this many times, with a limited number at once. */
+/** Repeats an action `count` times, with a limited number at once. */
 async function inTurns<T>(count: number, make: () => Promise<T>): Promise<T[]> {
   const made: T[] = [];
   let begun = 0;

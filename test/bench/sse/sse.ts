@@ -41,7 +41,7 @@ const firstPlan: Plan = ({ port }, { streams, warm_up_ms, measure_ms }) => ({
   measure_ms,
 });
 
-/** Memory of an open stream: one with many readers, and one with its own run that has sent a word. */
+/** Memory of an open stream, either with many readers, or with its own run that has sent a word. */
 export const streamMemory: Benchmark = {
   name: 'sse',
   work: 'resident memory of one of 10,000 open streams (`--quick`: 200)',
@@ -54,7 +54,7 @@ export const streamMemory: Benchmark = {
   ],
 };
 
-/** Events to many readers of many streams; agentd stores them before anybody sees them. */
+/** Events to many readers of many streams. agentd stores them before anybody sees them. */
 export const fanOut: Benchmark = {
   name: 'sse',
   work: `events that reach a reader, ${FAN_OUT.streams} streams with ${FAN_OUT.readers} readers each`,
@@ -64,7 +64,7 @@ export const fanOut: Benchmark = {
   ours: [{ name: 'fan-out', target: { ratio: 1.2, ambition: 1.5 }, round: ourRound(fanOutPlan) }],
 };
 
-/** The message is posted and stored, and its stream is opened and has sent its first event. */
+/** The time in which a message is posted and stored, and its stream is opened and sends its first event. */
 export const firstEvent: Benchmark = {
   name: 'sse',
   work: 'first event of a stream, 1,000 started at once (`--quick`: 20)',
@@ -97,7 +97,7 @@ function ourRound(plan: Plan): (effort: Effort) => Promise<Sample> {
   };
 }
 
-/** Default settings, except that 10,000 runs may go on at once. */
+/** Default settings, except that 10,000 runs may be in progress at once. */
 function settings(directory: string): Record<string, string> {
   return {
     STATE_DIR: directory,

@@ -13,12 +13,12 @@ import { openStoreAt } from '../store.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Starts per round, each with a new process. */
+/** Number of starts per round, each with a new process. */
 const STARTS = 3;
 
 let directory = '';
 
-/** From the start of the process to the moment when it listens, with the state of a busy site on disk. */
+/** The time from the start of the process until it listens, with the state of a busy site on disk. */
 export const start: Benchmark = {
   name: 'start',
   work: 'the daemon from its start to listening, full store',
@@ -66,7 +66,7 @@ async function starts(program: readonly string[], options: StartOptions): Promis
   return { value: median(took) };
 }
 
-/** Sessions with one turn and its trace each. */
+/** Stores sessions, each with one turn and its trace. */
 async function fill(sessions: number): Promise<void> {
   const store = openStoreAt(directory);
   const now = Date.now();

@@ -13,7 +13,7 @@ export interface TokenOrder {
   measure_ms: number;
 }
 
-/** Number of tokens that are checked in turn, so that it is not always the same one. */
+/** Number of tokens that are checked in turn, so that it is not always the same token. */
 const TOKENS = 100;
 /** Number of checks between two readings of the clock. */
 const BATCH = 50;
@@ -28,7 +28,7 @@ process.once('message', async ({ contender, warm_up_ms, measure_ms }: TokenOrder
 
 type Check = (token: string) => Promise<boolean>;
 
-/** Only the library's check of the signature, with a key that is imported once. */
+/** The bare limit: only the library's check of the signature, with a key that is imported once. */
 async function bareCheck(): Promise<Check> {
   const hmac = { name: 'HMAC', hash: 'SHA-256' };
   const key = await webcrypto.subtle.importKey('raw', Buffer.from(SECRET), hmac, false, ['verify']);

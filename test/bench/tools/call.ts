@@ -37,9 +37,9 @@ export interface CallResult {
   recorded: number;
 }
 
-/** Runs at once. */
+/** Number of runs at once. */
 const AT_ONCE = 64;
-/** A run binds its tools once, and makes a few calls. */
+/** Number of calls of a run, which binds its tools once. */
 const CALLS_OF_A_RUN = 4;
 const SECRET = 'a secret of the benchmark that is long enough';
 

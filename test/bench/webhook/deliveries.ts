@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 /** The secret with which the platform signs. */
 export const SIGNING_SECRET = 'a-signing-secret-for-benchmarks';
 export const PATH = '/webhook/teamchat/events';
-/** People who write in turn, so that nobody writes often enough for the loop guard. */
+/** Number of people, who write in turn, so that nobody writes often enough for the loop guard. */
 export const PEOPLE = 20_000;
 
 /**

@@ -14,8 +14,8 @@ const CONNECTIONS = 64;
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * From a signed delivery of one direct message to its 200, through the teamchat channel: signature, loop guard, the
- * message in the inbox, synced to disk. All runs that the daemon allows are in progress meanwhile, and never end.
+ * A signed delivery of one direct message, up to its 200, through the teamchat channel: signature, loop guard, and the
+ * message in the inbox, synced to disk. Meanwhile, all runs that the daemon allows are in progress, and never end.
  */
 export const webhook: Benchmark = {
   name: 'webhook',

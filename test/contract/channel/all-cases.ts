@@ -2,7 +2,7 @@ import type { ConformanceCase, ConformanceOptions } from '../../../src/channel/c
 import { channelConformance } from '../../../src/channel/conformance.ts';
 import { hostileCases } from './hostile-cases.ts';
 
-/** The published suite, and the cases that only the bundled channels must pass. */
+/** The cases of the published suite, and the cases that only the bundled channels and the template must pass. */
 export function allCases(options: ConformanceOptions): ConformanceCase[] {
   return [...channelConformance(options), ...hostileCases(options)];
 }

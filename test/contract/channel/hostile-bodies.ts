@@ -1,4 +1,4 @@
-/** Marks a place in a body. The values that replace it are too deep or too broken to be made by JSON.stringify. */
+/** Marks a place in a body. JSON.stringify could not write some of the values that replace it. */
 const HERE = '@here@';
 
 /** A text that is longer than a message may be. */
@@ -70,7 +70,7 @@ function parsed(text: string): object | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
-    // The body is a form.
+    // The body is not JSON, but a form.
     return undefined;
   }
 }
@@ -82,7 +82,7 @@ function* pathsIn(value: unknown, at: readonly string[] = []): Generator<readonl
   for (const [name, member] of Object.entries(value)) yield* pathsIn(member, [...at, name]);
 }
 
-/** A copy with a different value at a path. Undefined removes a member; in a list, it becomes null. */
+/** A copy with a different value at a path. Undefined removes a member of an object; an item of a list becomes null. */
 function replaced(value: unknown, [name, ...rest]: readonly string[], instead: unknown): unknown {
   if (name === undefined) return instead;
   const copy = Array.isArray(value) ? [...value] : { ...(value as object) };

@@ -68,7 +68,7 @@ async function acceptsSignedBodies(options: TrialOptions): Promise<void> {
   if (!simulator) throw new Error(`the channel ${options.plugin.name} has no simulator`);
   await withChannel(bench, { start: true }, async (open) => {
     for (const event of eventsOf(bench)) {
-      // Only messages differ in groups.
+      // Only messages differ between groups and private chats.
       if (event.place === 'group' && event.kind !== 'message') continue;
       const right = simulator.delivery(bench.event(event), settings);
       for (const { title, body } of hostileBodies(right.body)) {
@@ -141,7 +141,7 @@ async function readsWithinBounds(options: TrialOptions): Promise<void> {
           new ReadableStream({
             pull(out) {
               read += CHUNK.length;
-              // A channel without a bound would read forever.
+              // A channel that has no such limit would read forever.
               if (read > READ_MAX) out.close();
               else out.enqueue(CHUNK);
             },

@@ -1,6 +1,6 @@
 /**
- * A runtime for tests of load: says how many runs there were at once when it began. A message that holds the
- * word `hold` waits for the test's gate (GATE_URL answers when the test says so).
+ * A runtime for load tests. Its answer says how many runs were in progress when it began. A message that contains the
+ * word `hold` waits for the gate of the test: GATE_URL answers when the test releases it.
  */
 let running = 0;
 

@@ -7,7 +7,8 @@ import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
-// A provider package that reports an end without a finish differently from an OpenAI-compatible server (llm.test.ts).
+// The model is a stand-in for a provider package that reports an incomplete stream differently from an
+// OpenAI-compatible server. For such a server, see llm.test.ts.
 vi.mock('../../../src/daemon/agent/model.ts', async (load) => ({
   ...(await load<object>()),
   loadModel: vi.fn(),

@@ -23,7 +23,7 @@ let memory: LongTermMemory;
 let lines: LogLine[];
 let trace: Trace;
 let abort: AbortController;
-/** The person was erased since the run began, or another daemon has taken the run over. */
+/** True if the person was erased, or another daemon took over the run, after the run began. */
 let isRunLost: boolean;
 
 beforeEach(() => {

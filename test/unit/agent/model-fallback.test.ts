@@ -34,7 +34,7 @@ async function run(changes: Partial<LlmSettings>, turn: Partial<AgentTurn> = {})
 }
 const toSecond = () => ({ AGENT_FALLBACK_MODEL: 'small', AGENT_FALLBACK_BASE_URL: second.url });
 
-/** Both servers answer by these scripts, and their requests are counted from 0 again. */
+/** Sets the scripts of both servers, and clears the requests that they recorded. */
 function scripts(
   one: Parameters<FakeModel['script']>[0],
   two: Parameters<FakeModel['script']>[0] = [{ text: ['Here.'] }],
@@ -65,7 +65,7 @@ describe('a fallback model', () => {
     const url = gone.url;
     await gone.close();
     scripts([]);
-    // Less time than the wait before a retry.
+    // The deadline leaves less time than the wait before a retry.
     const soon = { deadline: Date.now() + 1500 };
     const { reply, lines } = await run({ ...toSecond(), AGENT_BASE_URL: url }, soon);
     expect(reply).toBe('Here.');

@@ -154,7 +154,7 @@ describe('AGENT_DAILY_TOKENS', () => {
       Array.from({ length: 20 }, async () => replyOf(await run(meter, {}, LIMIT))),
     );
     expect(replies.filter((reply) => reply === 'Hi.').length).toBeGreaterThan(0);
-    // Each reserves more than 500 and uses 500.
+    // Each call reserves more than 500 tokens and uses 500.
     expect(model.requests.length * 500).toBeLessThanOrEqual(2100);
   });
 

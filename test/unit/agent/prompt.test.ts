@@ -160,7 +160,7 @@ describe('the conversation that the model gets', () => {
       reply: 'x'.repeat(1_998),
     }));
     const messages = conversation(agentTurn({ text: 'now', history }), HISTORY_TOKENS);
-    // Each is rounded up to whole tokens.
+    // Each text is rounded up to whole tokens: `user` to 1, `reply` to 500.
     const kept = Math.floor(HISTORY_TOKENS / (1 + 500));
     expect(messages).toHaveLength(kept * 2 + 1);
     expect(messages[0]?.content).toBe(`${50 - kept}`);

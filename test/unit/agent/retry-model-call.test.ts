@@ -19,7 +19,7 @@ function answer(statusCode: number, responseHeaders: Record<string, string> = {}
   });
 }
 
-/** A call in a run of `seconds` that gets these answers, of which the last one is repeated. */
+/** Retries a call in a run of `seconds`. The attempts get these answers; the last one is repeated. */
 function callWith(answers: readonly (Error | string)[], seconds: number) {
   const calls: number[] = [];
   const began = Date.now();

@@ -33,7 +33,7 @@ function broken(
 
 const inScope = (change: (scope: ChannelScope) => Partial<ChannelScope>) => broken(() => ({}), change);
 
-/** Handles requests differently. */
+/** The sample with another handler. `right` is the correct one. */
 function taking(
   handle: (
     request: ChannelRequest,
@@ -53,7 +53,7 @@ function taking(
   });
 }
 
-/** Passes on messages differently. */
+/** The sample, which enqueues each message with these changes. */
 const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Partial<IncomingMessage>) =>
   inScope((scope) => ({
     enqueue: (messages, request) =>
@@ -63,7 +63,7 @@ const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Pa
       ),
   }));
 
-/** Sends differently. */
+/** The sample with another way to send. `right` is the correct one. */
 const sending = (
   send: (
     reply: OutgoingReply,
@@ -75,7 +75,7 @@ const sending = (
     send: (reply) => send(reply, async (other) => channel.send?.(other), scope),
   }));
 
-/** Calls the platform differently. */
+/** The sample with another way to call the platform. `right` makes the unchanged call. */
 const calling = (
   call: (right: () => Promise<Response>, scope: ChannelScope, init: RequestInit) => Promise<Response>,
 ) =>
@@ -91,7 +91,7 @@ function letters(request: ChannelRequest): { id: string; text: string }[] {
   return request.json().letters as { id: string; text: string }[];
 }
 
-/** Replies that any copy of the channel has sent. */
+/** The replies that any instance of a channel has sent. */
 const sent = new Set<string>();
 let number = 0;
 
@@ -449,7 +449,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
   ],
 ];
 
-/** The failing cases among these. */
+/** The names of those of these cases that fail. */
 async function failing(options: ConformanceOptions, names: readonly string[]): Promise<string[]> {
   const failed: string[] = [];
   for (const { name, run } of allCases(options)) {
@@ -481,7 +481,7 @@ describe('a third-party channel', () => {
 });
 
 describe('a channel that has no groups', () => {
-  /** Its platform knows no rooms: a delivery from one would be an error of the suite. */
+  /** The platform has no groups: a simulated message from a group would be an error of the suite. */
   const plugin: ChannelPlugin = {
     ...courier,
     capabilities: { ...courier.capabilities, groups: false },

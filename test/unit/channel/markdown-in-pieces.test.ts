@@ -41,7 +41,7 @@ async function turnsUntil(work: Promise<unknown>): Promise<number> {
   return turns;
 }
 
-/** Takes longer than conversions may use of one tick. */
+/** Blocks for 10 ms, which is longer than conversions may work in one tick. */
 function busy(): void {
   const until = performance.now() + 10;
   while (performance.now() < until);
@@ -103,7 +103,7 @@ it.each([
     expect(await turnsUntil(work)).toBeGreaterThan(1);
     const messages = await work;
     expect(messages).toEqual(renderMarkdown(text, PLAIN));
-    // Each part of 16,000 characters is read, built and laid out; each message is written.
+    // Each part of 16,000 characters takes three steps (read, build, lay out), and each message takes one (write).
     const steps = [...convert(text, PLAIN)];
     expect(steps.length).toBeGreaterThan(3 * (100_000 / 16_000) + messages.length);
   },

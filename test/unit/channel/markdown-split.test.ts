@@ -52,7 +52,7 @@ function seenIn(message: string): string {
   });
 }
 
-/** The text without anything that may change at a cut. */
+/** The text without the characters that a cut may add or remove. */
 function solid(text: string): string {
   return text.replace(/[\s\u200b\u2060]/g, '');
 }
@@ -181,7 +181,7 @@ describe('the division of a reply into messages', () => {
   });
 
   it('shows the words between markup characters of any kind', () => {
-    // Without titles, definitions and languages of fences, which are not shown.
+    // No titles, definitions or languages of fences, because they are not shown.
     const signs = fc.string({ unit: fc.constantFrom(...'*_[]()!<>#|-+=.@/ \n\t'), maxLength: 6 });
     fc.assert(
       fc.property(fc.array(signs, { maxLength: 40 }), (gaps) => {

@@ -103,7 +103,7 @@ describe('the parts of a reply', () => {
       refusing.clear();
       await new ReplyParts(remembered).send('r1', PARTS, take);
       expect(taken).toEqual(['one', 'two', 'three']);
-      // What ends the whole reply records its last part.
+      // The last part is recorded by the caller, together with the end of the reply.
       expect(remembered.noted).toEqual([1, 2]);
     });
 

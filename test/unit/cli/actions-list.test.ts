@@ -46,7 +46,7 @@ async function ids(...argv: string[]): Promise<string[]> {
   return (JSON.parse(stdout) as { action_id: string }[]).map(({ action_id }) => action_id);
 }
 
-/** Records a write as a daemon would, this long ago. */
+/** Records a write as a daemon would have done `ago` ms ago. */
 async function record(members: Partial<NewAction>, outcome: ActionOutcome | null = DONE, ago = 0) {
   const clock: AlarmClock = { ...systemClock, now: () => Date.now() - ago };
   const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock });

@@ -53,7 +53,7 @@ function run(node: readonly string[], ...args: string[]) {
   });
 }
 
-/** Runs the installed program, with a Node.js of this version in PATH. */
+/** Runs the installed program; the first Node.js in PATH is the one that runs the tests. */
 function runInstalled(...args: string[]) {
   return spawnSync(join(installed, 'bin/agentd.js'), args, {
     encoding: 'utf8',

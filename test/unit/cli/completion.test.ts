@@ -28,7 +28,7 @@ async function printed(shell: string): Promise<string> {
   return stdout.text;
 }
 
-/** With CI=true, a missing shell is a failure. */
+/** Whether the tests of a shell are skipped because it is missing. With CI=true, they fail instead. */
 function skips(shell: Shell): boolean {
   const missing = spawnSync(shell, ['-c', ':']).error !== undefined;
   if (missing) console.warn(`${shell} is not installed: completion in it is NOT checked`);
@@ -190,7 +190,7 @@ describe('the vocabulary of the completion', () => {
     expect(words.filter((word) => !/^[A-Za-z0-9_.-]+$/.test(word))).toEqual([]);
   });
 
-  // Scripts do not look up the command of an option.
+  // The scripts decide by the option alone, without its command, whether a value follows.
   it('has only options that take a value in all commands or in none', async () => {
     const { commands, valued } = await readVocabulary();
     const plain = commands.flatMap(({ options }) => options).filter(({ value }) => value === null);

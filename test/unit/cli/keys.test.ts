@@ -102,7 +102,7 @@ describe('agentd keys', () => {
     configured.settings.SESSION_BACKEND = 'sqlite';
     const { printed: document } = await call(rotate);
     expect(document).toMatchObject({ file: null, TOKEN_ENCRYPTION_KEY: expect.stringContaining(key(5)) });
-    // The key in the file then only opens.
+    // From now on, the key in the file is only used to open.
     expect((await call(list)).printed.map(({ role }: { role: string }) => role)).toEqual([
       'seals',
       'opens',

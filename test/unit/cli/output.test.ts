@@ -163,7 +163,7 @@ describe('the output of a command', () => {
 
   it('replaces control characters', () => {
     expect(printable('a\x1b[31mred\x07\nnext\u202etxt')).toBe('a\ufffd[31mred\ufffd next\ufffdtxt');
-    // Some terminals begin a line at these characters, which editors do not show.
+    // Some terminals begin a new line at these invisible characters.
     expect(withoutControls('one\u2028two\u2029three')).toBe('one\ufffdtwo\ufffdthree');
   });
 });

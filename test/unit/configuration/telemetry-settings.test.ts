@@ -108,7 +108,7 @@ describe('the settings of OpenTelemetry', () => {
     ],
   ])('are refused if agentd cannot apply them: %o', async (env, problem) => {
     expect(await refused({ ...ON, ...env })).toEqual([problem]);
-    // Without traces, they belong to another program.
+    // Without traces, the variables are accepted: they may be meant for another program.
     await configured(env);
   });
 

@@ -27,7 +27,7 @@ async function problemsOf(tools: string, env: Record<string, string> = {}): Prom
   return [...found.problems];
 }
 
-/** `setting problem`, for a source at the origin of the API unless `rest` says otherwise. */
+/** The problems, as `setting problem`, of a source with the lines `rest`, by default at the origin of the API. */
 async function openApiProblems(rest: string, env: Record<string, string> = {}): Promise<string[]> {
   const tools = `tools:\n  - openapi: ./shop.yaml\n    name: shop\n${rest.replace(/^(?=.)/gm, '    ')}`;
   return (await problemsOf(tools, env)).map(({ setting, problem }) => `${setting} ${problem}`);

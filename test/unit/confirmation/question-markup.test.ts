@@ -91,7 +91,7 @@ function textOf(piece: Piece | undefined): string {
   return piece.children.map(textOf).join('');
 }
 
-/** Without the bullets of the list, and the invisible characters that keep names from notifying people. */
+/** The lines without bullets, and without the invisible characters that keep names from notifying people. */
 function shownLines(text: string): string[] {
   return text
     .replaceAll('\u2060', '')

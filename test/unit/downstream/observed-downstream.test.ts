@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterEach(() => api.behave());
 afterAll(() => api.close());
 
-/** The count of a request. */
+/** Sends a request. @returns what was counted: source and status */
 async function counted(
   request: Parameters<ReturnType<typeof createDownstream>['send']>[0],
   { url = api.url, timeoutMs = 60_000 } = {},

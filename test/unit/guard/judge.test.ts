@@ -153,7 +153,7 @@ describe('judge', () => {
   });
 });
 
-/** A message with a text, sent `late` ms ago, `pass` ms after the one before it. */
+/** A message that arrives `pass` ms after the one before it, and was sent `late` ms before it arrived. */
 const sent = fc.record({
   text: fc.constantFrom('a', 'b', 'c', 'd'),
   pass: fc.integer({ min: -20_000, max: 20_000 }),
@@ -289,7 +289,7 @@ describe('judge, for any messages,', () => {
     }
   });
 
-  /** A copy of a state whose hits share no memory. */
+  /** A copy of a state, with its hits as plain lists. */
   function logicalOf({ user, ...rest }: GuardState) {
     const plain = (state: GuardUserState) => ({ ...state, messages: listHits(state.messages) });
     return structuredClone({ ...rest, user: user && plain(user) });

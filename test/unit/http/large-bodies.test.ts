@@ -135,7 +135,7 @@ describe('the sender that loses its slot to another one', () => {
     time += 1000;
     new Sender();
     expect(all.flatMap(({ destroyed }, index) => (destroyed ? [index] : []))).toEqual([7]);
-    // It has no slot to release: another sender has it.
+    // The refused sender has no slot to release: the new sender has it.
     all[7]?.room.leave();
     for (const [index, { socket }] of all.entries()) if (index !== 7) socket.bytesRead = 1_000_000;
     expect(() => new Sender()).toThrow(expect.objectContaining({ code: 'unavailable' }));

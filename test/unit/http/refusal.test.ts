@@ -4,7 +4,7 @@ import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
 import type { LimitStore } from '../../../src/daemon/store/limits.ts';
 import { closeAll, post, problem, type Served, serve } from './serve.ts';
 
-/** Like a route whose documented answers all have one shape. */
+/** A route whose documented answers all have one shape. */
 const registry: Route = {
   method: 'POST',
   path: '/registry',

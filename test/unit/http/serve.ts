@@ -151,7 +151,7 @@ export function post(
   return fetch(url, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } });
 }
 
-/** Sends bytes over a connection of its own and returns everything that arrives until the server closes it. */
+/** Sends bytes over a new connection, and returns everything that arrives until the server closes it. */
 export function sendRaw(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';

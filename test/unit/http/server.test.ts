@@ -377,7 +377,7 @@ describe('the stop of the server', () => {
     socket.setEncoding('utf8').on('data', (text) => {
       answer += text;
     });
-    // Several complete round trips: a refusal that was being sent would have arrived.
+    // After several complete round trips, a refusal that was being sent would have arrived.
     for (let i = 0; i < 3; i++) expect((await fetch(`${web.url}/`)).status).toBe(503);
     expect(answer).toBe('');
     socket.write('{}');

@@ -12,7 +12,7 @@ const one = rsaPair();
 const two = rsaPair();
 const SECOND = 1000;
 const MINUTE = 60_000;
-/** Far longer than necessary on a busy machine. */
+/** A time that is long enough even on a busy machine. */
 const PATIENTLY = { timeout: 60_000 };
 
 /** An issuer on loopback, which counts requests for its keys, and gives configured answers. */
@@ -121,7 +121,7 @@ describe('a key set', () => {
       expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'Invalid Signature' });
     }, PATIENTLY);
     expect(await ask(keys, two.privateKey, { kid: '2' })).toMatchObject({ said: 'valid' });
-    // Once because of its age, and once for the key that it no longer has.
+    // The first time, then because of the age of the keys, and then for the key that is no longer published.
     expect(fetches).toBe(3);
   });
 

@@ -181,7 +181,7 @@ describe('an unusable key', () => {
   });
 });
 
-/** Self-signed, with a key that was thrown away. */
+/** A self-signed certificate, whose key was thrown away. */
 const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIDFTCCAf2gAwIBAgIUdGLzVCDTwzaYh+gwP2JC4i/OGj0wDQYJKoZIhvcNAQEL
 BQAwGTEXMBUGA1UEAwwOaXNzdWVyLmV4YW1wbGUwIBcNMjYxMTIxMDY0NzA3WhgP

@@ -19,7 +19,7 @@ export function encode(value: unknown): string {
   return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 }
 
-/** Signs exactly these texts or objects; whatever the header says, with HS256. */
+/** Signs exactly these texts or objects with HS256, whatever the header says. */
 export function hs256(payload: unknown = CLAIMS, header: unknown = HEADER, secret = SECRET): string {
   const signed = `${encode(header)}.${encode(payload)}`;
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;

@@ -67,7 +67,7 @@ describe('a question that is sent on a platform', () => {
     expect(world.sent).toEqual([]);
     const [waiting] = await world.store.actions.pendingIn('telex:room');
     expect(waiting).toMatchObject({ asked_at: null });
-    // Written before the question was sent: an ordinary message, which does not settle the action.
+    // A message from before the question was sent is an ordinary message, which does not settle the action.
     await world.post('yes');
     world.clock.moveTo(world.clock.now() + 5_000);
     await world.settle();
@@ -233,7 +233,7 @@ describe('after a sign-in or sign-out, the daemon', () => {
   it('asks for sign-in while the link has no usable token, and keeps the action pending', async () => {
     await signIn('ada');
     const id = await ask();
-    // As if the token had expired: nobody signed out.
+    // The link is gone as if its token had expired: nobody has signed out.
     const removed = await world.store.links.remove('telex:jwt:ada');
     expect(removed).toBe(true);
     expect(await world.write('yes')).toEqual([SIGN_IN]);
@@ -281,7 +281,7 @@ describe('an action that is withdrawn while its confirmation waits to be process
 });
 
 describe('after a process died during a confirmation, the next one', () => {
-  /** The first run of the message that waits settles the action, and dies before anything else. */
+  /** Acts like a run of the waiting message whose process dies right after it has settled the action. */
   async function dieAfterSettling(id: string, to: 'started' | 'declined'): Promise<void> {
     const { sessions, inbox, actions } = world.store;
     const claim = await sessions.claim('telex:room');

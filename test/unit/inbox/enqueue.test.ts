@@ -20,7 +20,7 @@ let worker: InboxWorker;
 
 beforeEach(async () => {
   ({ services, lines } = await laterServices(openAt(join(stateDirectory(), 'agentd.db')), systemClock));
-  // Not started, so that accepted messages stay in the inbox for the test.
+  // The worker is not started, so that accepted messages stay in the inbox for the test.
   worker = new InboxWorker(services);
 });
 

@@ -20,7 +20,7 @@ let notifier: Notifier;
 
 beforeEach(async () => {
   ({ services } = await laterServices(openAt(join(stateDirectory(), 'agentd.db')), systemClock));
-  // Not started, so that stored texts stay in the inbox for the test.
+  // The worker is not started, so that stored texts stay in the inbox for the test.
   worker = new InboxWorker(services);
   notifier = { plugin: TELEX, services, worker, throttle: new Throttle(() => services.clock.now()) };
 });

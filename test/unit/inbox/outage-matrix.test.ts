@@ -30,7 +30,7 @@ const PEOPLE = 3;
 const LONG_WORDS = 800;
 const RUN_MS = 900 * SECOND;
 
-/** Times of the messages, as fractions of the outage's length, with one before and one after it. */
+/** Times of the messages during the outage, as fractions of its length. There is also one before and one after it. */
 const MOMENTS = [0, 0.3, 0.6, 0.95];
 
 interface Written {
@@ -38,7 +38,7 @@ interface Written {
   at: number;
 }
 
-/** One world: a clock, platforms and a daemon that can be replaced by another. */
+/** A clock, platforms, and a daemon that can be replaced by another one. */
 class World {
   readonly clock = new VirtualClock(Date.UTC(2030, 0, 1));
   readonly began = this.clock.now() + MINUTE;
@@ -81,7 +81,7 @@ class World {
     return since >= 0 && since < length;
   }
 
-  /** Everybody writes at these times, and time passes until the last one. */
+  /** Sends a message of each person at each of these times, and lets time pass until the last of them. */
   async writeAll(times: readonly number[], textOf: (number: number) => string): Promise<void> {
     for (const at of times) {
       await this.process.passUntil(at);

@@ -4,7 +4,7 @@ import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 it('an answer that arrives before the daemon knows that the platform accepted the question counts as later than the question', async () => {
   const world = await ConfirmationWorld.open();
   let posted: Promise<void> | undefined;
-  // The platform shows the question, and its person answers before the daemon knows that it was accepted.
+  // The person answers the question before the daemon knows that the platform has accepted it.
   world.take = () => {
     posted ??= world.post('yes');
   };

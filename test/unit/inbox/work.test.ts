@@ -14,7 +14,7 @@ const HOUR = 3600 * SECOND;
 /** How often the worker looks for messages that have become due, ms. */
 const POLL_MS = 500;
 
-/** The behavior of a run, by its text. It answers `re: <text>` unless this throws or waits. */
+/** What a run does with its text before it answers `re: <text>`: it may wait or throw. */
 type Plan = (text: string, signal: AbortSignal) => void | Promise<void>;
 
 let clock: VirtualClock;
@@ -72,7 +72,7 @@ const all = async (): Promise<InboxMessage[]> => {
   return (await process.services.store.inbox.list({ states, limit: 100 })).reverse();
 };
 const pass = (ms: number) => process.passUntil(clock.now() + ms);
-/** Texts of the sending calls of the platform. */
+/** Answers the calls that send a message to the platform, and records their times and bodies. */
 function watchCalls(answer: (count: number) => Response | Error | null): { at: number; body: string }[] {
   const calls: { at: number; body: string }[] = [];
   platform.outage = ({ path, body }) => {
@@ -205,7 +205,7 @@ describe('a platform', () => {
     await process.idle();
     expect(calls).toHaveLength(1);
     await pass(600 * SECOND);
-    // 1, 2, 4, ... s, each reduced by up to half.
+    // The waits are 1, 2, 4, … s, each shortened by up to half.
     expect(calls.length).toBeGreaterThan(8);
     expect(calls.length).toBeLessThan(20);
     expect((await all()).map(({ state }) => state)).toEqual(Array.from({ length: 20 }, () => 'replied'));

@@ -334,7 +334,7 @@ describe('a repeated run', () => {
     expect(await listed()).toMatchObject([{ state: 'started' }]);
     await (await begin()).journal.recordAgain();
     expect(await listed()).toMatchObject([{ state: 'unknown', attempt: 1 }]);
-    // The process was not dead, but slow.
+    // The first process was only slow, not dead.
     await journal.finish(write.write, { state: 'done', status: 200, answer: null });
     expect(await listed()).toMatchObject([{ state: 'done' }]);
   });

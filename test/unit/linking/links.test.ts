@@ -50,7 +50,7 @@ describe('a link', () => {
     expect(stored?.expires_at).toBeGreaterThan(Date.now() + MONTH - HOUR);
     const found = await findLink(services, TELEX, '+15550100');
     expect(found).toMatchObject({ key: 'telex:jwt:+15550100', token: mine, expiry_notified: false });
-    // The token expires first.
+    // The token expires before the link.
     expect(found && effectiveExpiry(found)).toBeLessThan(Date.now() + 3 * HOUR);
     expect(outcome).toMatchObject({ expires_at: found && effectiveExpiry(found) });
   });
@@ -287,7 +287,7 @@ describe('a sender with a number and a second id', () => {
     const key = `telex:jwt:${NUMBER}`;
     const before = await store.links.get(key);
     const bobs = await token({ sub: 'bob' });
-    // The store is asked to bind it as if it were still Ada's.
+    // The stored link names Ada, although its token is Bob's, so the store would bind the id.
     await store.links.put({ key, token: bobs, person: ADA, ttl_ms: MONTH }, before?.token ?? null);
     expect(await sender('US.1')).toBeNull();
     expect(await sender(NUMBER, 'US.2')).toMatchObject({ person: personKey({ sub: 'bob' }) });

@@ -8,7 +8,7 @@ import { openAt, stateDirectory } from '../store/state-directory.ts';
 
 const DAY = 86_400_000;
 
-/** A sender who requests an effect by messages; the effects are counted. */
+/** `ask` requests an effect for a message. Its answer contains the number of effects so far. */
 async function open(directory = stateDirectory()) {
   const store = openAt(join(directory, 'agentd.db'));
   const { services, lines } = await laterServices(store, systemClock);

@@ -81,7 +81,7 @@ const unreachable: Sent = {
 describe('a call that an earlier run may have made', () => {
   it.each([
     ['done', answered(200)],
-    // The previous attempt may have deleted it, or may be in progress.
+    // The previous attempt may have deleted the object, or may still be in progress.
     ['unknown', answered(404)],
     ['unknown', answered(409)],
     ['unknown', answered(503)],

@@ -80,7 +80,7 @@ describe('a call that needs confirmation', () => {
     expect(response).toContain('another action waits');
     expect(response).toContain('Cancel order "1004"');
     expect(response).not.toContain('Cancel order "1005"');
-    // A message that was accepted before the question was sent leaves it pending.
+    // A message that was accepted before the question was sent leaves the action pending.
     const both = ['cancel 1', 'cancel 2'].map((text) => world.say(text, { token: ada, session: 'b' }));
     const [, second] = await Promise.all(both);
     expect(second?.response).toContain('another action waits');
@@ -219,7 +219,7 @@ describe('metadata.confirm', () => {
     const { id } = await ask();
     const say = (message: object) => codeOf(world.say('', { token: ada, ...message }));
     expect(await say({ confirm: { id: 'unknown', approve: true } })).toBe('confirmation_gone');
-    // Another session, even of the same person.
+    // Another session cannot settle it, even if it belongs to the same person.
     expect(await say({ session: 'other', confirm: { id, approve: true } })).toBe('confirmation_gone');
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
     expect(await say({ confirm: { id, approve: true } })).toBe('answered');

@@ -58,7 +58,7 @@ interface Sender {
   platform?: boolean;
 }
 
-/** Sends a message and waits for its reply. @returns the session's id after it */
+/** Sends a message and waits for its reply. @returns the id of the session after the reply */
 async function say(text: string, { session_id = 's', sub, user_id, shared, platform }: Sender = {}) {
   const id = ++count;
   const channel = platform ? ON_PLATFORM : {};

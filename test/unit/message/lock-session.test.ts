@@ -83,7 +83,7 @@ describe('lock-session', () => {
     expect(turn.session_id).toMatch(/^webchat_visitor_/);
     expect([turn.found, turn.claim.session_tag]).toEqual([null, turn.session_id]);
     expect(line.reason).toBe('session_changed');
-    // The session that it did not use is free.
+    // The session from before sign-in is not locked.
     const owner = await runStep(world, lockSession, authorized({ ...named(before), ...signedIn('ada') }));
     expect(owner.turn).toMatchObject({ session_id: 'new', claim: { session_tag: 's' } });
   });

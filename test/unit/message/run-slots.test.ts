@@ -63,7 +63,7 @@ it('the run slots end a wait that takes too long, and give the run to the next m
   const next = take();
   release();
   (await next)();
-  // Both runs are released: one is free at once.
+  // Both messages have released their run, so a run is free at once.
   (await take())();
 });
 

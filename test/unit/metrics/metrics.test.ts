@@ -95,13 +95,13 @@ describe('metrics', () => {
       trace('answered', [
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'user' } },
         { step: 'credentials', verdict: 'fallback', reason: 'no_token', detail: { credentials: 'default' } },
-        // A policy requires these credentials; the last call was not made.
+        // In the next three, a policy decides the credentials; the third call was refused, so it was not made.
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'default' } },
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'none' } },
         { step: 'credentials', verdict: 'refused', reason: 'no_jwt_context', detail: { policy: 'user' } },
         { step: 'model', verdict: 'ok', detail: { model: 'm1', input_tokens: 10, output_tokens: 3 } },
         { step: 'model', verdict: 'failed', reason: 'model_unreachable', detail: { model: 'm1' } },
-        // Not a call: another one answers instead.
+        // This line is not a call: it says that the fallback model answers instead.
         { step: 'model', verdict: 'fallback', reason: 'model_unreachable', detail: { fallback: 'm2' } },
       ]),
       false,
@@ -177,7 +177,7 @@ describe('metrics', () => {
   });
 });
 
-/** Ports for administration, and calls of each probe or hour. */
+/** Ports that are not measured: for administration, or called only for each probe or once an hour. */
 const UNMEASURED = ['persons', 'replicas', 'maintenance'];
 
 describe('a measured store', () => {

@@ -12,7 +12,7 @@ const record: MetricRecord = {
   sentence: 'Of a test, in "quotes".',
 };
 const { name, sentence: help, labels: labelNames, buckets } = record;
-/** Label values that a separator between them would confuse, and one that must be escaped. */
+/** Label sets that would be equal if a separator joined their values, and a value that must be escaped. */
 const LABELS = [
   { route: '/a', method: 'GET' },
   { route: '/a,method:GET', method: '' },
@@ -30,7 +30,7 @@ describe('a histogram', () => {
       buckets: [...(buckets ?? [])],
     });
     expect(await registry.metrics()).toBe(await expected.metrics());
-    // On a bound, between two, above the last, and before the clock was set back.
+    // On a bound, between two bounds, above the last bound, and negative because the clock was set back.
     const seconds = [0.01, 0.0100001, 0.5, 0.75, 1, 1.5, 3600, 0, -1];
     for (const [index, value] of seconds.entries()) {
       const labels = LABELS[index % LABELS.length] ?? {};

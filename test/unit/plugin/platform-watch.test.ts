@@ -106,7 +106,7 @@ it('the platform watch checks at growing intervals, and no longer after it is st
   answers = [new Error('no line')];
   const channel = watched();
   await vi.advanceTimersByTimeAsync(60 * MINUTE);
-  // After 1, 2, 4, 8 minutes, then every 10.
+  // The checks are after 1, 2, 4 and 8 minutes, and then every 10 minutes.
   expect(asked).toBe(9);
   expect(channel.health?.()).toEqual({ status: 'degraded', detail: 'it could not be queried: no line' });
   expect(lines).toHaveLength(1);

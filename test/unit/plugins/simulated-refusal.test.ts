@@ -12,9 +12,7 @@ const PLUGINS: readonly ChannelPlugin[] = [teamchat, phonechat, msgbot];
 let platform: FakePlatform;
 afterEach(() => platform.close());
 
-/**
- * The failure that the channel reports for a reply that the platform refuses like this, and the answer of the platform.
- */
+/** Makes the platform refuse a reply. @returns the failure that the channel reports, and the platform's answer */
 async function refused(plugin: ChannelPlugin, asked: SimulatedRefusal) {
   platform = await FakePlatform.start(plugin);
   const { simulator, settings } = platform;

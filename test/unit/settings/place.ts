@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ConfigureOptions } from '../../../src/daemon/configuration/configure.ts';
 
-/** 256 bits and more. */
+/** A secret of at least 256 bits, as the settings require. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
 
 /** Valid settings. */

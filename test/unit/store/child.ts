@@ -7,14 +7,14 @@ const OPTIONS = { stderr: 'inherit', buffer: false, reject: false } as const;
 
 export interface Child {
   process: ResultPromise<typeof OPTIONS>;
-  /** Its output, line by line. */
+  /** The output of the program, line by line. */
   lines: AsyncIterator<string>;
-  /** Ends it at once, as a crash does, and waits for its end. */
+  /** Kills the program, as a crash would, and waits until it has ended. */
   kill(): Promise<void>;
 }
 
 /**
- * Runs a program of the folder `children` in a process of its own; killed when the test has finished.
+ * Runs a program of the folder `children` in a separate process, which is killed when the test has finished.
  * @param under a command that runs the program under changed conditions, such as a limit
  */
 export function startChild(program: string, args: readonly string[], under: readonly string[] = []): Child {

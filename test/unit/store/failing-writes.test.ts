@@ -18,16 +18,16 @@ import {
 import { commitUnderClaim, saveSession, storeReply } from '../../contract/store-writes.ts';
 import { stateDirectory } from './state-directory.ts';
 
-// A history in which the n-th write fails, for n = 1, 2, 3, … until none fails: acknowledged data is there, nothing is
-// half written, and the store still works.
+// Plays a history in which the n-th write fails, for n = 1, 2, 3, … until the history has no n-th write. After each
+// failure, acknowledged data is stored, nothing is half written, and the store still works.
 
 interface Failure {
   code: string;
   /** Number of writes in a row that fail. */
   times: number;
   /**
-   * The behavior of SQLite at the failure: `nothing`, it ends the transaction itself, or it writes and fails after
-   * that.
+   * What SQLite does before it reports the failure: `nothing`, it ends the transaction (`rollback`), or it completes
+   * the `write`.
    */
   first: 'nothing' | 'rollback' | 'write';
 }
@@ -121,7 +121,7 @@ async function play(store: SqliteStore, now: number): Promise<History> {
 
   await done(saveSession(store, aSession(now, { expires_at: now - 1 })));
   const begun = (await done(saveSession(store, session))) === 'saved';
-  // These are in one commit with others.
+  // These operations share one commit.
   await Promise.all([...(begun ? [say('one')] : []), hit(), check(null), hit()]);
   if (begun) await say('two');
   await check('m0');
@@ -235,7 +235,7 @@ const OTHERS: readonly Failure[] = [
   { code: 'SQLITE_NOMEM', times: 1, first: 'nothing' },
 ];
 
-/** Every failure at every write, which takes minutes. */
+/** Whether to try every failure at every write, which takes minutes. */
 const ALL = process.env.FAILING_WRITES === 'all';
 
 let template: string;
@@ -255,7 +255,7 @@ const openAs = (role: 'daemon' | 'administrator', path: string) =>
     anonymousMax: 1,
   });
 
-/** @returns false if the history was over before its n-th write. */
+/** @returns false if the history has fewer than n writes. */
 async function playWithFailure(n: number, failure: Failure): Promise<boolean> {
   const path = join(stateDirectory(), 'agentd.db');
   copyFileSync(template, path);

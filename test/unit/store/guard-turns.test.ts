@@ -6,7 +6,8 @@ import { aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-// Counts that the next commit writes, while statements of the same commit read or change their table.
+// The counts of turns are in memory until the next commit writes them. Statements of the same commit may read or change
+// their table.
 
 function fixture() {
   const path = join(stateDirectory(), 'agentd.db');
@@ -39,7 +40,7 @@ it('the count of turns starts at 1 again after an administrator has reset the se
   const { path, store, turnsOf } = fixture();
   const administrator = openAt(path, 'administrator');
   expect([await turnsOf('s'), await turnsOf('s')]).toEqual([1, 2]);
-  // What is decided is stored with the next commit.
+  // The counts are stored with the next commit.
   await store.check();
   expect(await administrator.guard.resetSession('s')).toBe(true);
   expect([await turnsOf('s'), await turnsOf('s')]).toEqual([1, 2]);

@@ -14,7 +14,7 @@ function fixture() {
   db.exec('CREATE TABLE limit_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT');
   return { db, time, process };
 
-  /** Like another process that works on the same file. */
+  /** A stand-in for another process that works on the same file. */
   function process() {
     const own = connectTo(path);
     const commit = new GroupCommit(own);

@@ -17,7 +17,7 @@ import {
 } from '../../support/person-world.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 
-// agentd-person(1) with Redis: after an erasure neither a key nor a file of the server contains a byte of the person.
+// agentd-person(1) with Redis: after an erasure, no key and no file of the server contains a byte of the person.
 
 const HOUR = 60 * 60 * 1000;
 const ada = aResident('Ada');
@@ -49,7 +49,7 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     return new Map(names.map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name))]));
   }
   const inFiles = (name: string) => findCanaries([{ name, value: name }], files());
-  /** Keys and values that contain it. */
+  /** Keys and values that contain the name. */
   async function inKeys(name: string): Promise<string[]> {
     const keys = await redis.client.keys('*');
     const dumps = await Promise.all(keys.map((key) => redis.client.dumpBuffer(key)));
@@ -70,7 +70,7 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     await administrator.persons?.erase(asPerson);
     await administrator.persons?.erase(asUser);
     expect(await inKeys(ada.canary)).toEqual([]);
-    // The server deletes the files that it has replaced in another thread.
+    // The server uses another thread to delete the files that it has replaced.
     await expect.poll(() => inFiles(ada.canary)).toEqual([]);
 
     expect(session_id).toBe(`s-${bob.canary}`);

@@ -45,7 +45,7 @@ async function sessionsOf(store: SqliteStore): Promise<string[]> {
   return ids.sort();
 }
 
-/** The daemon's user, if root may run commands. */
+/** The id of the daemon's user, for tests that run as root. */
 const USER = 10001;
 
 describe('a backup', () => {
@@ -179,7 +179,7 @@ describe('a restore', () => {
     await begin(store, 'good');
     await store.maintenance.backup(backup);
     await begin(store, 'lost');
-    // The state after a process was killed: with a log.
+    // Copies the state that a killed process leaves, with its write-ahead log.
     for (const end of ['', '-wal']) copyFileSync(`${path}${end}`, join(folder, `killed.db${end}`));
     await store.close();
     const killed = join(folder, 'killed.db');

@@ -43,7 +43,7 @@ function fixture(mib: number) {
 /** @returns the session of the turn. */
 async function keepOneTurn(store: SqliteStore, now: number): Promise<string> {
   const session = aSession(now, { expires_at: now + TTL_MS });
-  // Not compressible, like the varied texts on a real disk.
+  // The text cannot be compressed, like varied texts on a real disk.
   const record = aTurn({ text: randomUUID().repeat(1000) });
   const changes = { session, turn: { record, ttl_ms: TTL_MS }, trace: aTrace(session) };
   await commitUnderClaim(store, session.session_id, changes);
@@ -88,7 +88,7 @@ it.skipIf(!canMount)(
       expect(store.condition()).toEqual({ writable: false, detail: 'The volume of STATE_DIR is full.' });
       for (const session of kept) expect(await store.sessions.turns(session)).toHaveLength(1);
 
-      // Nothing has expired, so there is no space to gain, and nothing is lost.
+      // Nothing has expired, so the sweep frees no space, and may fail because the disk is full.
       await sweepAll(store).catch((error: unknown) => expect(error).toBeInstanceOf(StoreUnavailable));
       expect(await store.sessions.turns(kept[0] ?? '')).toHaveLength(1);
 
@@ -154,7 +154,7 @@ it.skipIf(!canMount).each([0, 200, 350])(
 
     const kept: string[] = [];
     for (let turn = 0; turn < 100; turn++) kept.push(await keepOneTurn(store, time.now));
-    // Nothing has expired, which is not a failure.
+    // The sweep does not fail although nothing has expired.
     await sweepAll(store);
     for (const session of kept) expect(await store.sessions.turns(session)).toHaveLength(1);
 

@@ -13,8 +13,8 @@ export function stateDirectory(): string {
 }
 
 /**
- * The same in memory, if the system has an in-memory file system: for tests that write thousands of commits and do not
- * depend on the disk.
+ * An empty directory that is removed when the test has finished. It is in memory if the system has an in-memory file
+ * system. For tests that write thousands of commits and do not depend on the disk.
  */
 export function fastStateDirectory(): string {
   const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'agentd-store-'));

@@ -31,7 +31,7 @@ function fixture() {
   db.exec('CREATE TABLE log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT');
   return { db, time, process, rows: () => db.prepare('SELECT count(*) FROM log').pluck().get() as number };
 
-  /** Like another process that works on the same file. */
+  /** A stand-in for another process that works on the same file. */
   function process(): Process {
     const own = connectTo(path);
     const commit = new GroupCommit(own);

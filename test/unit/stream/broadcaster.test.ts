@@ -15,7 +15,7 @@ function memory(hintsMayBeLost = false) {
     state,
     listeners,
     hintsMayBeLost,
-    /** Adds an event like another daemon whose hint is lost. */
+    /** Adds an event without a hint, as if the hint of another daemon were lost. */
     addUnheard(event: StreamEvent['event']) {
       events.push({ id: events.length + 1, event, data: '{}' });
     },
@@ -41,7 +41,7 @@ function memory(hintsMayBeLost = false) {
 class Listener implements StreamReader {
   readonly #leaving = new AbortController();
   readonly signal = this.#leaving.signal;
-  /** The events that it got, one list each time. */
+  /** The events that the reader got, one list for each call. */
   readonly told: (readonly StreamEvent[])[] = [];
   full = false;
   /** Ends the wait for room. */
@@ -136,7 +136,7 @@ describe('a stream with readers', () => {
     expect(reader.ids).toEqual([[1], [2]]);
     expect(store.state.reads).toBe(1);
     store.add(['text_chunk']);
-    // Passed on while the previous one is being read: each arrives once, in order.
+    // This event is passed on while the previous one is being read. Each of them arrives once, in order.
     store.add(['text_chunk'], true);
     await turn();
     expect(reader.ids.flat()).toEqual([1, 2, 3, 4]);

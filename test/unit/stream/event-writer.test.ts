@@ -10,7 +10,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const END = completed({ stream_id: 's', session_id: 't', response: 'all' }, null);
 const CLAIM = { owner: 'me', stream_id: 's' };
 
-/** A store whose appends end when the test allows it. */
+/** A store whose appends end when the test ends them. */
 function manualStore(gather_ms: number) {
   const appends: { events: readonly StreamEvent[]; done: () => void; fail: (error: Error) => void }[] = [];
   const store = {

@@ -265,7 +265,7 @@ describe('exports', () => {
 });
 
 describe('a span', () => {
-  /** The exported spans of a message in which this happens. */
+  /** The exported spans of a message in which `work` runs. */
   async function spansOf(
     work: (trace: Trace) => void,
     options: Partial<TelemetryOptions> = {},

@@ -68,6 +68,6 @@ it('the widget gets its texts in every language, with the language of DEFAULT_LO
     failures: { body_too_large: 'Ihre Nachricht ist zu lang. Bitte kürzen Sie sie.' },
     tools: { get_user: 'Konto nachsehen' },
   });
-  // Each of them is translated, or happens to be the same.
+  // Each text of the widget has a translation, even if it equals the English text.
   expect(Object.keys(served.de ?? {})).toEqual(Object.keys(ENGLISH));
 });

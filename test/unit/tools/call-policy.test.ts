@@ -8,7 +8,7 @@ import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-aut
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { accessTo, type BoundTool, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
-// Who a call acts for, with which credential, and which part of its answer is shown.
+// For whom a call acts, with which credential, and which part of its answer is shown.
 
 const secret = 'a secret of the tests that is long enough';
 const claims = {
@@ -159,7 +159,7 @@ describe('the credential of a call', () => {
   const own = (rest: object = {}) => shop({ base_url: `${api.url}/v2`, ...rest });
 
   test.each<[string, () => Partial<Tool>, string | null, string | null]>([
-    // policy and source, with a person, without one; null: no call
+    // Policy and source, credentials with a person, credentials without a person. Null: no call is made.
     ['user-or-default at the API', () => ({ ...own(), credentials: 'user-or-default' }), 'user', 'default'],
     ['user at the API', () => ({ ...own(), credentials: 'user' }), 'user', null],
     ['default at the API', () => ({ ...own(), credentials: 'default' }), 'default', 'default'],
@@ -273,7 +273,7 @@ describe('the part of an answer that is shown', () => {
       credentials: 'user-or-default',
       ...rest,
       async send(_args, { client }) {
-        // The client itself knows whose credentials it used, whoever answers.
+        // The client records whose credentials a request used, even if its answer is not used.
         if (rest.credentials !== 'none') await client.request({ method: 'GET', path: '/any' });
         return { outcome: 'answered', status, result };
       },
@@ -371,7 +371,7 @@ describe('the part of an answer that is shown', () => {
         return { outcome: 'answered', status: 200, result: { raw: response.body, own: `said ${key}` } };
       },
     });
-    // JSON as PHP writes it.
+    // This is JSON as PHP writes it, with escaped slashes.
     api.misbehave('/echo', { status: 200, body: `{"you":"${key.replaceAll('/', '\\/')}"}` });
     expect(await shown(echo)).toEqual({ raw: { you: '[token]' }, own: 'said [token]' });
     expect(api.seen('/echo')[0]?.headers['x-api-key']).toBe(key);

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../../src/daemon/tools/canonical-json.ts';
 
 test.each([
   [{ b: 1, a: { d: [{ f: 1, e: 2 }], c: null } }, '{"a":{"c":null,"d":[{"e":2,"f":1}]},"b":1}'],
-  // Already in order.
+  // The members of this value are already in order.
   [{ a: { c: null, d: [{ e: 2, f: 1 }] }, b: 1 }, '{"a":{"c":null,"d":[{"e":2,"f":1}]},"b":1}'],
   [{ a: 1, b: [{ d: 1, c: 2 }] }, '{"a":1,"b":[{"c":2,"d":1}]}'],
   [[3, 1, 2], '[3,1,2]'],

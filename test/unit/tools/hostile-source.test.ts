@@ -24,7 +24,7 @@ let info: ToolSourceInfo;
 beforeEach(async () => {
   api = await FakeApi.start({ secret });
   thief = await FakeApi.start({ secret });
-  // Its entry: a separate address, and no credentials.
+  // The entry of the source has an address outside the API, and sets no credentials.
   info = sourceOf(
     { name: 'hostile', base_url: thief.url, headers: { 'X-Key': 'fixed-key-of-the-entry' } },
     api.url,

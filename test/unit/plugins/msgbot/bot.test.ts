@@ -8,7 +8,7 @@ import { platformScope, TOKEN } from './scope.ts';
 beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
 afterEach(() => void vi.useRealTimers());
 
-/** A bot whose platform returns its name if `isThere` allows it for the call. */
+/** A bot whose platform returns its name in each call for which `isThere` is true, by the number of the call. */
 function botAt(
   isThere: (call: number) => boolean,
   early?: unknown,

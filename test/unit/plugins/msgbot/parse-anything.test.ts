@@ -55,7 +55,7 @@ function replaceAt(tree: unknown, at: { left: number }, value: unknown): unknown
   return Object.fromEntries(Object.entries(tree).map(([key, item]) => [key, replaceAt(item, at, value)]));
 }
 
-/** The parts that the inbox would refuse. */
+/** The problems for which the inbox would refuse the parsed update. */
 function refusals(update: unknown, username: string | null): string[] {
   const parsed = parse(update as Record<string, unknown>, { id: BOT.id, username });
   const wrong: string[] = [];
@@ -99,7 +99,7 @@ describe('any input of the platform', () => {
         (name, changes, username) => {
           let update: unknown = sample(name);
           for (const [left, value] of changes) update = replaceAt(update, { left: left + 1 }, value);
-          // As it arrives over the network: values that JSON does not have do not arrive.
+          // As it arrives over the network, without values that JSON cannot express.
           const received: unknown = JSON.parse(JSON.stringify(update));
           expect(refusals(received, username)).toEqual([]);
         },

@@ -124,7 +124,7 @@ describe('the result of parse', () => {
     const kinds = (name: string) => parse(sample(name), unnamed).kind;
     for (const name of ['group-mention', 'supergroup-command', 'supergroup-mention-of-other'])
       expect(kinds(name), name).toBe('unclear');
-    // Its id is in its token, so replies to it and mentions by id are recognized at once.
+    // The bot's id is in its token, so replies to the bot and mentions by id are recognized at once.
     for (const name of [
       'supergroup-reply-to-bot',
       'supergroup-text-mention',

@@ -13,7 +13,7 @@ import { platformScope } from './scope.ts';
 const SECRET = 'webhook-secret-of-the-tests';
 
 let said: { reply_to: object; text: string; message_id: string | undefined }[];
-/** The reader of each hint. */
+/** The throttle key of each hint that was sent. */
 let hints: (string | undefined)[];
 let accepted: IncomingMessage[];
 let linked: [user: string, token: string, message_id: string | undefined][];

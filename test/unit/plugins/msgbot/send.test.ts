@@ -60,7 +60,7 @@ describe('a reply', () => {
   it('stops in time for the next attempt, which continues at the same part', async () => {
     const { sender, calls, scope } = senderAt(granted);
     const begun = Date.now();
-    // Each reading of the clock is a quarter of a minute later.
+    // Each time that the clock is read, it is 15 s later.
     let looks = 0;
     scope.now = () => begun + looks++ * 15_000;
     await expect(sender.send(reply(`${LONG}\n\n${LONG}`))).rejects.toMatchObject({

@@ -350,7 +350,7 @@ describe('any input', () => {
       fc.dictionary(fc.constantFrom(...members), tie('value'), { maxKeys: 6 }),
     ),
   })).value;
-  /** Valid values most of the time, so that there are complete messages with a single error. */
+  /** Mostly valid values, so that some messages have a single error. */
   const mostly = <T>(right: fc.Arbitrary<T>) =>
     fc.oneof(
       { weight: 8, arbitrary: right },

@@ -9,17 +9,17 @@ describe('idsOf', () => {
     ['0049 170 1234567', ['+491701234567']],
     ['+44 (0)20 7946 0958', ['+442079460958']],
     ['+49.170/123-45 67', ['+491701234567']],
-    // Brazilian mobile numbers, the one with the ninth digit first.
+    // Brazilian mobile numbers: the first id has the ninth digit.
     ['+5511987654321', ['+5511987654321', '+551187654321']],
     ['551187654321', ['+5511987654321', '+551187654321']],
     ['+55 31 99688-3193', ['+5531996883193', '+553196883193']],
-    // Landlines, and a number that would be one without its ninth digit: another person's number.
+    // A landline, and a number that without its ninth digit would be that landline, which is another person's.
     ['+551133334444', ['+551133334444']],
     ['+5511933334444', ['+5511933334444']],
-    // Mexican ones, the one without the 1 first.
+    // Mexican numbers: the first id has no 1 after the country code.
     ['+525512345678', ['+525512345678', '+5215512345678']],
     ['5215512345678', ['+525512345678', '+5215512345678']],
-    // A length that the library does not know for this country.
+    // A number whose length the library does not know for its country.
     ['+1234567890', ['+1234567890']],
     ['+1 650 555', []],
     ['+999123456789', []],
@@ -61,7 +61,7 @@ describe('a claim with a phone number', () => {
     ['+16505551234', true, true],
     ['001 650 555 1234', true, true],
     ['1 650 555 1234', true, true],
-    // It can be of any country, which is enough to be accepted, but not to take over somebody else's link.
+    // The country is missing: this is enough to link the number, but not to take over somebody else's link.
     ['(650) 555-1234', true, false],
     ['+16505551235', false, false],
     ['650', false, false],

@@ -9,7 +9,7 @@ import { RecordedDeliveryFailure } from '../../../../src/channel/conformance.ts'
 import { recordingScope } from '../../../support/channel-scope.ts';
 import { settingsOf } from '../../../support/fake-platform.ts';
 
-// A paragraph is a part: splitting has its own tests.
+// Each paragraph becomes one part, because splitting has its own tests.
 vi.mock('../../../../plugins/phonechat/render.ts', () => ({
   render: (markdown: string) => markdown.split('\n\n'),
 }));

@@ -187,7 +187,7 @@ describe('the user ids that `agentd link` reads', () => {
   it.each([
     ['U012AB3CD', ['U012AB3CD']],
     [' W012AB3CD ', ['W012AB3CD']],
-    // A different id, as far as the platform documents it.
+    // The platform does not document that case is ignored, so this is not an id.
     ['u012ab3cd', []],
     ['T0EXTERNAL:U012AB3CD', ['T0EXTERNAL:U012AB3CD']],
     ['B012AB3CD', []],

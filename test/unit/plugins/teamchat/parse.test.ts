@@ -200,7 +200,7 @@ describe('a delivery', () => {
     expect(parse({ type: 'event_callback', event }, null)).toMatchObject(
       mention(event.ts, 'hi', { thread_id: untold }),
     );
-    // Nevertheless, messages of another company do not match our links.
+    // Even so, a message from another company does not match a link of our company.
     const external = {
       type: 'event_callback',
       is_ext_shared_channel: true,
@@ -228,7 +228,7 @@ describe('a delivery', () => {
       reply_to: { channel: DIRECT },
       notice: TEXTS.too_long,
     });
-    // Visible characters: an escape counts as one.
+    // The limit counts visible characters, so an escape counts as one.
     expect(long('&amp;'.repeat(16_000))).toMatchObject({ kind: 'message' });
   });
 

@@ -159,7 +159,7 @@ describe('an MCP server over HTTP', () => {
       expect(new Set(carrying.map(({ authorization }) => authorization))).toEqual(
         new Set(['Bearer token-of-ada']),
       );
-      // The tools are listed without it.
+      // The tools are listed without the token.
       expect(server.of('tools/list').every(({ authorization }) => authorization === null)).toBe(true);
     });
 
@@ -338,7 +338,7 @@ describe('an MCP server over HTTP', () => {
       await server.close();
       const call = () => send(tool('docs_search'), { query: 'x' });
       const unreachable = { outcome: 'failed', reached: false, reason: 'mcp_unreachable' };
-      // Over a connection that has just broken, it may have been sent.
+      // The connection has just broken, so this call may have been sent.
       expect(await call()).toMatchObject({ ...unreachable, reached: expect.any(Boolean) });
       expect(await call()).toMatchObject(unreachable);
       await inTime(clock, () => source.state().status === 'degraded');
@@ -412,7 +412,7 @@ describe('an MCP server over HTTP', () => {
       const waiting = send(first, { query: 'x' });
       server = await McpServer.open(port);
       server.tools = [changed];
-      // No further than to the connection, so that the call goes on waiting for it.
+      // The time moves only until the source connects, so that the call still waits for the connection.
       for (; server.requests.length === 0; await delay(5)) clock.moveTo(clock.now() + 100);
       await until(() => source.list().length === 0);
       expect(await waiting).toMatchObject({ outcome: 'failed', reached: false, reason: 'tool_withdrawn' });

@@ -715,7 +715,7 @@ describe('the schema of the arguments of a tool', () => {
         body: {
           allOf: [
             { type: 'object', properties: { note: { type: 'string' } } },
-            // An object inside the body is a different one.
+            // The bound `owner` is not removed from an object inside the body.
             { required: ['n'], properties: { n: { $ref: '#/$defs/Owned' } } },
           ],
         },

@@ -85,7 +85,8 @@ test.each(DOCUMENTS)(
 );
 
 /**
- * `nullable` without a type has no meaning (OpenAPI 3.0.3, "Schema Object"), and the other implementation rejects it.
+ * Removes `nullable` without a type. It has no meaning (OpenAPI 3.0.3, "Schema Object"), and the other implementation
+ * rejects it.
  */
 function withoutIdleNullable(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !('nullable' in value) || 'type' in value) return value;

@@ -81,7 +81,7 @@ const TOKEN = signToken(
   'a secret of the tests that is long enough',
 );
 
-/** Calls it as the agent does, with Alice signed in. */
+/** Calls the tool as the agent does, with Alice signed in. */
 function call(tool: Tool, args: object) {
   const context = contextOf(sessionOf('s', 'u', { sub: 'user-1', email: 'alice@example.com', token: TOKEN }));
   return withRequestContext(context, () => bindOne(tool, { access: accessTo(base) }).bound.call(args));
@@ -296,7 +296,7 @@ describe('the path of a request', () => {
         const url = new URL(`https://api.example.com${request?.path}?${request?.search}`);
         expect(url.origin).toBe('https://api.example.com');
         expect(url.hash).toBe('');
-        // Nothing in it was resolved, dropped or added.
+        // The URL parser has not resolved, dropped or added anything in the path.
         expect(url.pathname).toBe(request?.path);
         expect(url.pathname.split('/').map((one) => decodeURIComponent(one))).toEqual([
           '',
