@@ -124,6 +124,12 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
       await server.client.set('chat:jwt:u2', 'd.e.f', 'EX', 100);
       expect(await store.links.get('chat:jwt:u2')).toMatchObject({ token: 'd.e.f', alias: null });
       expect((await store.links.list({ limit: 10 })).map(({ token }) => token)).toEqual(['a.b.c', 'd.e.f']);
+      // A record that is no text is no link, and can be replaced by one.
+      await server.client.lpush('chat:jwt:u3', 'x');
+      expect(await store.links.get('chat:jwt:u3')).toBeNull();
+      const link = { key: 'chat:jwt:u3', token: 'g.h.i', person: '["","","ada"]' as never, ttl_ms: 60_000 };
+      expect(await store.links.put(link, null)).toBe(true);
+      expect(await server.client.get('chat:jwt:u3')).toBe('g.h.i');
     } finally {
       await store.close();
       await server.stop();

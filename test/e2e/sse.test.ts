@@ -145,8 +145,10 @@ describe('a stream', () => {
         events,
       );
     }
-    const missing = await fetch(`${daemon.url}/sse/stream/sse_AAAAAAAAAAAAAAAAAAAAAA`);
-    expect(await code(missing)).toEqual([404, 'stream_not_found']);
+    for (const length of [22, 5000]) {
+      const missing = await fetch(`${daemon.url}/sse/stream/sse_${'A'.repeat(length)}`);
+      expect(await code(missing)).toEqual([404, 'stream_not_found']);
+    }
   });
 
   it('belongs to its session: the next message finds the turn, even over the other channel', async () => {

@@ -75,7 +75,7 @@ export const command: Command = {
           make(await operatorJournal(store, settings, person?.person ?? null)),
         );
       },
-      log,
+      { log },
     );
     out.data(report, () => inWords(report));
     return report.ok ? EXIT.ok : EXIT.no;

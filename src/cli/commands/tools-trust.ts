@@ -1,10 +1,13 @@
 import { printable, withoutControls } from '../../daemon/printable.ts';
-import type { ToolDefinition, ToolDigest } from '../../daemon/store/tool-digests.ts';
+import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../daemon/store/tool-digests.ts';
 import { failed } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { Command, CommandCall } from '../command.ts';
+import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
 import { lineDiff } from '../line-diff.ts';
 import { noteAudit } from '../note-audit.ts';
+import { knownDigests } from '../tools/known-digests.ts';
+import { withRegistry } from '../tools/open-registry.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -12,7 +15,7 @@ export const command: Command = {
   summary: 'Accept a tool of an MCP server whose description or schema has changed.',
   description: [
     'A tool of an MCP server is offered only as it was when the daemon first saw it. If the server changes its title, description or schema, the tool is withheld until this command accepts the change.',
-    'The command shows what changed, line by line, and accepts exactly what it shows. A running daemon offers the tool again within seconds.',
+    'The command shows what changed, line by line, and accepts exactly what it shows. A running daemon offers the tool again within seconds. If no change is known, the command asks the server, so it also works while no daemon runs.',
     'Check the new description for instructions: a server can hide some there, and the model reads them.',
     'NAME is the name of the tool, as in `agentd tools list`. Exit code 1 if no MCP server has listed such a tool. A tool that has not changed is not affected.',
   ].join('\n\n'),
@@ -24,7 +27,7 @@ export const command: Command = {
   async run({ args: [name = ''], options, out }) {
     const tool = await withStore(options, async (store) => {
       const { toolDigests } = store;
-      const found = await toolDigests.find(name);
+      const found = await currentRecord(name, toolDigests, { options, out });
       if (!found) {
         throw failed(
           `no MCP server has listed a tool with the name ${printable(name)}`,
@@ -48,6 +51,35 @@ export const command: Command = {
     return EXIT.ok;
   },
 };
+
+/**
+ * The record of the tool; null if no server has listed it yet. If the record shows no change, its server is asked, in
+ * case no daemon runs that has seen a change.
+ */
+async function currentRecord(
+  name: string,
+  stored: ToolDigestStore,
+  { options, out }: Pick<CommandCall, 'options' | 'out'>,
+): Promise<ToolDigest | null> {
+  const found = await stored.find(name);
+  if (found === null || found.changed !== null) return found;
+  const { configure } = await import('../../daemon/configuration/configure.ts');
+  const { settings, tools } = await configure(configLocation(options));
+  const entries = tools.filter((entry) => entry.kind === 'mcp' && entry.name === found.source);
+  const known = knownDigests(await stored.list());
+  const digests: ToolDigestStore = {
+    ...known,
+    // The first definition of another tool would be trusted without being shown.
+    observe: (seen, ...rest) => (seen === name ? stored : known).observe(seen, ...rest),
+  };
+  const problems = await withRegistry(
+    { settings, tools: entries },
+    async ({ sources }) => sources.flatMap((source) => source.state().detail ?? []),
+    { digests },
+  );
+  for (const problem of problems) out.note(`${found.source}: ${problem}`);
+  return stored.find(name);
+}
 
 function viewOf({ digest, title, description, schema }: ToolDefinition) {
   return { digest, title, description, schema: JSON.parse(schema) as unknown };

@@ -4,7 +4,7 @@ import type { Configuration } from '../../daemon/configuration/configure.ts';
 import { createSeal } from '../../daemon/identity/seal.ts';
 import type { Log } from '../../daemon/log.ts';
 import { StoreMissing } from '../../daemon/store/failures.ts';
-import type { ToolDigest } from '../../daemon/store/tool-digests.ts';
+import type { ToolDigest, ToolDigestStore } from '../../daemon/store/tool-digests.ts';
 import { createSource } from '../../daemon/tools/create-source.ts';
 import { builtInTools, createRegistry, type ToolRegistry } from '../../daemon/tools/registry.ts';
 import { createToolAccess } from '../../daemon/tools/tool-access.ts';
@@ -16,16 +16,17 @@ export const SEAL = createSeal(undefined);
 /**
  * Runs the work with the tools that the daemon would have. Starts them first, and stops them when the work has ended or
  * failed.
- * @param log default: none
+ * @param options.log default: none
+ * @param options.digests where definitions of tools are recorded; default: nowhere, they are only compared
  */
 export async function withRegistry<T>(
   configuration: Pick<Configuration, 'settings' | 'tools'>,
   work: (registry: ToolRegistry) => Promise<T>,
-  log: Log = pino({ enabled: false }),
+  { log = pino({ enabled: false }), digests: given }: { log?: Log; digests?: ToolDigestStore } = {},
 ): Promise<T> {
   const { settings, tools: entries } = configuration;
   const access = createToolAccess(settings, { clock: systemClock, log, seal: SEAL });
-  const digests = knownDigests(await storedDigests(configuration));
+  const digests = given ?? knownDigests(await storedDigests(configuration));
   const parts = { clock: systemClock, log, digests };
   const sources = await Promise.all(
     entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),

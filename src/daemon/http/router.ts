@@ -3,8 +3,8 @@ import { AgentdError } from '../errors.ts';
 import type { Middleware } from './exchange.ts';
 import type { MountedRoute } from './routes.ts';
 
-/** Longest value of a path parameter, in characters; the daemon has no path with a longer one. */
-const PARAM_MAX = 512;
+/** Longest value of a path parameter, in characters: as long as the headers of a request may be. */
+const PARAM_MAX = 16_384;
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const satisfies readonly MountedRoute['method'][];
 

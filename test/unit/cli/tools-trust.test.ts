@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { command } from '../../../src/cli/commands/tools-trust.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
@@ -87,6 +87,10 @@ describe('agentd tools trust, while a daemon runs,', () => {
   });
 
   it('does nothing for a tool that has not changed', async () => {
+    // The command reads the sources of tools, in case a server has changed while no daemon runs.
+    vi.stubEnv('JWT_ALGORITHM', 'HS256');
+    vi.stubEnv('JWT_SECRET_KEY', 'a secret of more than thirty-two bytes');
+    onTestFinished(() => void vi.unstubAllEnvs());
     expect(await trust('docs_search')).toBe('docs_search has not changed. Its digest is aaaa.\n');
     expect(JSON.parse(await trust('docs_search', { json: true }))).toMatchObject({ changed: false });
   });

@@ -1,6 +1,8 @@
 -- Links: a plain string, which other programs may write, too, and a hash in the same slot, which ends with it.
 
-local value = alive(KEYS[1]) and call('GET', KEYS[1])
+-- A record of another type, which another program wrote, counts as no link.
+local stored = alive(KEYS[1]) and redis.pcall('GET', KEYS[1])
+local value = type(stored) == 'string' and stored
 
 local function forget_beside()
   call('DEL', KEYS[2])
