@@ -46,7 +46,16 @@ describe('agentd init', () => {
   });
 
   it('says which values to fill in, and which commands to type next', async () => {
-    const asked = ['--channels', 'teamchat', '--api', 'https://api.example.com', '--model', 'm'];
+    const asked = [
+      '--channels',
+      'teamchat',
+      '--api',
+      'https://api.example.com',
+      '--model',
+      'm',
+      '--server',
+      'http://127.0.0.1:1/v1',
+    ];
     const words = ['--yes', ...asked, '--directory', join(directory, 'sub')];
     const { stdout } = await init(...words);
     expect(stdout).toContain(
