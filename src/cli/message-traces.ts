@@ -1,5 +1,6 @@
 import type { InboxMessage } from '../daemon/store/inbox.ts';
 import type { Store } from '../daemon/store/store.ts';
+import type { TraceUser } from '../daemon/store/traces.ts';
 import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
 import { stateInWords } from './inbox-view.ts';
 import { isoTime } from './time-words.ts';
@@ -11,8 +12,11 @@ export interface MessageTrace {
   waits: string | null;
 }
 
+/** What `agentd explain` is about: an id of any kind, or the users that one id may mean. */
+export type Subject = { id: string } | { users: readonly TraceUser[] };
+
 /**
- * Everything that is known about an id, message by message, oldest first. The traces of all attempts are one timeline.
+ * Everything that is known about a subject, message by message, oldest first. The traces of all attempts are one timeline.
  * For a message that is answered later, the inbox adds when it was accepted, and how it ended or what it waits for. A
  * message without an attempt so far has a timeline, too.
  *
@@ -21,17 +25,18 @@ export interface MessageTrace {
  */
 export async function messageTraces(
   { sessions, traces, inbox }: Pick<Store, 'sessions' | 'traces' | 'inbox'>,
-  id: string,
+  subject: Subject,
   limit: number,
 ): Promise<{ shown: MessageTrace[]; all: number }> {
   const byTurn = new Map<string, TraceRecord[]>();
-  for (const trace of await tracesOf(id, { sessions, traces })) {
+  for (const trace of await tracesOf(subject, { sessions, traces })) {
     const earlier = byTurn.get(trace.turn_id);
     if (earlier) earlier.push(trace);
     else byTurn.set(trace.turn_id, [trace]);
   }
   // The inbox returns the newest first. Texts that the channel itself sends do not count as messages.
-  const waiting = (await inbox.search(id)).reverse().filter(({ message }) => message !== null);
+  const found = 'id' in subject ? await inbox.search(subject.id) : [];
+  const waiting = found.reverse().filter(({ message }) => message !== null);
   for (const message of waiting) if (!byTurn.has(message.id)) byTurn.set(message.id, []);
   const known = new Map(waiting.map((message) => [message.id, message]));
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
@@ -44,13 +49,18 @@ export async function messageTraces(
 }
 
 /**
- * The traces of an id, oldest first. For a session, the traces of both of its ids, because sign-in replaces the first
- * id.
+ * The traces of a subject, oldest first. For a session, the traces of both of its ids, because sign-in replaces the
+ * first id.
  */
 async function tracesOf(
-  id: string,
+  subject: Subject,
   { sessions, traces }: Pick<Store, 'sessions' | 'traces'>,
 ): Promise<TraceRecord[]> {
+  if ('users' in subject) {
+    const ofUsers = await Promise.all(subject.users.map((user) => traces.findOf(user)));
+    return ofUsers.flat().sort((a, b) => a.started_at - b.started_at);
+  }
+  const { id } = subject;
   const found = await traces.find(id);
   const session = await sessions.find(id);
   const former = found.flatMap(({ lines }) => lines.map(({ detail }) => detail?.former_id));
