@@ -1,3 +1,4 @@
+import type { Action } from '../daemon/store/actions.ts';
 import type { InboxMessage } from '../daemon/store/inbox.ts';
 import type { Store } from '../daemon/store/store.ts';
 import type { TraceUser } from '../daemon/store/traces.ts';
@@ -10,6 +11,8 @@ export interface MessageTrace {
   trace: TraceRecord;
   /** What the message waits for, in the words of `agentd inbox`. Null if the message has ended. */
   waits: string | null;
+  /** The actions that the message confirmed, declined or carried out. */
+  actions: Action[];
 }
 
 /** What `agentd explain` is about: an id of any kind, or the users that one id may mean. */
@@ -24,7 +27,7 @@ export type Subject = { id: string } | { users: readonly TraceUser[] };
  * @returns the timelines, and the number of messages that exist
  */
 export async function messageTraces(
-  { sessions, traces, inbox }: Pick<Store, 'sessions' | 'traces' | 'inbox'>,
+  { sessions, traces, inbox, actions }: Pick<Store, 'sessions' | 'traces' | 'inbox' | 'actions'>,
   subject: Subject,
   limit: number,
 ): Promise<{ shown: MessageTrace[]; all: number }> {
@@ -43,7 +46,7 @@ export async function messageTraces(
     const message = known.get(turn_id) ?? (await inbox.find(turn_id));
     const trace = timeLineOf(records, message);
     const waits = message === null || message.ended_at !== null ? null : stateInWords(message);
-    return trace === null ? [] : [{ trace, waits }];
+    return trace === null ? [] : [{ trace, waits, actions: await actionsIn(trace, actions) }];
   });
   return { shown: (await Promise.all(shown)).flat(), all: byTurn.size };
 }
@@ -68,6 +71,14 @@ async function tracesOf(
   ids.delete(id);
   const others = [...ids].filter((one) => typeof one === 'string').map((one) => traces.find(one));
   return [...found, ...(await Promise.all(others)).flat()].sort((a, b) => a.started_at - b.started_at);
+}
+
+async function actionsIn({ lines }: TraceRecord, actions: Store['actions']): Promise<Action[]> {
+  const ids = new Set(
+    lines.flatMap(({ detail }) => (typeof detail?.action === 'string' ? detail.action : [])),
+  );
+  const found = await Promise.all([...ids].map((id) => actions.find(id)));
+  return found.filter((action) => action !== null);
 }
 
 function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | null): TraceRecord | null {

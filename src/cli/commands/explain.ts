@@ -1,4 +1,7 @@
+import { systemClock } from '../../daemon/clock.ts';
+import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
 import { printable } from '../../daemon/printable.ts';
+import { actionView } from '../action-view.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
@@ -14,7 +17,7 @@ export const command: Command = {
   name: 'explain',
   summary: 'Explain why a conversation went as it did.',
   description:
-    "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. With --user, these are the last messages of a channel user, also those that were refused, for example by the loop guard. Exit code 1 if nothing is found.",
+    "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, which actions were confirmed, declined or carried out, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. With --user, these are the last messages of a channel user, also those that were refused, for example by the loop guard. Exit code 1 if nothing is found.",
   args: [{ name: 'id', sentence: 'id of a session, a request or a message; not with --user' }],
   options: [
     { flags: '--user <id>', sentence: 'the last messages of this channel user' },
@@ -38,10 +41,19 @@ export const command: Command = {
   async run({ args: [id], options, out }) {
     const { subject, named } = await subjectOf(id, options);
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 200 });
-    const { shown, all, days } = await withStore(options, async (store, settings) => ({
-      ...(await messageTraces(store, subject, limit)),
-      days: settings.TRACE_RETENTION_DAYS,
-    }));
+    const { shown, all, days } = await withStore(
+      options,
+      async (store, settings) => {
+        const { seal } = await openAdministratorSeal(settings);
+        const { shown, all } = await messageTraces(store, subject, limit);
+        const opened = shown.map(({ actions, ...rest }) => ({
+          ...rest,
+          actions: actions.map((action) => actionView(action, systemClock.now(), seal)),
+        }));
+        return { shown: opened, all, days: settings.TRACE_RETENTION_DAYS };
+      },
+      'links',
+    );
     if (shown.length === 0) {
       await expectChannel(options, 'platform');
       throw failed(
@@ -49,8 +61,8 @@ export const command: Command = {
         `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Find the messages of a user with \`agentd explain --user ID\`, and requests in \`agentd logs\`. Check that this is the STATE_DIR of the daemon.`,
       );
     }
-    out.data({ ...named, traces: shown.map(({ trace }) => traceView(trace)) }, () =>
-      shown.map(({ trace, waits }) => traceInWords(trace, out, waits)).join('\n'),
+    out.data({ ...named, traces: shown.map(({ trace, actions }) => traceView(trace, actions)) }, () =>
+      shown.map(({ trace, waits, actions }) => traceInWords(trace, out, waits, actions)).join('\n'),
     );
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
     return EXIT.ok;
