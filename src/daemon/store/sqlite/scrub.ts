@@ -35,7 +35,7 @@ export async function scrub(db: Database.Database): Promise<void> {
 }
 
 /**
- * Deletes `agentd.db.schema-9.backup`, `agentd.db.before-restore` with its log, and unfinished copies that a crash
+ * Deletes `agentd.db.schema-9.backup`, the stores that a restore replaced with their logs, and unfinished copies that a crash
  * left.
  */
 function deleteCopies(path: string): void {
