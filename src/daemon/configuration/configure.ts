@@ -79,7 +79,7 @@ const STORE: readonly (keyof Settings)[] = [
 const TOKENS = SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_'));
 
 const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
-  address: ['HOST', 'PORT'],
+  address: ['HOST', 'PORT', 'ADMIN_LISTEN'],
   store: STORE,
   log: ['LOG_FILE'],
   tokens: TOKENS,
