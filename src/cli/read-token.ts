@@ -4,8 +4,10 @@ import { usageError } from './cli-error.ts';
 import { MutedOutput } from './muted-output.ts';
 import { readBounded } from './read-bounded.ts';
 
-export const TOKEN_SHOWS =
-  'warning: a token in the arguments is visible in the process list and the shell history; use `-` and pipe the token in';
+/** For a command whose standard input is not free for the token. */
+export const TOKEN_VISIBLE =
+  'warning: a token in the arguments is visible in the process list and the shell history';
+export const TOKEN_SHOWS = `${TOKEN_VISIBLE}; use \`-\` and pipe the token in`;
 
 /** Bytes of standard input that are read. A token has at most 8192 characters. */
 const INPUT_MAX = 65_536;
