@@ -20,7 +20,8 @@ export interface TokenInput {
 
 /**
  * Reads a token: from standard input if the argument is `-` or input is piped in, from a prompt without echo on a
- * terminal, or from the argument itself, with a warning. White space around the token is dropped.
+ * terminal, or from the argument itself, with a warning. White space around the token is dropped,
+ * and so is `Bearer` before it: people paste the whole header.
  *
  * @param note prints a line for the person
  * @throws CliError (2) if there is no token
@@ -30,7 +31,9 @@ export async function readToken(
   note: (text: string) => void,
   input: TokenInput = process,
 ): Promise<string> {
-  const token = (await readText(argument, note, input)).trim();
+  const given = (await readText(argument, note, input)).trim();
+  const token = given.replace(/^bearer(?:\s+|$)/i, '');
+  if (token !== given) note('The word `Bearer` before the token is not part of it, and was left out.');
   if (token !== '') return token;
   throw usageError('no token was given', 'Pipe the token in and pass `-`, or type it at the prompt.');
 }
