@@ -5,7 +5,7 @@ import { failed } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { answersTo, channelsOf, type Interviewer, QUESTIONS } from '../init/answers.ts';
-import { nextSteps } from '../init/next-steps.ts';
+import { hiddenFromService, nextSteps } from '../init/next-steps.ts';
 import { type Form, plannedFiles } from '../init/planned-files.ts';
 import { chooseSecrets } from '../init/secrets.ts';
 import type { Output } from '../output.ts';
@@ -68,6 +68,8 @@ export const command: Command = {
     const plan = { directory, form, answers, channels, secrets, groups };
     const files = await plannedFiles(plan);
     await writeNewFiles(files, 'Name another directory with --directory.');
+    const hidden = hiddenFromService(plan);
+    if (hidden !== null) out.note(hidden);
     const paths = files.map(({ path }) => path);
     out.data({ files: paths }, () =>
       [...paths.map((path) => `wrote ${printable(path)}`), ...nextSteps(plan, process.cwd())].join('\n'),
