@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
+import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
-import { aSession, aTrace } from '../../contract/fixtures.ts';
+import { aSession, aTrace, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { capture } from './captured-output.ts';
 
@@ -30,6 +31,9 @@ beforeEach(async () => {
   await store.traces.keep(aTrace(null, { ...PHONE, request_id: 'third' }));
   await saveSession(store, aSession(systemClock.now(), { session_id: 's-phone', ...PHONE }));
   await saveSession(store, aSession(systemClock.now(), { session_id: 's-eve', ...blocked }));
+  const user = guardUser({ ...PHONE, person: null, address: null });
+  const guarded = { user, session_id: 's', text: 'Hi', message_id: null, sent_at: null };
+  await store.guard.check(guarded, GUARD_LIMITS);
   await store.close();
 });
 afterEach(() => rmSync(settings.STATE_DIR, { recursive: true }));
@@ -67,6 +71,12 @@ test('a user is found by any spelling of the id that the channel knows', async (
     expect(await sessions('--user', spelling)).toEqual(['s-phone']);
   expect(await sessions('--user', '16505550000', '--platform', 'webchat')).toEqual([]);
   expect(await sessions('--limit', '1', '--user', 'eve')).toEqual(['s-eve']);
+});
+
+test('a user is reset by any spelling of the id, too', async () => {
+  expect(await agentd('guard', 'reset', 'webchat', '16505550000')).toMatchObject({ code: 1 });
+  expect(await agentd('guard', 'reset', 'phonechat', '16505550000')).toMatchObject({ code: 0 });
+  expect(await agentd('guard', 'reset', 'phonechat', '+16505550000')).toMatchObject({ code: 1 });
 });
 
 test('either an id or a user is explained', async () => {
