@@ -44,6 +44,9 @@ const GROUPS = [
   ],
 ] as const satisfies readonly (readonly Question[])[];
 
+const ADD_SERVER =
+  'Add --server with the address of an OpenAI-compatible server, or write the model as provider:model.';
+
 export const QUESTIONS = GROUPS.flat();
 
 export type Answers = Record<(typeof QUESTIONS)[number]['option'], string>;
@@ -80,7 +83,10 @@ export async function answersTo(
       }
       const problem = problemOf(answers, plugins);
       if (problem === null) break;
-      if (!asked || interviewer === null) throw usageError(problem.what, problem.right);
+      if (!asked || interviewer === null) {
+        const needsServer = answers.server === '' && lacksServer(answers, plugins);
+        throw usageError(problem.what, needsServer ? ADD_SERVER : problem.right);
+      }
       interviewer.note(`${problem.what}\n${problem.right}`);
     }
   }

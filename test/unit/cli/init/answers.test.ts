@@ -57,6 +57,13 @@ describe('the questions of agentd init', () => {
     expect((await interview(model, ['openai:gpt-4o'])).asked).toEqual(['Language']);
   });
 
+  it('name the option for the server of a model', async () => {
+    await expect(interview({ model: 'gpt-4o' }, null)).rejects.toMatchObject({
+      exitCode: 2,
+      advice: expect.stringContaining('Add --server with the address'),
+    });
+  });
+
   it.each([
     [{ model: 'provider:' }, 'AGENT_MODEL=provider: does not say where the model runs'],
     [{ model: 'gpt-4o' }, 'AGENT_MODEL=gpt-4o does not say where the model runs'],
