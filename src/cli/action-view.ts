@@ -29,7 +29,7 @@ export interface ActionView {
   operator: string | null;
 }
 
-export function actionView(action: Action, now: number, seal: Seal): ActionView {
+export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>): ActionView {
   const { action_id, tool, status, attempt, platform, user_id, session_id, person, operator } = action;
   const args = openActionText(seal, action, 'args');
   const not_sent = whyNotSent(action, now);

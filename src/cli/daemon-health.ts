@@ -38,8 +38,8 @@ export async function fetchHealth(url: URL): Promise<Health> {
 }
 
 /**
- * Why the daemon should get no requests now, as its admin listener says. Null if it should, or if the listener cannot be
- * asked.
+ * Why the daemon should get no requests now, as its admin listener says. Null if it should, or if the listener cannot
+ * be asked.
  * @param admin null if there is no such listener
  */
 export async function whyNotReady(admin: URL | null): Promise<string | null> {

@@ -1,10 +1,10 @@
 import type { Action } from '../daemon/store/actions.ts';
 import type { InboxMessage } from '../daemon/store/inbox.ts';
 import type { Store } from '../daemon/store/store.ts';
-import type { TraceUser } from '../daemon/store/traces.ts';
 import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
 import { stateInWords } from './inbox-view.ts';
 import { isoTime } from './time-words.ts';
+import type { UserNamed } from './who.ts';
 
 /** One message. */
 export interface MessageTrace {
@@ -16,12 +16,12 @@ export interface MessageTrace {
 }
 
 /** What `agentd explain` is about: an id of any kind, or the users that one id may mean. */
-export type Subject = { id: string } | { users: readonly TraceUser[] };
+export type Subject = { id: string } | { users: readonly UserNamed[] };
 
 /**
- * Everything that is known about a subject, message by message, oldest first. The traces of all attempts are one timeline.
- * For a message that is answered later, the inbox adds when it was accepted, and how it ended or what it waits for. A
- * message without an attempt so far has a timeline, too.
+ * Everything that is known about a subject, message by message, oldest first. The traces of all attempts are one
+ * timeline. For a message that is answered later, the inbox adds when it was accepted, and how it ended or what it
+ * waits for. With an id, a message without an attempt so far has a timeline, too.
  *
  * @param limit maximum number of messages; the last ones are returned
  * @returns the timelines, and the number of messages that exist

@@ -1,10 +1,13 @@
 import { systemClock } from '../../daemon/clock.ts';
 import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
+import type { Seal } from '../../daemon/identity/seal.ts';
 import { printable } from '../../daemon/printable.ts';
+import { ConfigurationError } from '../../daemon/settings/problem.ts';
 import { actionView } from '../action-view.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
+import { coreSettings } from '../core-settings.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectChannel } from '../expect-channel.ts';
 import { messageTraces, type Subject } from '../message-traces.ts';
@@ -41,19 +44,11 @@ export const command: Command = {
   async run({ args: [id], options, out }) {
     const { subject, named } = await subjectOf(id, options);
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 200 });
-    const { shown, all, days } = await withStore(
-      options,
-      async (store, settings) => {
-        const { seal } = await openAdministratorSeal(settings);
-        const { shown, all } = await messageTraces(store, subject, limit);
-        const opened = shown.map(({ actions, ...rest }) => ({
-          ...rest,
-          actions: actions.map((action) => actionView(action, systemClock.now(), seal)),
-        }));
-        return { shown: opened, all, days: settings.TRACE_RETENTION_DAYS };
-      },
-      'links',
-    );
+    const seal = await sealOf(options);
+    const { shown, all, days } = await withStore(options, async (store, settings) => ({
+      ...(await messageTraces(store, subject, limit)),
+      days: settings.TRACE_RETENTION_DAYS,
+    }));
     if (shown.length === 0) {
       await expectChannel(options, 'platform');
       throw failed(
@@ -61,13 +56,27 @@ export const command: Command = {
         `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Find the messages of a user with \`agentd explain --user ID\`, and requests in \`agentd logs\`. Check that this is the STATE_DIR of the daemon.`,
       );
     }
-    out.data({ ...named, traces: shown.map(({ trace, actions }) => traceView(trace, actions)) }, () =>
-      shown.map(({ trace, waits, actions }) => traceInWords(trace, out, waits, actions)).join('\n'),
+    const views = shown.map(({ actions, ...rest }) => ({
+      ...rest,
+      actions: actions.map((action) => actionView(action, systemClock.now(), seal)),
+    }));
+    out.data({ ...named, traces: views.map(({ trace, actions }) => traceView(trace, actions)) }, () =>
+      views.map(({ trace, waits, actions }) => traceInWords(trace, out, waits, actions)).join('\n'),
     );
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
     return EXIT.ok;
   },
 };
+
+/** A person who may read the store need not be allowed to read its keys. Then the summaries of actions stay sealed. */
+async function sealOf(options: OptionValues): Promise<Pick<Seal, 'open'>> {
+  try {
+    return (await openAdministratorSeal(await coreSettings(options, 'links'))).seal;
+  } catch (error) {
+    if (error instanceof ConfigurationError) return { open: () => null };
+    throw error;
+  }
+}
 
 /** @throws CliError (2) unless either an id or a user is given */
 async function subjectOf(
@@ -75,6 +84,8 @@ async function subjectOf(
   options: OptionValues,
 ): Promise<{ subject: Subject; named: { id: string } | { user: string } }> {
   const users = await usersNamed(options);
+  if (users === null && options.platform !== undefined)
+    throw usageError('--platform needs --user', 'Name the user with `--user`.');
   if (id !== undefined && users === null) return { subject: { id }, named: { id } };
   if (id === undefined && users !== null)
     return { subject: { users }, named: { user: String(options.user) } };

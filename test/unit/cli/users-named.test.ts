@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -82,4 +82,10 @@ test('a user is reset by any spelling of the id, too', async () => {
 test('either an id or a user is explained', async () => {
   expect(await agentd('explain')).toMatchObject({ code: 2 });
   expect(await agentd('explain', 's-eve', '--user', 'eve')).toMatchObject({ code: 2 });
+  expect(await agentd('explain', 's-eve', '--platform', 'webchat')).toMatchObject({ code: 2 });
+});
+
+test('traces are explained even if the key file cannot be read', async () => {
+  writeFileSync(join(settings.STATE_DIR, 'encryption-key'), '');
+  expect(await explained('--user', 'eve')).toEqual(['first', 'second']);
 });
