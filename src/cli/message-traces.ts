@@ -15,13 +15,16 @@ export interface MessageTrace {
   actions: Action[];
 }
 
+/** How many messages of the inbox are read to find those of a user, newest first. */
+const INBOX_READ_MAX = 10_000;
+
 /** What `agentd explain` is about: an id of any kind, or the users that one id may mean. */
 export type Subject = { id: string } | { users: readonly UserNamed[] };
 
 /**
  * Everything that is known about a subject, message by message, oldest first. The traces of all attempts are one
  * timeline. For a message that is answered later, the inbox adds when it was accepted, and how it ended or what it
- * waits for. With an id, a message without an attempt so far has a timeline, too.
+ * waits for. A message without an attempt so far has a timeline, too.
  *
  * @param limit maximum number of messages; the last ones are returned
  * @returns the timelines, and the number of messages that exist
@@ -38,8 +41,7 @@ export async function messageTraces(
     else byTurn.set(trace.turn_id, [trace]);
   }
   // The inbox returns the newest first. Texts that the channel itself sends do not count as messages.
-  const found = 'id' in subject ? await inbox.search(subject.id) : [];
-  const waiting = found.reverse().filter(({ message }) => message !== null);
+  const waiting = (await inboxOf(subject, inbox)).reverse().filter(({ message }) => message !== null);
   for (const message of waiting) if (!byTurn.has(message.id)) byTurn.set(message.id, []);
   const known = new Map(waiting.map((message) => [message.id, message]));
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
@@ -49,6 +51,20 @@ export async function messageTraces(
     return trace === null ? [] : [{ trace, waits, actions: await actionsIn(trace, actions) }];
   });
   return { shown: (await Promise.all(shown)).flat(), all: byTurn.size };
+}
+
+/** Newest first. Of a user, only messages that have not been answered: the others have traces. */
+async function inboxOf(subject: Subject, inbox: Store['inbox']): Promise<InboxMessage[]> {
+  if ('id' in subject) return inbox.search(subject.id);
+  const open = await inbox.list({
+    states: ['waiting', 'running', 'replied', 'failed'],
+    limit: INBOX_READ_MAX,
+  });
+  return open.filter(({ platform, message }) =>
+    subject.users.some(
+      (user) => user.user_id === message?.user_id && (user.platform ?? platform) === platform,
+    ),
+  );
 }
 
 /**

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/daemon/clock.ts';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
-import { aSession, aTrace, GUARD_LIMITS } from '../../contract/fixtures.ts';
+import { anInboxMessage, aSession, aTrace, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { capture } from './captured-output.ts';
 
@@ -31,6 +31,8 @@ beforeEach(async () => {
   await store.traces.keep(aTrace(null, { ...PHONE, request_id: 'third' }));
   await saveSession(store, aSession(systemClock.now(), { session_id: 's-phone', ...PHONE }));
   await saveSession(store, aSession(systemClock.now(), { session_id: 's-eve', ...blocked }));
+  const { message, ...waiting } = anInboxMessage({ platform: PHONE.platform, request_id: 'waiting' });
+  await store.inbox.enqueue([{ ...waiting, message: message && { ...message, ...PHONE } }]);
   const user = guardUser({ ...PHONE, person: null, address: null });
   const guarded = { user, session_id: 's', text: 'Hi', message_id: null, sent_at: null };
   await store.guard.check(guarded, GUARD_LIMITS);
@@ -65,8 +67,9 @@ test('the refused messages of a user are explained, although they belong to no s
 });
 
 test('a user is found by any spelling of the id that the channel knows', async () => {
-  expect(await explained('--user', '16505550000')).toEqual(['third']);
-  expect(await explained('--user', '+1 650 555 0000', '--platform', 'phonechat')).toEqual(['third']);
+  expect(await explained('--user', '16505550000')).toEqual(['third', 'waiting']);
+  const spelled = ['--user', '+1 650 555 0000', '--platform', 'phonechat'];
+  expect(await explained(...spelled)).toEqual(['third', 'waiting']);
   for (const spelling of ['16505550000', '+16505550000', '+1 (650) 555-0000'])
     expect(await sessions('--user', spelling)).toEqual(['s-phone']);
   expect(await sessions('--user', '16505550000', '--platform', 'webchat')).toEqual([]);
