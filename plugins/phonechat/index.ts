@@ -72,7 +72,12 @@ const phonechat: ChannelPlugin = {
     markdown: 'platform',
     typing: true,
   },
-  linking: { word: 'phone', argument: 'NUMBER', idsOf },
+  linking: {
+    word: 'phone',
+    argument: 'NUMBER',
+    form: 'a plus sign and the country code, such as +15550100123',
+    idsOf,
+  },
   simulator: async () => (await import('./simulator.ts')).simulator,
   texts: [...Object.values(TEXTS), ...Object.values(KINDS)],
   setup: {

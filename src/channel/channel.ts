@@ -73,6 +73,8 @@ export interface ChannelLinking {
   word?: string;
   /** Placeholder for the user id in usage and messages, for example `NUMBER`. */
   argument: string;
+  /** How a user id is written, as in "Write it with {form}."; for people who wrote one in another way. */
+  form?: string;
   /**
    * All spellings that the platform uses for this user id. Links are stored under the first one. Empty if this is not
    * an id of the platform.

@@ -2,6 +2,7 @@ import type { Seal } from '../daemon/identity/seal.ts';
 import { type ActionOutcomeNow, type NotSent, outcomeOf, whyNotSent } from '../daemon/journal/outcome-of.ts';
 import { printable } from '../daemon/printable.ts';
 import type { Action } from '../daemon/store/actions.ts';
+import type { TraceStore } from '../daemon/store/traces.ts';
 import { openActionText } from '../daemon/tools/action-texts.ts';
 import type { Column } from './column.ts';
 import { type PersonView, personInWords, personView } from './session-view.ts';
@@ -22,11 +23,13 @@ export interface ActionView {
   platform: string | null;
   user_id: string | null;
   session_id: string | null;
+  /** The request that made the call, if it is known; null after TRACE_RETENTION_DAYS. */
+  request_id?: string | null;
   person: PersonView | null;
   operator: string | null;
 }
 
-export function actionView(action: Action, now: number, seal: Seal): ActionView {
+export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>): ActionView {
   const { action_id, tool, status, attempt, platform, user_id, session_id, person, operator } = action;
   const args = openActionText(seal, action, 'args');
   const not_sent = whyNotSent(action, now);
@@ -55,6 +58,7 @@ export const ACTION_COLUMNS: readonly Column<ActionView>[] = [
   { title: 'TOOL', json: 'tool' },
   { title: 'OUTCOME', json: 'outcome' },
   { title: 'STATUS', json: 'status', align: 'right' },
+  { title: 'SESSION', json: 'session_id' },
   {
     title: 'SUMMARY',
     json: 'summary',
@@ -67,11 +71,28 @@ export const ACTION_COLUMNS: readonly Column<ActionView>[] = [
   { json: 'confirmed' },
   { json: 'platform' },
   { json: 'user_id' },
-  { json: 'session_id' },
+  { json: 'request_id' },
   { json: 'person' },
   { json: 'operator' },
   { json: 'finished_at', isTime: true },
 ];
+
+/** The ids of the requests that made these calls, by action, as far as there are traces of them. */
+export async function requestsOf(
+  actions: readonly Action[],
+  traces: Pick<TraceStore, 'find'>,
+): Promise<ReadonlyMap<string, string>> {
+  const sessions = new Set(actions.flatMap(({ session_id }) => session_id ?? []));
+  const found = await Promise.all([...sessions].map((id) => traces.find(id)));
+  const lines = found
+    .flat()
+    .flatMap(({ request_id, lines }) => lines.map((line) => ({ request_id, ...line })));
+  return new Map(
+    lines.flatMap(({ detail, request_id }) =>
+      typeof detail?.action === 'string' ? [[detail.action, request_id]] : [],
+    ),
+  );
+}
 
 function whom({ person, platform, user_id, operator }: ActionView): string {
   const by = operator === null ? '' : ` (by ${operator})`;

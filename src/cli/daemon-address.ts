@@ -1,4 +1,5 @@
 import type { ConfigureOptions } from '../daemon/configuration/configure.ts';
+import { parseListenAddress } from '../daemon/settings/listen-address.ts';
 import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
@@ -32,6 +33,15 @@ async function configuredUrl(options: OptionValues, location: ConfigureOptions):
     );
   }
   return new URL(`http://${reachable(HOST)}:${PORT}/`);
+}
+
+/** The address of the daemon's admin listener. Null if there is none, or if `--url` names another daemon. */
+export async function adminAddress(options: OptionValues): Promise<URL | null> {
+  if (typeof options.url === 'string') return null;
+  const { ADMIN_LISTEN } = await coreSettings(options, 'address');
+  const address = ADMIN_LISTEN === undefined ? null : parseListenAddress(ADMIN_LISTEN);
+  if (address === null || address.port === 0) return null;
+  return new URL(`http://${reachable(address.host ?? '0.0.0.0')}:${address.port}/`);
 }
 
 /** Uses the loopback address of a daemon that listens on all addresses. IPv6 addresses need brackets. */

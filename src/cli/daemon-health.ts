@@ -37,6 +37,18 @@ export async function fetchHealth(url: URL): Promise<Health> {
   );
 }
 
+/**
+ * Why the daemon should get no requests now, as its admin listener says. Null if it should, or if the listener cannot
+ * be asked.
+ * @param admin null if there is no such listener
+ */
+export async function whyNotReady(admin: URL | null): Promise<string | null> {
+  if (admin === null) return null;
+  const { status, body } = await get(new URL('ready', admin)).catch(() => ({ status: 0, body: {} }));
+  const { detail } = body as { detail?: unknown };
+  return status === 503 && typeof detail === 'string' ? detail : null;
+}
+
 async function get(url: URL): Promise<{ status: number | undefined; body: object }> {
   const signal = AbortSignal.timeout(2 * ANSWER_WITHIN_MS);
   const headers = { accept: 'application/json' };

@@ -1,56 +1,85 @@
+import type { Action } from '../daemon/store/actions.ts';
 import type { InboxMessage } from '../daemon/store/inbox.ts';
 import type { Store } from '../daemon/store/store.ts';
 import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
 import { stateInWords } from './inbox-view.ts';
 import { isoTime } from './time-words.ts';
+import type { UserNamed } from './who.ts';
 
 /** One message. */
 export interface MessageTrace {
   trace: TraceRecord;
   /** What the message waits for, in the words of `agentd inbox`. Null if the message has ended. */
   waits: string | null;
+  /** The actions that the message confirmed, declined or carried out. */
+  actions: Action[];
 }
 
+/** How many messages of the inbox are read to find those of a user, newest first. */
+const INBOX_READ_MAX = 10_000;
+
+/** What `agentd explain` is about: an id of any kind, or the users that one id may mean. */
+export type Subject = { id: string } | { users: readonly UserNamed[] };
+
 /**
- * Everything that is known about an id, message by message, oldest first. The traces of all attempts are one timeline.
- * For a message that is answered later, the inbox adds when it was accepted, and how it ended or what it waits for. A
- * message without an attempt so far has a timeline, too.
+ * Everything that is known about a subject, message by message, oldest first. The traces of all attempts are one
+ * timeline. For a message that is answered later, the inbox adds when it was accepted, and how it ended or what it
+ * waits for. A message without an attempt so far has a timeline, too.
  *
  * @param limit maximum number of messages; the last ones are returned
  * @returns the timelines, and the number of messages that exist
  */
 export async function messageTraces(
-  { sessions, traces, inbox }: Pick<Store, 'sessions' | 'traces' | 'inbox'>,
-  id: string,
+  { sessions, traces, inbox, actions }: Pick<Store, 'sessions' | 'traces' | 'inbox' | 'actions'>,
+  subject: Subject,
   limit: number,
 ): Promise<{ shown: MessageTrace[]; all: number }> {
   const byTurn = new Map<string, TraceRecord[]>();
-  for (const trace of await tracesOf(id, { sessions, traces })) {
+  for (const trace of await tracesOf(subject, { sessions, traces })) {
     const earlier = byTurn.get(trace.turn_id);
     if (earlier) earlier.push(trace);
     else byTurn.set(trace.turn_id, [trace]);
   }
   // The inbox returns the newest first. Texts that the channel itself sends do not count as messages.
-  const waiting = (await inbox.search(id)).reverse().filter(({ message }) => message !== null);
+  const waiting = (await inboxOf(subject, inbox)).reverse().filter(({ message }) => message !== null);
   for (const message of waiting) if (!byTurn.has(message.id)) byTurn.set(message.id, []);
   const known = new Map(waiting.map((message) => [message.id, message]));
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
     const message = known.get(turn_id) ?? (await inbox.find(turn_id));
     const trace = timeLineOf(records, message);
     const waits = message === null || message.ended_at !== null ? null : stateInWords(message);
-    return trace === null ? [] : [{ trace, waits }];
+    return trace === null ? [] : [{ trace, waits, actions: await actionsIn(trace, actions) }];
   });
   return { shown: (await Promise.all(shown)).flat(), all: byTurn.size };
 }
 
+/** Newest first. Of a user, only messages that have not been answered: the others have traces. */
+async function inboxOf(subject: Subject, inbox: Store['inbox']): Promise<InboxMessage[]> {
+  if ('id' in subject) return inbox.search(subject.id);
+  const open = await inbox.list({
+    states: ['waiting', 'running', 'replied', 'failed'],
+    limit: INBOX_READ_MAX,
+  });
+  return open.filter(({ platform, message }) =>
+    subject.users.some(
+      (user) => user.user_id === message?.user_id && (user.platform ?? platform) === platform,
+    ),
+  );
+}
+
 /**
- * The traces of an id, oldest first. For a session, the traces of both of its ids, because sign-in replaces the first
- * id.
+ * The traces of a subject, oldest first. For a session, the traces of both of its ids, because sign-in replaces the
+ * first id.
  */
 async function tracesOf(
-  id: string,
+  subject: Subject,
   { sessions, traces }: Pick<Store, 'sessions' | 'traces'>,
 ): Promise<TraceRecord[]> {
+  if ('users' in subject) {
+    const ofUsers = await Promise.all(subject.users.map((user) => traces.findOf(user)));
+    return ofUsers.flat().sort((a, b) => a.started_at - b.started_at);
+  }
+  const { id } = subject;
   const found = await traces.find(id);
   const session = await sessions.find(id);
   const former = found.flatMap(({ lines }) => lines.map(({ detail }) => detail?.former_id));
@@ -58,6 +87,14 @@ async function tracesOf(
   ids.delete(id);
   const others = [...ids].filter((one) => typeof one === 'string').map((one) => traces.find(one));
   return [...found, ...(await Promise.all(others)).flat()].sort((a, b) => a.started_at - b.started_at);
+}
+
+async function actionsIn({ lines }: TraceRecord, actions: Store['actions']): Promise<Action[]> {
+  const ids = new Set(
+    lines.flatMap(({ detail }) => (typeof detail?.action === 'string' ? detail.action : [])),
+  );
+  const found = await Promise.all([...ids].map((id) => actions.find(id)));
+  return found.filter((action) => action !== null);
 }
 
 function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | null): TraceRecord | null {

@@ -8,6 +8,7 @@ import { COMMANDS } from './command-index.ts';
 import { addDetails, createParser } from './command-parser.ts';
 import { devHint } from './dev-hint.ts';
 import { findDevSettings, USING_DEV_SETTINGS } from './dev-settings.ts';
+import { envFileHint } from './env-file-hint.ts';
 import { EXIT } from './exit-codes.ts';
 import { findTopic, HELP_TOPICS, topicHelp } from './help-topics.ts';
 import { createOutput, type Sink } from './output.ts';
@@ -50,12 +51,17 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
       return error.exitCode === 0 && isAnswer(error) ? EXIT.ok : EXIT.usage;
     result.code = reportError(error, streams.stderr);
   }
-  const hint =
-    streams.cwd === undefined || result.usesDev
-      ? null
-      : devHint(program.args[0] ?? '', result.code, program.opts(), streams.cwd);
+  const hint = streams.cwd === undefined ? null : hintAt(streams.cwd, result, program);
   if (hint !== null) streams.stderr.write(`${hint}\n`);
   return result.code;
+}
+
+/** A hint at settings near the working directory that the command did not use. */
+function hintAt(cwd: string, { code, usesDev }: Result, program: Commander): string | null {
+  const options = program.opts();
+  return (
+    envFileHint(code, options, cwd) ?? (usesDev ? null : devHint(program.args[0] ?? '', code, options, cwd))
+  );
 }
 
 function isCommandOrGroup(word: string): boolean {

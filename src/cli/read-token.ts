@@ -4,8 +4,10 @@ import { usageError } from './cli-error.ts';
 import { MutedOutput } from './muted-output.ts';
 import { readBounded } from './read-bounded.ts';
 
-export const TOKEN_SHOWS =
-  'warning: a token in the arguments is visible in the process list and the shell history; use `-` and pipe the token in';
+/** For a command whose standard input is not free for the token. */
+export const TOKEN_VISIBLE =
+  'warning: a token in the arguments is visible in the process list and the shell history';
+export const TOKEN_SHOWS = `${TOKEN_VISIBLE}; use \`-\` and pipe the token in`;
 
 /** Bytes of standard input that are read. A token has at most 8192 characters. */
 const INPUT_MAX = 65_536;
@@ -18,7 +20,8 @@ export interface TokenInput {
 
 /**
  * Reads a token: from standard input if the argument is `-` or input is piped in, from a prompt without echo on a
- * terminal, or from the argument itself, with a warning. White space around the token is dropped.
+ * terminal, or from the argument itself, with a warning. White space around the token is dropped,
+ * and so is `Bearer` before it: people paste the whole header.
  *
  * @param note prints a line for the person
  * @throws CliError (2) if there is no token
@@ -28,7 +31,9 @@ export async function readToken(
   note: (text: string) => void,
   input: TokenInput = process,
 ): Promise<string> {
-  const token = (await readText(argument, note, input)).trim();
+  const given = (await readText(argument, note, input)).trim();
+  const token = given.replace(/^bearer(?:\s+|$)/i, '');
+  if (token !== given) note('The word `Bearer` before the token is not part of it, and was left out.');
   if (token !== '') return token;
   throw usageError('no token was given', 'Pipe the token in and pass `-`, or type it at the prompt.');
 }

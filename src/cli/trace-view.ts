@@ -1,7 +1,8 @@
 import { printable, wordOf } from '../daemon/printable.ts';
 import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
+import { ACTION_COLUMNS, type ActionView } from './action-view.ts';
 import { adviceFor } from './advice.ts';
-import type { Column } from './column.ts';
+import { type Column, jsonOf } from './column.ts';
 import type { Output } from './output.ts';
 import { isoTime } from './time-words.ts';
 import { wrapText } from './wrap-text.ts';
@@ -19,7 +20,7 @@ export interface Finding {
 }
 
 /** A trace as `--json` prints it. */
-export function traceView(trace: TraceRecord) {
+export function traceView(trace: TraceRecord, actions: readonly ActionView[] = []) {
   return {
     ...trace,
     started_at: isoTime(trace.started_at),
@@ -27,6 +28,7 @@ export function traceView(trace: TraceRecord) {
     took_ms: trace.finished_at - trace.started_at,
     acted_for: actedFor(trace) ?? null,
     lines: trace.lines.map((line) => ({ ...line, at: isoTime(line.at) })),
+    actions: actions.map((action) => jsonOf(ACTION_COLUMNS, action)),
     findings: findingsOf(trace),
   };
 }
@@ -34,7 +36,9 @@ export function traceView(trace: TraceRecord) {
 /** The reasons in a trace that the reader can act on, in order. */
 export function findingsOf(trace: TraceRecord): Finding[] {
   const reasons = new Set<string>();
-  for (const line of trace.lines) if (line.reason !== undefined) reasons.add(line.reason);
+  for (const { reason, verdict } of trace.lines)
+    if (reason !== undefined && (verdict === 'refused' || !adviceFor(reason)?.only_if_refused))
+      reasons.add(reason);
   // The outcome is a finding only if no line gives the cause.
   const cause = trace.lines.find((line) => line.verdict === 'refused' || line.verdict === 'failed')?.reason;
   if (cause === undefined || !adviceFor(cause)?.todo) reasons.add(trace.outcome);
@@ -56,11 +60,13 @@ const LINE_COLUMNS: readonly Column<TraceLine>[] = [
 /**
  * One trace for people: who sent the message and how it ended, the timeline, what happened and what to do.
  * @param waits what the message waits for; null if it has ended
+ * @param actions what the message confirmed, declined or carried out
  */
 export function traceInWords(
   trace: TraceRecord,
   out: Pick<Output, 'table' | 'width'>,
   waits: string | null = null,
+  actions: readonly ActionView[] = [],
 ): string {
   const width = Math.min(WIDTH_MAX, out.width);
   const who = [trace.platform, trace.user_id && `user ${trace.user_id}`].filter(Boolean).join(', ');
@@ -74,7 +80,7 @@ export function traceInWords(
     ],
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
   const lines = out.table(LINE_COLUMNS, trace.lines, width);
-  return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
+  return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${actionsInWords(actions, width)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
 }
 
 /** The `sub` of the person; null if nobody is signed in; undefined if the message ended before this was known. */
@@ -91,6 +97,16 @@ function principalInWords(trace: TraceRecord): string {
   if (sub === undefined) return '';
   if (sub === null) return 'Nobody was signed in, so no call used the credentials of a person.\n';
   return `The agent acted for the person ${wordOf(sub)}.\n`;
+}
+
+function actionsInWords(actions: readonly ActionView[], width: number): string {
+  return actions
+    .flatMap(({ summary, tool, outcome, status }) => {
+      const end = status === null ? outcome : `${outcome}, status ${status}`;
+      return wrapText(`Action (${end}): ${printable(summary ?? tool)}`, width);
+    })
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 function detailInWords({ detail = {} }: TraceLine): string {

@@ -54,12 +54,43 @@ async function platformUser(named: string, options: OptionValues): Promise<Who> 
       "Use the channel's name, a colon and the user's id, or name a person with `--sub`.",
     );
   }
+  const [user_id = user] = await spellings(user, platform, options);
+  return { platform, user_id };
+}
+
+/**
+ * The users that `--user` may mean: the id as it is given, and as the channel of `--platform` spells it or, without
+ * `--platform`, as any channel does. Null without `--user`.
+ */
+export async function usersNamed(options: OptionValues): Promise<readonly UserNamed[] | null> {
+  const { user, platform } = options;
+  if (typeof user !== 'string') return null;
+  const channel = typeof platform === 'string' ? { platform } : {};
+  const ids = new Set([user, ...(await spellings(user, channel.platform, options))]);
+  return [...ids].map((user_id) => ({ ...channel, user_id }));
+}
+
+/** A user of one channel or, without `platform`, of any channel. */
+export interface UserNamed {
+  platform?: string;
+  user_id: string;
+}
+
+/**
+ * A user's id as the channel, or as each channel, may spell it. Empty if it is no id there. What a channel left behind
+ * is still found after its plugin was removed.
+ */
+async function spellings(
+  user: string,
+  platform: string | undefined,
+  options: OptionValues,
+): Promise<readonly string[]> {
   const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins } = await pluginsAt(configLocation(options));
-  const plugin = plugins.find((loaded) => loaded.plugin.name === platform)?.plugin;
-  // The data that a removed plugin left behind is still found.
-  const [user_id = user] = plugin ? writingsOf(plugin, user) : [];
-  return { platform, user_id };
+  return plugins
+    .map(({ plugin }) => plugin)
+    .filter(({ name }) => platform === undefined || name === platform)
+    .flatMap((plugin) => writingsOf(plugin, user));
 }
 
 /**

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { LongTermMemory } from './agent/long-term-memory.ts';
+import { reachModels } from './agent/reach-models.ts';
 import { type AlarmClock, systemClock } from './clock.ts';
 import type { Configuration } from './configuration/configure.ts';
 import { createServices } from './create-services.ts';
@@ -206,6 +207,7 @@ export async function startDaemon(
     const address = await server.listen(settings.HOST, settings.PORT);
     life.started('listener', () => server.close());
     platforms.begin(channels);
+    life.started('connections to model servers', reachModels(settings, log));
     readiness.serving();
 
     const grace = settings.SHUTDOWN_GRACE_SECONDS * 1000;

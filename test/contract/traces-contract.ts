@@ -26,6 +26,19 @@ export function describeTraces(current: () => StoreUnderTest): void {
       }
     });
 
+    it('finds the traces of a user, of one channel or of all, also the refused ones', async () => {
+      const of = (platform: string, user_id: string) => aTrace(null, { platform, user_id });
+      const [ada, refused, elsewhere] = [of('chat', 'ada'), of('chat', 'ada'), of('sms', 'ada')];
+      await store.traces.keepRefused(refused);
+      for (const trace of [ada, elsewhere, of('chat', 'ada2'), aTrace(null, { user_id: null })]) {
+        test.advance(1);
+        await store.traces.keep(trace);
+      }
+      expect(await store.traces.findOf({ platform: 'chat', user_id: 'ada' })).toEqual([refused, ada]);
+      expect(await store.traces.findOf({ user_id: 'ada' })).toEqual([refused, ada, elsewhere]);
+      expect(await store.traces.findOf({ platform: 'sms', user_id: 'ada2' })).toEqual([]);
+    });
+
     it('returns the oldest first, and the newest 200 of many', async () => {
       await Promise.all(
         Array.from({ length: 205 }, (_, index) =>

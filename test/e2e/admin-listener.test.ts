@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { freePort } from '../support/free-ports.ts';
 import { Gate } from '../support/gate.ts';
@@ -68,7 +69,7 @@ it('the admin listener reports that the daemon starts, serves and drains, and st
       AGENT_RUNTIME,
       GATE_URL: gate.url,
       ADMIN_LISTEN: `127.0.0.1:${port}`,
-      SHUTDOWN_DELAY_SECONDS: '1',
+      SHUTDOWN_DELAY_SECONDS: '2',
     },
   });
   await gate.waiting(1);
@@ -104,6 +105,11 @@ it('the admin listener reports that the daemon starts, serves and drains, and st
   });
   const late = await post(daemon.url, { user_id: 'bob', message: 'late' });
   expect([late.status, late.headers.get('connection')]).toEqual([200, 'keep-alive']);
+  const env = { PORT: new URL(daemon.url).port, ADMIN_LISTEN: `:${port}` };
+  expect(await command(['status'], { env })).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(' is not ready: The daemon is stopping.\n'),
+  });
 
   // Then the daemon drains, and still answers probes. A proxy whose connection is refused tries another daemon.
   await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new connections are refused');

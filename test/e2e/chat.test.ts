@@ -102,7 +102,7 @@ describe('agentd chat in a pipe', () => {
     const { code, stdout, stderr } = await chat(url, 'me\nme', '--token', jwt);
     expect([code, stdout]).toEqual([0, 'ada@example.com\nada@example.com\n']);
     expect(stderr).toBe(
-      'warning: a token in the arguments is visible in the process list and the shell history; use `-` and pipe the token in\n',
+      'warning: a token in the arguments is visible in the process list and the shell history\n',
     );
     const expired = await chat(url, 'me', '--token', await token({ ttl: -5 }));
     expect([expired.code, expired.stdout]).toEqual([0, 'nobody\n']);

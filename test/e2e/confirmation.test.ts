@@ -133,7 +133,7 @@ describe('webchat', () => {
       expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
     });
     expect(asked.body.response).toBe(
-      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nAnswer "yes" to confirm or "no" to decline.',
+      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.',
     );
     expect(calls).toEqual([]);
     const metadata = { confirm: { id: confirmation.id, approve: true } };
@@ -154,6 +154,22 @@ describe('webchat', () => {
     const again = await say('', { bearer: ada, metadata });
     expect([again.status, again.body.code]).toEqual([409, 'confirmation_gone']);
     expect(calls).toHaveLength(1);
+  });
+
+  it('is traced with the action, which leads support from the journal to the request and back', async () => {
+    const asked = await say('mine 1004', { bearer: ada });
+    const { id } = asked.body.metadata.confirmation;
+    await say('', { bearer: ada, metadata: { confirm: { id, approve: true } } });
+    const listed = await agentd(['actions', 'list', '--sub', 'ada', '--json'], { cwd: folder });
+    const [action] = JSON.parse(listed.stdout);
+    expect(action).toMatchObject({ action_id: id, request_id: expect.any(String) });
+    const table = await agentd(['actions', 'list', '--sub', 'ada'], { cwd: folder });
+    expect(table.stdout).toMatch(new RegExp(`^TIME .* SESSION .*\n.* room-${tests} `));
+    const explained = await agentd(['explain', action.request_id], { cwd: folder });
+    expect(explained.stdout).toContain(`action=${id}`);
+    expect(explained.stdout).toContain(
+      'Action (done, status 200): Cancel order "1004" (body.reason: "late")',
+    );
   });
 
   it('accepts words in the language of the token', async () => {

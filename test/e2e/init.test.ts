@@ -46,7 +46,16 @@ describe('agentd init', () => {
   });
 
   it('says which values to fill in, and which commands to type next', async () => {
-    const asked = ['--channels', 'teamchat', '--api', 'https://api.example.com', '--model', 'm'];
+    const asked = [
+      '--channels',
+      'teamchat',
+      '--api',
+      'https://api.example.com',
+      '--model',
+      'm',
+      '--server',
+      'http://127.0.0.1:1/v1',
+    ];
     const words = ['--yes', ...asked, '--directory', join(directory, 'sub')];
     const { stdout } = await init(...words);
     expect(stdout).toContain(
@@ -85,7 +94,11 @@ describe('agentd init', () => {
   });
 
   it('writes the units of a service with --systemd, with a credential for each secret', async () => {
-    const { stdout } = await init('--yes', '--systemd', '--channels', 'sse,msgbot', '--directory', directory);
+    const words = ['--yes', '--systemd', '--channels', 'sse,msgbot', '--directory', directory];
+    const { stdout, stderr } = await init(...words);
+    expect(stderr).toMatch(
+      /^warning: the service cannot read \/tmp\/\S+, since its units have PrivateTmp=yes/,
+    );
     const units = ['agentd-backup.service', 'agentd-backup.timer', 'agentd.service'];
     expect(readdirSync(directory).sort()).toEqual([...units, 'agentd.yaml', 'secrets'].sort());
     const unit = readFileSync(join(directory, 'agentd.service'), 'utf8');

@@ -128,6 +128,10 @@ describe('agentd link', () => {
       /there is no channel 'fax' whose users can be linked\n.*\bphone or phonechat\b.*\bprinter or telex\b/,
     ],
     [['link', 'webchat', 'u1', '-'], /there is no channel 'webchat'/],
+    [
+      ['link', 'phone', '0171234567', '-'],
+      /'0171234567' is not a valid NUMBER of phonechat\nWrite it with a plus sign and the country code,/,
+    ],
     [['link', 'printer', 'no id!', '-'], /'no id!' is not a valid ID of telex/],
     [['link', 'printer'], /missing required argument 'user'/],
     [['link', 'printer', 'u1', '-'], /no token was given/],

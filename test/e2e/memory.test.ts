@@ -256,6 +256,11 @@ describe('agentd memory', () => {
     expect((await memory('search', '--sub', 'ada')).code).toBe(2);
     expect((await memory('forget', '--sub', 'ada', 'a', 'b')).code).toBe(2);
     expect((await memory('list', 'nobody')).code).toBe(2);
+    const unknown = "there is no channel 'teamchatt'";
+    for (const [action, ...rest] of [['list'], ['search', 'tea'], ['forget', '--yes']] as const) {
+      const refused = await memory(action, 'teamchatt:U1', ...rest);
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(unknown) });
+    }
     const none = await memory('list', '--sub', 'zoe');
     expect(none).toMatchObject({ code: 0, stdout: '' });
     expect(none.stderr).toContain('Nothing is remembered about zoe.');

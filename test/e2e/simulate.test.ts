@@ -137,6 +137,8 @@ describe('agentd simulate', () => {
     const burst = await simulate('Hi', '--burst', '7', '--user', 'burst');
     expect(burst.end).toMatchObject({ messages: 7, answered: 5, blocked: 2, reasons: ['rate_limit'] });
     expect([burst.code, burst.texts.length]).toEqual([0, 5]);
+    const blocked = await simulate('Hi', '--user', 'burst');
+    expect([blocked.code, blocked.end]).toMatchObject([1, { messages: 1, blocked: 1 }]);
     const repeat = await run(['simulate', 'telex', 'Hi', '--repeat', '4', '--user', 'repeat']);
     expect(repeat.code).toBe(0);
     expect(repeat.stderr).toContain('4 messages: 2 answered, 2 blocked by the loop guard (repetition).');

@@ -4,6 +4,8 @@ export interface Advice {
   happened: string;
   /** What to do. Absent: nothing needs to be done. */
   todo?: string;
+  /** Of interest only if it stopped something. Otherwise another reason of the trace says the same. */
+  only_if_refused?: true;
 }
 
 /** Advice by reason or error code, as they appear in traces and logs. */

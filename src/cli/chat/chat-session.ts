@@ -1,7 +1,7 @@
 import { openSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import { type CliError, usageError } from '../cli-error.ts';
-import { readToken, type TokenInput } from '../read-token.ts';
+import { readToken, TOKEN_VISIBLE, type TokenInput } from '../read-token.ts';
 
 export type ChatInput = TokenInput['stdin'];
 
@@ -35,7 +35,8 @@ export async function openChatSession(
   if (option === undefined) return { token: null, input: stdin, close };
   const isAsked = option === true || option === '-';
   if (!isAsked || stdin.isTTY) {
-    const token = await readToken(isAsked ? undefined : String(option), note, streams);
+    const warn = stdin.isTTY ? note : () => note(TOKEN_VISIBLE);
+    const token = await readToken(isAsked ? undefined : String(option), warn, streams);
     return { token, input: stdin, close };
   }
   const terminal = streams.openTerminal();
@@ -68,5 +69,8 @@ function openTerminal(): ReadStream | null {
 }
 
 function noTerminal(message: string): CliError {
-  return usageError(message, 'In a script, pass the token as the argument: `--token "$TOKEN"`.');
+  return usageError(
+    message,
+    'Only `--token "$TOKEN"` works without a terminal. Other users of this machine can then see the token in the process list, so use one that expires soon.',
+  );
 }

@@ -2,7 +2,7 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
 import { tagOf } from '../../daemon/session/session.ts';
-import { ACTION_COLUMNS, actionView } from '../action-view.ts';
+import { ACTION_COLUMNS, actionView, requestsOf } from '../action-view.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectChannelOf } from '../expect-channel.ts';
@@ -15,7 +15,7 @@ export const command: Command = {
   name: 'actions list',
   summary: 'List what the agent did: for whom, and with what outcome.',
   description:
-    'Lists the journal of writes, newest first. The outcome is `done`, `failed` (the write was refused, or nothing was sent), `unknown` (it was sent, but it is not known whether it was carried out) or `running`. A write of `agentd tools call` names the operator. Writes are kept for ACTIONS_RETENTION_DAYS. Works whether the daemon is running or not.',
+    'Lists the journal of writes, newest first. The outcome is `done`, `failed` (the write was refused, or nothing was sent), `unknown` (it was sent, but it is not known whether it was carried out) or `running`. A write of `agentd tools call` names the operator. `agentd explain` explains their SESSION, or in JSON the `request_id` that made the call, which is null if its trace is gone. Writes are kept for ACTIONS_RETENTION_DAYS. Works whether the daemon is running or not.',
   args: [WHO_ARGUMENT],
   options: [
     ...WHO_OPTIONS,
@@ -52,7 +52,12 @@ export const command: Command = {
           ...(who === null ? {} : { who }),
           ...(id === null ? {} : { session: session ? tagOf(session) : id }),
         });
-        return found.map((action) => actionView(action, now, seal));
+        // Reads many traces, so not for a table, which does not show it.
+        const requests = out.json ? await requestsOf(found, store.traces) : null;
+        return found.map((action) => ({
+          ...actionView(action, now, seal),
+          request_id: requests?.get(action.action_id) ?? null,
+        }));
       },
       'links',
     );

@@ -1,9 +1,18 @@
+import { systemClock } from '../../daemon/clock.ts';
+import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
+import type { Seal } from '../../daemon/identity/seal.ts';
 import { printable } from '../../daemon/printable.ts';
-import { failed } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import { ConfigurationError } from '../../daemon/settings/problem.ts';
+import { actionView } from '../action-view.ts';
+import { failed, usageError } from '../cli-error.ts';
+import type { Command, OptionValues } from '../command.ts';
+import { channelNames } from '../completion/channel-words.ts';
+import { coreSettings } from '../core-settings.ts';
 import { EXIT } from '../exit-codes.ts';
-import { messageTraces } from '../message-traces.ts';
+import { expectChannel } from '../expect-channel.ts';
+import { messageTraces, type Subject } from '../message-traces.ts';
 import { traceInWords, traceView } from '../trace-view.ts';
+import { usersNamed } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { withStore } from '../with-store.ts';
 
@@ -11,36 +20,77 @@ export const command: Command = {
   name: 'explain',
   summary: 'Explain why a conversation went as it did.',
   description:
-    "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. Exit code 1 if nothing is found.",
-  args: [{ name: 'id', sentence: 'id of a session, a request or a message', required: true }],
+    "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, which actions were confirmed, declined or carried out, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. With --user, these are the last messages of a channel user, also those that wait, and those that were refused, for example by the loop guard. Exit code 1 if nothing is found.",
+  args: [{ name: 'id', sentence: 'id of a session, a request or a message; not with --user' }],
   options: [
+    { flags: '--user <id>', sentence: 'the last messages of this channel user' },
+    {
+      flags: '--platform <name>',
+      sentence: 'with --user: only messages on this channel',
+      values: channelNames,
+    },
     {
       flags: '--limit <n>',
-      sentence: 'maximum number of messages of a session, 1 to 200; the last ones are shown',
+      sentence: 'maximum number of messages, 1 to 200; the last ones are shown',
       default: 5,
     },
   ],
   examples: [
     { line: 'agentd explain 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Explains one request.' },
     { line: 'agentd explain "$SESSION_ID" --limit 1', does: 'Explains the last message of a session.' },
+    { line: 'agentd explain --user alice', does: 'Explains the last messages of a user, also refused ones.' },
   ],
   json: true,
-  async run({ args: [id = ''], options, out }) {
+  async run({ args: [id], options, out }) {
+    const { subject, named } = await subjectOf(id, options);
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 200 });
+    const seal = await sealOf(options);
     const { shown, all, days } = await withStore(options, async (store, settings) => ({
-      ...(await messageTraces(store, id, limit)),
+      ...(await messageTraces(store, subject, limit)),
       days: settings.TRACE_RETENTION_DAYS,
     }));
     if (shown.length === 0) {
+      await expectChannel(options, 'platform');
       throw failed(
-        `nothing is known about '${printable(id)}'`,
-        `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Find the sessions of a user with \`agentd sessions list --user ID\`, and requests in \`agentd logs\`. Check that this is the STATE_DIR of the daemon.`,
+        `nothing is known about '${printable(Object.values(named).join())}'`,
+        `Traces are kept for ${days} days (TRACE_RETENTION_DAYS). Find the messages of a user with \`agentd explain --user ID\`, and requests in \`agentd logs\`. Check that this is the STATE_DIR of the daemon.`,
       );
     }
-    out.data({ id, traces: shown.map(({ trace }) => traceView(trace)) }, () =>
-      shown.map(({ trace, waits }) => traceInWords(trace, out, waits)).join('\n'),
+    const views = shown.map(({ actions, ...rest }) => ({
+      ...rest,
+      actions: actions.map((action) => actionView(action, systemClock.now(), seal)),
+    }));
+    out.data({ ...named, traces: views.map(({ trace, actions }) => traceView(trace, actions)) }, () =>
+      views.map(({ trace, waits, actions }) => traceInWords(trace, out, waits, actions)).join('\n'),
     );
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
     return EXIT.ok;
   },
 };
+
+/** A person who may read the store need not be allowed to read its keys. Then the summaries of actions stay sealed. */
+async function sealOf(options: OptionValues): Promise<Pick<Seal, 'open'>> {
+  try {
+    return (await openAdministratorSeal(await coreSettings(options, 'links'))).seal;
+  } catch (error) {
+    if (error instanceof ConfigurationError) return { open: () => null };
+    throw error;
+  }
+}
+
+/** @throws CliError (2) unless either an id or a user is given */
+async function subjectOf(
+  id: string | undefined,
+  options: OptionValues,
+): Promise<{ subject: Subject; named: { id: string } | { user: string } }> {
+  const users = await usersNamed(options);
+  if (users === null && options.platform !== undefined)
+    throw usageError('--platform needs --user', 'Name the user with `--user`.');
+  if (id !== undefined && users === null) return { subject: { id }, named: { id } };
+  if (id === undefined && users !== null)
+    return { subject: { users }, named: { user: String(options.user) } };
+  throw usageError(
+    id === undefined ? 'neither an id nor --user is given' : 'both an id and --user are given',
+    'Name one session, request or message by its id, or a user with --user.',
+  );
+}

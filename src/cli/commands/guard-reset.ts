@@ -6,7 +6,9 @@ import { failed, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectWho } from '../expect-who.ts';
 import { type Administration, noteAudit } from '../note-audit.ts';
+import { usersNamed } from '../who.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -32,7 +34,7 @@ export const command: Command = {
   ],
   json: true,
   async run({ args, options, out }) {
-    const { named, words, audited, run } = resetOf(args, options);
+    const { named, words, audited, run } = await resetOf(args, options);
     const isReset = await withStore(options, async (store) => {
       await noteAudit(store, { command: 'guard reset', ...audited });
       return run(store.guard);
@@ -58,7 +60,8 @@ interface Reset {
 }
 
 /** Reads the arguments, which must have exactly one of the three forms. */
-function resetOf([platform, user]: readonly string[], { session, all }: OptionValues): Reset {
+async function resetOf([platform, user]: readonly string[], options: OptionValues): Promise<Reset> {
+  const { session, all } = options;
   const forms = [platform !== undefined, session !== undefined, all === true].filter(Boolean).length;
   if (forms === 1 && all === true) {
     return {
@@ -77,11 +80,16 @@ function resetOf([platform, user]: readonly string[], { session, all }: OptionVa
     };
   }
   if (forms === 1 && platform !== undefined && user !== undefined) {
+    const { who } = await expectWho([`${platform}:${user}`], options);
+    const users = (await usersNamed({ ...options, platform, user })) ?? [];
     return {
       named: { platform, user },
       words: `user ${printable(user)} of ${printable(platform)}`,
-      audited: { about: platform, who: { platform, user_id: user } },
-      run: (guard) => guard.resetUser(platform, user),
+      audited: { about: platform, who },
+      async run(guard) {
+        const areReset = await Promise.all(users.map(({ user_id }) => guard.resetUser(platform, user_id)));
+        return areReset.includes(true);
+      },
     };
   }
   throw usageError(

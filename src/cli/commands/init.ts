@@ -1,12 +1,14 @@
 import { resolve } from 'node:path';
 import { printable } from '../../daemon/printable.ts';
-import { usageError } from '../cli-error.ts';
+import { askTerminal } from '../ask-terminal.ts';
+import { failed } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { answersTo, listOf, QUESTIONS } from '../init/answers.ts';
-import { nextSteps } from '../init/next-steps.ts';
+import { answersTo, channelsOf, type Interviewer, QUESTIONS } from '../init/answers.ts';
+import { hiddenFromService, nextSteps } from '../init/next-steps.ts';
 import { type Form, plannedFiles } from '../init/planned-files.ts';
 import { chooseSecrets } from '../init/secrets.ts';
+import type { Output } from '../output.ts';
 import { writeNewFiles } from '../write-new-files.ts';
 
 export const command: Command = {
@@ -14,7 +16,7 @@ export const command: Command = {
   summary: 'Write a configuration and an env file with generated secrets.',
   ignoresDev: true,
   description: [
-    'Writes agentd.yaml, which explains every setting, and .env (mode 0600) with secrets of 256 bits, and prints the commands that come next. On a terminal it asks five questions; an option answers its question beforehand. With --yes, or without a terminal, the other questions get their defaults. Values that only a platform or a provider can give you are listed in .env as comments.',
+    'Writes agentd.yaml, which explains every setting, and .env (mode 0600) with secrets of 256 bits, and prints the commands that come next. On a terminal it asks some questions, and asks again if an answer is wrong; an option answers its question beforehand. With --yes, or without a terminal, the other questions get their defaults. Values that only a platform or a provider can give you are listed in .env as comments.',
     'With --secret-files, each secret is written to a separate file, which agentd.yaml names; use it for containers and Kubernetes. With --systemd, the units of the service and of its nightly backup are written as well; see agentd-deploy(7).',
     'If one of the files exists, nothing is written, and the exit code is 1.',
   ].join('\n\n'),
@@ -58,22 +60,16 @@ export const command: Command = {
     const { settingGroups } = await import('../../daemon/settings/reference.ts');
     const loaded = await loadPlugins({ entries: [], platforms: null, folders: [] });
     const plugins = loaded.plugins.map(({ plugin }) => plugin);
-    const answers = await answersTo(options);
-    const channels =
-      answers.channels === ''
-        ? plugins.filter(({ capabilities }) => capabilities.delivery !== 'push').map(({ name }) => name)
-        : listOf(answers.channels);
-    const unknown = channels.find((name) => !plugins.some((plugin) => plugin.name === name));
-    if (unknown !== undefined) {
-      const known = plugins.map(({ name }) => name).join(', ');
-      throw usageError(`there is no channel '${printable(unknown)}'`, `The channels are ${known}.`);
-    }
+    const answers = await answersTo(options, plugins, interviewerFor(options, out));
+    const channels = channelsOf(answers, plugins);
     const groups = settingGroups(plugins);
     const settings = groups.flatMap(({ records }) => records);
     const secrets = chooseSecrets(answers, channels, settings);
     const plan = { directory, form, answers, channels, secrets, groups };
     const files = await plannedFiles(plan);
     await writeNewFiles(files, 'Name another directory with --directory.');
+    const hidden = hiddenFromService(plan);
+    if (hidden !== null) out.note(hidden);
     const paths = files.map(({ path }) => path);
     out.data({ files: paths }, () =>
       [...paths.map((path) => `wrote ${printable(path)}`), ...nextSteps(plan, process.cwd())].join('\n'),
@@ -81,6 +77,17 @@ export const command: Command = {
     return EXIT.ok;
   },
 };
+
+/** Null if nobody is to be asked, or there is no terminal to ask on. */
+function interviewerFor({ yes }: OptionValues, { note }: Output): Interviewer | null {
+  if (yes === true || process.stdin.isTTY !== true || process.stderr.isTTY !== true) return null;
+  const ask = async (question: string) => {
+    const answer = await askTerminal(question, process.stdin, process.stderr);
+    if (answer === null) throw failed('nothing was written: the questions were not answered');
+    return answer;
+  };
+  return { ask, note };
+}
 
 function formOf({ systemd, secretFiles }: OptionValues): Form {
   if (systemd === true) return 'systemd';

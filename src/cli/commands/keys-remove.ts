@@ -23,10 +23,15 @@ export const command: Command = {
       options,
       async (store, settings) => {
         const path = keyFilePath(settings.STATE_DIR);
-        const found = (await sealingKeys(settings, store)).find(({ key }) => key === id);
+        const keys = await sealingKeys(settings, store);
+        const found = keys.find(({ key }) => key === id);
         if (found?.source === KEY_SETTING)
           throw failed(`key ${id} is in ${KEY_SETTING}, which agentd does not change`, howToRemove(found));
-        if (found?.source !== path) throw failed(`there is no key ${printable(id)} in ${path}`, LIST);
+        if (found?.source !== path) {
+          const places = new Set(keys.flatMap(({ source }) => source ?? []));
+          const where = places.size === 0 ? '' : ` in ${[...places].join(' or ')}`;
+          throw failed(`there is no key ${printable(id)}${where}`, LIST);
+        }
         if (found.role === 'seals') throw failed(`key ${id} is the one that seals`, ROTATE);
         if (found.texts > 0)
           throw failed(

@@ -100,7 +100,9 @@ function storedId(channel: LinkableChannel, user: string): string {
   if (stored !== undefined) return stored;
   throw usageError(
     `'${printable(user)}' is not a valid ${channel.linking.argument} of ${channel.name}`,
-    'Write it as the platform does; `agentd link list` and the log show such ids.',
+    channel.linking.form === undefined
+      ? 'Write it as the platform does; `agentd link list` and the log show such ids.'
+      : `Write it with ${printable(channel.linking.form)}.`,
   );
 }
 

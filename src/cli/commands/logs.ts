@@ -10,6 +10,7 @@ import { EXIT } from '../exit-codes.ts';
 import { expectChannel } from '../expect-channel.ts';
 import { follow, readSince, tail } from '../log-file.ts';
 import { isBefore, LOG_LEVELS, type LogFilter, type LogLevel, matches } from '../log-filter.ts';
+import { rotatedFiles } from '../rotated-files.ts';
 import { parseSince } from '../time-words.ts';
 import { wholeNumber } from '../whole-number.ts';
 
@@ -20,7 +21,7 @@ export const command: Command = {
   name: 'logs',
   summary: 'Read the log file, filtered, and follow it.',
   description:
-    'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then. If earlier lines match too, a line on standard error says so. With -f, it continues with new lines, across rotation, until it is interrupted.',
+    'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then, also those in files to which logrotate has moved the log, such as `agentd.log.1`. If earlier lines match too, a line on standard error says so. With -f, it continues with new lines, across rotation, until it is interrupted.',
   options: [
     { flags: '-f, --follow', sentence: 'continue with new lines' },
     {
@@ -72,15 +73,22 @@ export const command: Command = {
       if (more) out.note(`There are more than these ${count}; --lines shows more.`);
       return end;
     };
-    const isWhole = filter.since !== undefined && options.lines === undefined;
-    const end = await (isWhole ? readSince(path, { unfinished, isOld }, printMatching) : printTail()).catch(
-      (cause: NodeJS.ErrnoException) => {
-        if (cause.code !== 'ENOENT') throw cause;
-        if (options.follow) return 0;
-        const message = `there is no log file yet (${path})`;
-        throw failed(message, 'The daemon creates it when it starts.', { cause });
-      },
-    );
+    const printSince = async (since: number) => {
+      for (const { path: older, isCompressed } of await rotatedFiles(path, since)) {
+        if (isCompressed)
+          out.note(`${older} may have more lines, and is compressed: use \`zcat\` or the like.`);
+        else await readSince(older, { unfinished: true, isOld }, printMatching);
+      }
+      return readSince(path, { unfinished, isOld }, printMatching);
+    };
+    const { since } = filter;
+    const isWhole = since !== undefined && options.lines === undefined;
+    const end = await (isWhole ? printSince(since) : printTail()).catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code !== 'ENOENT') throw cause;
+      if (options.follow) return 0;
+      const message = `there is no log file yet (${path})`;
+      throw failed(message, 'The daemon creates it when it starts.', { cause });
+    });
     if (printed === 0) await expectChannel(options, 'channel');
     if (options.follow) {
       // Ctrl-C ends the process.

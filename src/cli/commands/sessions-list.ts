@@ -4,6 +4,7 @@ import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectChannel } from '../expect-channel.ts';
 import { SESSION_COLUMNS, withState } from '../session-view.ts';
+import { usersNamed } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';
 
@@ -25,16 +26,17 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { platform, user } = options;
+    const { platform } = options;
+    const users = await usersNamed(options);
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const { items, none } = await listFromStore(options, 'No session found.', async (store, settings) => {
-      const found = await store.sessions.list({
-        limit: limit + 1,
-        ...(typeof platform === 'string' ? { platform } : {}),
-        ...(typeof user === 'string' ? { user_id: user } : {}),
-      });
+      const filters = users ?? [typeof platform === 'string' ? { platform } : {}];
+      const found = await Promise.all(
+        filters.map((filter) => store.sessions.list({ ...filter, limit: limit + 1 })),
+      );
+      const newest = found.flat().sort((a, b) => b.last_active_at - a.last_active_at);
       const now = systemClock.now();
-      return found.map((session) => withState(session, now, settings));
+      return newest.map((session) => withState(session, now, settings));
     });
     if (items.length === 0) await expectChannel(options, 'platform');
     out.list(SESSION_COLUMNS, items, none, limit);

@@ -14,7 +14,7 @@ import { openDaemonRecords } from '../simulate/daemon-records.ts';
 import { JsonArrayWriter } from '../simulate/json-array-writer.ts';
 import { loadScenario, type Scenario } from '../simulate/scenario.ts';
 import { Simulation } from '../simulate/simulation.ts';
-import type { SimulationEvent } from '../simulate/simulation-event.ts';
+import { isAnswered, type SimulationEvent } from '../simulate/simulation-event.ts';
 import { type Behavior, openStandIn } from '../simulate/stand-in.ts';
 import { eventAsJson, eventInWords, summaryInWords } from '../simulate/view.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -29,7 +29,7 @@ export const command: Command = {
   description: [
     'Sends a correctly signed webhook to the running daemon and shows the answers, so that you can try every channel without an account. If the *_API_URL of the channel is a loopback address, it also simulates the API of the platform; otherwise it only sends the webhook, and says what it cannot show.',
     '`serve --dev` sets this up in .agentd/env of its working directory; in that directory you do not need to configure anything. To link a sender to a person, use the command of the platform (--command), as the page of the channel describes, or `agentd link`. `Who am I?` is then answered with the data of that person.',
-    'The command ends when the daemon has answered each message, or with Ctrl-C. Exit code 1 if no answer arrived, or if the daemon answered incorrectly.',
+    'The command ends when the daemon has answered each message, or with Ctrl-C. Exit code 1 if a message failed, if no answer arrived, for example because the loop guard blocked all messages, or if the daemon answered incorrectly.',
   ].join('\n\n'),
   args: [
     { name: 'channel', sentence: 'name of the channel', required: true, values: simulatedChannels },
@@ -135,7 +135,7 @@ export const command: Command = {
     if (!isExpected) out.note('The daemon did not answer as expected.');
     else if (options.badSignature === true) out.note('The daemon refused the message, as expected.');
     else if (!out.json) out.note(summaryInWords(summary, until));
-    return isExpected && summary.unanswered === 0 && summary.failed === 0 ? EXIT.ok : EXIT.no;
+    return isExpected && isAnswered(summary) ? EXIT.ok : EXIT.no;
   },
 };
 

@@ -3,7 +3,7 @@ import { TOKEN_MAX } from '../../daemon/identity/decode-token.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
 import { signToken } from '../../daemon/identity/sign-token.ts';
 import { isAny } from '../../daemon/identity/token-checks.ts';
-import { escapeControls } from '../../daemon/printable.ts';
+import { escapeControls, printable } from '../../daemon/printable.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { misconfigured, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
@@ -53,6 +53,9 @@ export const command: Command = {
       );
     }
     const required = { sub: text(options, 'sub'), email: text(options, 'email') };
+    // A token may have any text, so this is only a warning.
+    if (!/^[^\s@]+@[^\s@]+$/.test(required.email))
+      out.note(`warning: --email ${printable(required.email)} is not an e-mail address`);
     const settings = await coreSettings(options, 'tokens');
     const secret = await signingSecret(settings);
     const signed = claims(required, options, settings);

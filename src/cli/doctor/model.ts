@@ -1,47 +1,24 @@
 import { jsonObject } from '../../channel/json-object.ts';
 import { runtimeName } from '../../daemon/agent/load.ts';
+import { type ModelServer, modelServers } from '../../daemon/agent/model-servers.ts';
 import { providerWords } from '../../daemon/agent/provider-words.ts';
-import type { Secret } from '../../daemon/secret.ts';
 import type { Settings } from '../../daemon/settings/settings.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import { describeFailure, type ProbeClient, textOf } from './probe-client.ts';
 
 const { ok, warning, failed, skipped } = findingsOf('model');
 
-/** A model server, and the settings that name it. */
-interface ModelServer {
-  model: string;
-  base_url: string;
-  key: Secret | undefined;
-  names: { model: string; base_url: string; key: string };
-}
-
 /** Do the model servers answer, accept the key, and have the models? Reads their lists of models. */
 export async function checkModel(settings: Settings, client: ProbeClient): Promise<Finding[]> {
-  const { AGENT_BASE_URL, AGENT_MODEL = '', AGENT_API_KEY } = settings;
+  const { AGENT_BASE_URL, AGENT_MODEL } = settings;
   const runtime = runtimeName(settings);
   if (runtime !== 'llm')
     return [skipped(`there is no model server to ask: the runtime is ${runtime}; ${valuesOf(settings)}`)];
-  const names = { model: 'AGENT_MODEL', base_url: 'AGENT_BASE_URL', key: 'AGENT_API_KEY' };
   const first =
     AGENT_BASE_URL === undefined
-      ? skipped(`${AGENT_MODEL} is called through the package of its provider, which is installed`)
-      : checkServer({ model: AGENT_MODEL, base_url: AGENT_BASE_URL, key: AGENT_API_KEY, names }, client);
-  const fallback = fallbackServer(settings);
-  return Promise.all([first, ...(fallback ? [checkServer(fallback, client)] : [])]);
-}
-
-/** The server of the fallback model. Null if there is no fallback model, or no server to ask for it. */
-function fallbackServer(settings: Settings): ModelServer | null {
-  const { AGENT_FALLBACK_MODEL: model, AGENT_FALLBACK_API_KEY, AGENT_FALLBACK_BASE_URL } = settings;
-  const base_url = AGENT_FALLBACK_BASE_URL ?? settings.AGENT_BASE_URL;
-  if (model === undefined || model === 'builtin' || base_url === undefined) return null;
-  const names = {
-    model: 'AGENT_FALLBACK_MODEL',
-    base_url: 'AGENT_FALLBACK_BASE_URL',
-    key: 'AGENT_FALLBACK_API_KEY',
-  };
-  return { model, base_url, key: AGENT_FALLBACK_API_KEY ?? settings.AGENT_API_KEY, names };
+      ? [skipped(`${AGENT_MODEL} is called through the package of its provider, which is installed`)]
+      : [];
+  return [...first, ...(await Promise.all(modelServers(settings).map((one) => checkServer(one, client))))];
 }
 
 async function checkServer(server: ModelServer, client: ProbeClient): Promise<Finding> {

@@ -1,58 +1,145 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
-import { askTerminal } from '../ask-terminal.ts';
-import { failed } from '../cli-error.ts';
+import type { ChannelPlugin } from '../../channel/index.ts';
+import { checkValues } from '../../daemon/configuration/check-values.ts';
+import { printable } from '../../daemon/printable.ts';
+import { usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 
-/** One of the five questions, and the option that answers it. */
+/** A question, and the option that answers it. */
 interface Question {
   option: string;
   question: string;
   default: string;
 }
 
-export const QUESTIONS = [
-  { option: 'name', question: 'Name of the service that the agent speaks for', default: 'agentd' },
-  {
-    option: 'channels',
-    question: `Channels (${RESERVED_CHANNEL_NAMES.join(', ')}), separated by commas; empty: the channels of a website`,
-    default: '',
-  },
-  {
-    option: 'origins',
-    question: 'Origins of the pages with the widget, separated by commas (https://www.example.com)',
-    default: '',
-  },
-  { option: 'api', question: 'Address of the business API; empty: none', default: '' },
-  {
-    option: 'model',
-    question: 'Language model, `provider:model` or a name at the server of AGENT_BASE_URL; empty: none',
-    default: '',
-  },
-] as const satisfies readonly Question[];
+/** The questions in their order. Those of one group are asked again together if their answers do not fit together. */
+const GROUPS = [
+  [{ option: 'name', question: 'Name of the service that the agent speaks for', default: 'agentd' }],
+  [
+    {
+      option: 'channels',
+      question: `Channels (${RESERVED_CHANNEL_NAMES.join(', ')}), separated by commas; empty: the channels of a website`,
+      default: '',
+    },
+  ],
+  [
+    {
+      option: 'origins',
+      question: 'Origins of the pages with the widget, separated by commas (https://www.example.com)',
+      default: '',
+    },
+  ],
+  [{ option: 'api', question: 'Address of the business API; empty: none', default: '' }],
+  [
+    {
+      option: 'model',
+      question: 'Language model, `provider:model` or a name at the server of AGENT_BASE_URL; empty: none',
+      default: '',
+    },
+    {
+      option: 'server',
+      question: 'AGENT_BASE_URL, the address of an OpenAI-compatible server that has the model',
+      default: '',
+    },
+  ],
+] as const satisfies readonly (readonly Question[])[];
+
+const ADD_SERVER =
+  'Add --server with the address of an OpenAI-compatible server, or write the model as provider:model.';
+
+export const QUESTIONS = GROUPS.flat();
 
 export type Answers = Record<(typeof QUESTIONS)[number]['option'], string>;
 
-/** The answers from the options. All other questions are asked on a terminal, unless --yes is given. */
-export async function answersTo(options: OptionValues): Promise<Answers> {
-  const asks = options.yes !== true && process.stdin.isTTY === true && process.stderr.isTTY === true;
-  const answers: Partial<Answers> = {};
-  for (const one of QUESTIONS) {
-    const given = options[one.option];
-    if (typeof given === 'string') answers[one.option] = given.trim();
-    else answers[one.option] = asks ? await ask(one) : one.default;
-  }
-  return answers as Answers;
+/** Asks the person at the terminal. */
+export interface Interviewer {
+  /** The answer; rejects if the person leaves. */
+  ask(question: string): Promise<string>;
+  note(text: string): void;
 }
 
-async function ask({ question, default: otherwise }: Question): Promise<string> {
+/**
+ * The answers from the options and, for all other questions, from the person.
+ *
+ * @param interviewer null if nobody can be asked: the other questions get their defaults
+ * @throws CliError (2) if an option has a wrong value. A person with a wrong answer is asked again.
+ */
+export async function answersTo(
+  options: OptionValues,
+  plugins: readonly ChannelPlugin[],
+  interviewer: Interviewer | null,
+): Promise<Answers> {
+  const answers = Object.fromEntries(QUESTIONS.map((one) => [one.option, one.default])) as Answers;
+  for (const group of GROUPS) {
+    for (;;) {
+      let asked = false;
+      for (const one of group) {
+        const given = options[one.option];
+        if (typeof given === 'string') answers[one.option] = given.trim();
+        else if (interviewer !== null && (one.option !== 'server' || lacksServer(answers, plugins))) {
+          answers[one.option] = await ask(one, interviewer);
+          asked = true;
+        }
+      }
+      const problem = problemOf(answers, plugins);
+      if (problem === null) break;
+      if (!asked || interviewer === null) {
+        const needsServer = answers.server === '' && lacksServer(answers, plugins);
+        throw usageError(problem.what, needsServer ? ADD_SERVER : problem.right);
+      }
+      interviewer.note(`${problem.what}\n${problem.right}`);
+    }
+  }
+  return answers;
+}
+
+async function ask({ question, default: otherwise }: Question, interviewer: Interviewer): Promise<string> {
   const shown = otherwise === '' ? question : `${question} [${otherwise}]`;
-  const answer = await askTerminal(`${shown}: `, process.stdin, process.stderr);
-  if (answer === null) throw failed('nothing was written: the questions were not answered');
-  return answer.trim() === '' ? otherwise : answer.trim();
+  return (await interviewer.ask(`${shown}: `)).trim() || otherwise;
+}
+
+/** Is the model one that needs the address of its server? */
+function lacksServer(answers: Answers, plugins: readonly ChannelPlugin[]): boolean {
+  return answers.model !== '' && problemOf({ ...answers, server: '' }, plugins) !== null;
+}
+
+/** The first problem of the answers so far. */
+function problemOf(
+  answers: Answers,
+  plugins: readonly ChannelPlugin[],
+): { what: string; right: string } | null {
+  const channels = channelsOf(answers, plugins);
+  const unknown = channels.find((name) => !plugins.some((plugin) => plugin.name === name));
+  if (unknown !== undefined) {
+    const known = plugins.map(({ name }) => name).join(', ');
+    return { what: `there is no channel '${printable(unknown)}'`, right: `The channels are ${known}.` };
+  }
+  const active = plugins.filter(({ name }) => channels.includes(name));
+  const [problem] = checkValues(settingsOf(answers), active);
+  if (problem === undefined) return null;
+  const head = `${problem.setting}=${printable(problem.value ?? '')}`;
+  return { what: `${head} ${problem.problem}`, right: `Right: ${problem.right}.` };
+}
+
+/** The names of the channels that were chosen. Those of a website are the default. */
+export function channelsOf({ channels }: Answers, plugins: readonly ChannelPlugin[]): string[] {
+  if (channels !== '') return listOf(channels);
+  return plugins.filter(({ capabilities }) => capabilities.delivery !== 'push').map(({ name }) => name);
+}
+
+/** The settings that the answers give, without those that keep their defaults. */
+export function settingsOf({ name, origins, api, model, server }: Answers): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  if (name !== 'agentd') values.set('APP_NAME', name);
+  if (origins !== '') values.set('WEBCHAT_ALLOWED_ORIGINS', listOf(origins));
+  if (api !== '') values.set('API_BASE_URL', api);
+  if (model !== '') values.set('AGENT_MODEL', model);
+  if (server !== '') values.set('AGENT_BASE_URL', server);
+  return values;
 }
 
 /** The entries of an answer that is a list. */
-export function listOf(text: string): string[] {
+function listOf(text: string): string[] {
   return text
     .split(',')
     .map((one) => one.trim())

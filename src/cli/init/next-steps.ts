@@ -8,6 +8,15 @@ export function nextSteps(plan: Plan, cwd: string): string[] {
   return [...toFillIn(plan), '', 'Next:', ...commands(plan, cwd).map((line) => `  ${line}`)];
 }
 
+/** Directories that the units of the package hide from the service: PrivateTmp= and ProtectHome=. */
+const HIDDEN = /^\/(?:tmp|var\/tmp|home|root|run\/user)(?:\/|$)/;
+
+/** A warning if the service could not read its configuration. Null if it can. */
+export function hiddenFromService({ directory, form }: Plan): string | null {
+  if (form !== 'systemd' || !HIDDEN.test(directory)) return null;
+  return `warning: the service cannot read ${printable(directory)}, since its units have PrivateTmp=yes and ProtectHome=yes. Run this again with another --directory.`;
+}
+
 function toFillIn({ directory, form, answers: { api }, secrets: { needed, optional } }: Plan): string[] {
   const isEnv = form === 'env';
   const folder = printable(join(directory, SECRETS));

@@ -6,7 +6,7 @@ import { exampleFile } from '../../daemon/settings/example-file.ts';
 import type { SettingGroup } from '../../daemon/settings/reference.ts';
 import { fileSettingOf } from '../../daemon/settings/secret-files.ts';
 import type { NewFile } from '../write-new-files.ts';
-import { type Answers, listOf } from './answers.ts';
+import { type Answers, settingsOf } from './answers.ts';
 import type { Secrets } from './secrets.ts';
 
 /**
@@ -50,19 +50,15 @@ export async function plannedFiles(plan: Plan): Promise<NewFile[]> {
 }
 
 function valuesOf({ answers, channels, groups, secrets, form }: Plan): Map<string, unknown> {
-  const { name, origins, api, model } = answers;
   const values = new Map<string, unknown>([
     ['MESSAGING_PLATFORMS', channels],
     ['JWT_ALGORITHM', 'HS256'],
     ['ADMIN_LISTEN', '127.0.0.1:9464'],
+    ...settingsOf(answers),
   ]);
   const known: readonly SettingRecord[] = groups.flatMap(({ records }) => records);
   const switches = channels.map((channel) => `${channel.toUpperCase()}_ENABLED`);
   for (const record of known) if (switches.includes(record.name)) values.set(record.name, true);
-  if (name !== 'agentd') values.set('APP_NAME', name);
-  if (origins !== '') values.set('WEBCHAT_ALLOWED_ORIGINS', listOf(origins));
-  if (api !== '') values.set('API_BASE_URL', api);
-  if (model !== '') values.set('AGENT_MODEL', model);
   if (form === 'systemd') values.set('STATE_DIR', SYSTEMD_STATE);
   if (form !== 'env')
     for (const secret of [...secrets.generated.keys(), ...secrets.needed])

@@ -36,6 +36,11 @@ export interface Summary {
   reasons: string[];
 }
 
+/** Whether the daemon answered as a person may expect: the loop guard may block some messages, but not all. */
+export function isAnswered({ answered, blocked, failed, unanswered }: Summary): boolean {
+  return failed === 0 && unanswered === 0 && (blocked === 0 || answered > 0);
+}
+
 /** @param isVisible whether the answers arrive here, or the daemon's records can be read */
 export function summaryOf(ends: readonly (MessageEnd | null)[], isVisible: boolean): Summary {
   const count = (kind: MessageEnd['end']) => ends.filter((end) => end?.end === kind).length;

@@ -1,7 +1,7 @@
 import { escapeControls, printable } from '../../daemon/printable.ts';
 import { maskTokens } from '../../daemon/secret.ts';
 import { indent } from '../indent.ts';
-import type { SimulationEvent, Summary } from './simulation-event.ts';
+import { isAnswered, type SimulationEvent, type Summary } from './simulation-event.ts';
 
 /** Longest text of a platform that is printed, in characters. */
 const TEXT_MAX = 20_000;
@@ -61,6 +61,9 @@ function paragraph(text: string): string {
 const WHERE_TO_LOOK =
   'Run `agentd explain` with the request id to see why. `agentd inbox list` shows waiting messages.';
 
+const BLOCKED =
+  '`agentd guard list` shows for how long. Wait, or run `agentd guard reset` with the channel and the sender.';
+
 /** The last line for people. @param until how long the simulation waited, in words */
 export function summaryInWords(summary: Summary, until: string): string {
   const { messages, answered, blocked, failed, unanswered, unseen, reasons } = summary;
@@ -74,7 +77,7 @@ export function summaryInWords(summary: Summary, until: string): string {
   ] as const;
   const counted = groups.filter(([count]) => count > 0);
   if (messages === 0) return 'No answer is expected.';
-  const hint = failed + unanswered > 0 ? `\n${WHERE_TO_LOOK}` : '';
+  const hint = isAnswered(summary) ? '' : `\n${failed + unanswered > 0 ? WHERE_TO_LOOK : BLOCKED}`;
   if (messages === 1) return `The message ${counted[0]?.[1]}${why}.${hint}`;
   const parts = counted.map(([count, end]) => `${count} ${end.replace(/^was /, '')}`);
   return `${messages} messages: ${parts.join(', ')}${why}.${hint}`;

@@ -1,5 +1,6 @@
 import type { AgentRuntime, AgentTurn, ConfirmedAction } from './agent.ts';
 import { type AskedTool, askedTool, titledTools } from './asked-tool.ts';
+import { failureWords } from './failure-words.ts';
 import { fieldName, plainText, recordAsMarkdown, unmarked, valueAsMarkdown } from './record-markdown.ts';
 import { serviceName } from './service-name.ts';
 import type { UserLookUp } from './user-look-up.ts';
@@ -55,7 +56,7 @@ async function answer(turn: AgentTurn): Promise<string> {
 
 function confirmed({ summary, answer: { ok, ...answer } }: ConfirmedAction): string {
   if (ok) return `Done: ${plainText(summary)}`;
-  const why = 'message' in answer ? ` ${plainText(answer.message)}` : '';
+  const why = 'message' in answer ? ` ${failureWords(answer.message)}` : '';
   return `This could not be done: ${plainText(summary)}.${why}`;
 }
 
@@ -103,7 +104,7 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
   }
   const answer = await tool.call(args);
   if (!answer.ok && SIGN_IN_NEEDED.test(answer.message)) return 'Sign in first, and ask me again.';
-  if (!answer.ok) return `That did not work. ${plainText(answer.message)}`;
+  if (!answer.ok) return `That did not work. ${failureWords(answer.message)}`;
   const { waits_for_confirmation, sign_in_needed, message } = (answer.result ?? {}) as ToolWords;
   // The daemon asks the person, at the end of this reply.
   if (waits_for_confirmation === true) return 'I can do that once you confirm it.';

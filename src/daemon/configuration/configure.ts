@@ -1,7 +1,9 @@
+import { dirname, resolve } from 'node:path';
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
 import type { ConfiguredChannel } from '../plugin/configured-channel.ts';
 import { type LoadedPlugins, loadPlugins } from '../plugin/load.ts';
 import { checkRecords, type EffectiveSetting } from '../settings/check.ts';
+import { DEFAULT_ENV_FILE } from '../settings/env-file.ts';
 import { Examination, GUARDED } from '../settings/examination.ts';
 import { looseFileWarnings } from '../settings/file-modes.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
@@ -79,7 +81,7 @@ const STORE: readonly (keyof Settings)[] = [
 const TOKENS = SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_'));
 
 const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
-  address: ['HOST', 'PORT'],
+  address: ['HOST', 'PORT', 'ADMIN_LISTEN'],
   store: STORE,
   log: ['LOG_FILE'],
   tokens: TOKENS,
@@ -215,11 +217,20 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
   if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
   if (needed.includes('MEMORY_BACKEND')) checkMemorySettings(look);
   const all = [
-    ...sources.problems,
+    ...sources.problems.filter((problem) => !isStrayEnvFile(problem, place)),
     ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),
   ];
   if (all.length > 0) throw new ConfigurationError(all);
   return settingsOf(effective.map(orDefault));
+}
+
+/**
+ * Whether the problem is that `.env` in the working directory cannot be read, while the configuration is elsewhere:
+ * then the file belongs to somebody else.
+ */
+function isStrayEnvFile({ setting }: SettingProblem, { cwd, envFile, configFile }: Place): boolean {
+  if (setting !== DEFAULT_ENV_FILE || envFile !== undefined || configFile === undefined) return false;
+  return dirname(resolve(cwd, configFile)) !== cwd;
 }
 
 function loadFrom(sources: Sources, place: Place): Promise<LoadedPlugins> {

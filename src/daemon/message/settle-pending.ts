@@ -122,6 +122,7 @@ async function settle(
     return { settlement, still_waits };
   }
   const { action } = answered;
+  line.detail = { tool: action.tool, action: action.action_id };
   if (verdict === 'sign_in')
     return { settlement: { kind: 'said', text: texts.say('confirm_sign_in') }, still_waits: true };
   if (verdict === 'confirmed')

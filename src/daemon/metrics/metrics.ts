@@ -28,6 +28,12 @@ const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'
 /** Lines of a trace that are not steps of the message path, but events within a step. */
 const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
 
+/**
+ * Gauges of prom-client that only counters may be named like: `promtool check metrics` refuses them. They are sums of
+ * `nodejs_active_handles` and so on, which stay.
+ */
+const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
+
 /** The metrics of one daemon (agentd-metrics(7)), computed from the events that it observes. */
 export class Metrics implements Observer {
   readonly #registry = new Registry();
@@ -39,6 +45,7 @@ export class Metrics implements Observer {
   constructor(version: string) {
     for (const metric of METRICS) this.#register(metric);
     collectDefaultMetrics({ register: this.#registry });
+    for (const name of SUMS) this.#registry.removeSingleMetric(name);
     this.#gauge('agentd_build_info').set({ version, node: process.versions.node }, 1);
     this.#count('agentd_store_errors_total', {}, 0);
   }

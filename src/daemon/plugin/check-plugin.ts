@@ -99,11 +99,12 @@ function checkCapabilities(capabilities: unknown): Refusal[] {
 function checkLinking(name: string, linking: unknown): Refusal[] {
   if (linking === undefined) return [];
   if (!isObject(linking)) return [unfit('`linking`', 'an object, or absent', linking)];
-  const { word = name, argument, idsOf } = linking;
+  const { word = name, argument, form, idsOf } = linking;
   const refusals: Refusal[] = [];
   if (typeof word !== 'string' || !NAME.test(word) || LINK_COMMANDS.includes(word))
     refusals.push(unfit('`linking.word`', `a name other than ${LINK_COMMANDS.join(' and ')}`, word));
   if (!isText(argument)) refusals.push(unfit('`linking.argument`', 'a word', argument));
+  if (form !== undefined && !isText(form)) refusals.push(unfit('`linking.form`', 'a text, or absent', form));
   if (typeof idsOf !== 'function') refusals.push(unfit('`linking.idsOf`', 'a function', idsOf));
   return refusals;
 }

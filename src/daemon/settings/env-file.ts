@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 import type { SettingProblem } from './problem.ts';
 import type { Layer } from './sources.ts';
 
-const DEFAULT_FILE = '.env';
+export const DEFAULT_ENV_FILE = '.env';
 const MAX_BYTES = 1_048_576;
 const RIGHT = 'lines of the form NAME=value, at most 1 MiB';
 
@@ -16,7 +16,7 @@ export async function readEnvFile(
   cwd: string,
   named: string | undefined,
 ): Promise<{ layer: Layer | null; problems: SettingProblem[] }> {
-  const source = named ?? DEFAULT_FILE;
+  const source = named ?? DEFAULT_ENV_FILE;
   const path = resolve(cwd, source);
   const refuse = (problem: string, right = RIGHT) => ({
     layer: null,

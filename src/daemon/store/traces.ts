@@ -1,5 +1,11 @@
 import type { TraceRecord } from '../trace/trace-record.ts';
 
+/** A user of one channel or, without `platform`, the users of all channels that have this id. */
+export interface TraceUser {
+  platform?: string;
+  user_id: string;
+}
+
 export interface TraceStore {
   /** Stores a trace that is not stored with a turn. */
   keep(trace: TraceRecord): Promise<void>;
@@ -13,4 +19,6 @@ export interface TraceStore {
    * newest 200.
    */
   find(id: string): Promise<TraceRecord[]>;
+  /** Traces of messages of this channel user, in the same order; also at most the 200 newest. */
+  findOf(user: TraceUser): Promise<TraceRecord[]>;
 }

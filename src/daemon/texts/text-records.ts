@@ -49,7 +49,7 @@ export const TEXTS = {
   ),
   confirm_how: prose(
     'The end of the question. {confirm} and {decline} are the first words of these two lists.',
-    'Answer "{confirm}" to confirm or "{decline}" to decline.',
+    'Answer "{confirm}" to confirm or "{decline}" to decline. Any other message declines it, too.',
     'confirm',
     'decline',
   ),

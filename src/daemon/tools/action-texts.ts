@@ -16,7 +16,7 @@ export function closeActionText(seal: Seal, action_id: string, field: ActionText
 
 /** Opens a stored text of an action. Null if there is none, or if no encryption key opens it. */
 export function openActionText(
-  seal: Seal,
+  seal: Pick<Seal, 'open'>,
   action: Pick<Action, 'action_id'> & Partial<Pick<Action, ActionText>>,
   field: ActionText,
 ): string | null {

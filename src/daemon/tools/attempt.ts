@@ -49,7 +49,7 @@ export async function sendAttempt(
 export async function endAttempt(outcome: CallOutcome, write: Attempt, run: ToolRun): Promise<CallOutcome> {
   const told = withDoubt(write.again ? afterEarlierAttempt(outcome) : outcome);
   await recordOutcome(run, write, told);
-  return told;
+  return { ...told, action_id: write.action_id };
 }
 
 /**

@@ -145,18 +145,18 @@ async function reported(
   const part = run.trace.begin('tool');
   const started_at = performance.now();
   const tell = (status: ToolStatus) => run.tool({ tool_name: tool.name, status });
-  const note = (verdict: 'ok' | 'failed', reason: string | undefined) =>
+  const note = (verdict: 'ok' | 'failed', reason: string | undefined, action?: string) =>
     part.end({
       verdict,
       ...(reason === undefined ? {} : { reason }),
-      detail: { tool: tool.name },
+      detail: { tool: tool.name, ...(action === undefined ? {} : { action }) },
       took_ms: Math.round(performance.now() - started_at),
     });
   tell('started');
   try {
-    const { answer, reason } = await markedAsForeign(tool, await work({ ...run, trace: part }));
+    const { answer, reason, action_id } = await markedAsForeign(tool, await work({ ...run, trace: part }));
     tell(answer.ok ? 'completed' : 'failed');
-    note(answer.ok ? 'ok' : 'failed', reason);
+    note(answer.ok ? 'ok' : 'failed', reason, action_id);
     return answer;
   } catch (err) {
     tell('failed');

@@ -8,6 +8,8 @@ export interface CallOutcome {
   reason?: string;
   /** What the journal records; absent if nothing was sent. */
   written?: Omit<WriteOutcome, 'answer'>;
+  /** The record in the journal; absent if there is none. */
+  action_id?: string;
 }
 
 /** The outcome of a call that failed or was not made, with the reason. */

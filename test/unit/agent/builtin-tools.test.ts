@@ -169,6 +169,21 @@ describe('the result of a tool is shown as Markdown:', () => {
     const tool = aTool('Mine', {}, { ok: false, message: 'The API is down.' });
     expect(await say('mine', [tool])).toBe('That did not work. The API is down.');
   });
+
+  test.each([
+    [': {"error":"It is *shipped*."}', ': It is \\*shipped\\*.'],
+    [': {"title":"Conflict","detail":"It is shipped"}', ': It is shipped'],
+    [': It is shipped', ': It is shipped'],
+    [': {"code":7}', ' (status 409).'],
+    [': {"error":"cut', ' (status 409).'],
+    [': <html>', ' (status 409).'],
+    ['', ' (status 409).'],
+  ])('says in a sentence that a call was refused%s', async (body, words) => {
+    const answer = body === '' ? '' : ` The answer was${body}`;
+    const message = `The call was refused with the status 409.${answer}`;
+    const tool = aTool('Mine', {}, { ok: false, message });
+    expect(await say('mine', [tool])).toBe(`That did not work. The other system refused it${words}`);
+  });
 });
 
 test('help lists the tools that a person can ask for', async () => {

@@ -73,12 +73,12 @@ test('actions list shows time, person, tool, outcome, status and summary, newest
   const { code, stdout } = await agentd();
   expect(code).toBe(0);
   const [head, two, one, ...rest] = stdout.split('\n');
-  expect(head).toMatch(/^TIME +FOR +TOOL +OUTCOME +STATUS +SUMMARY$/);
+  expect(head).toMatch(/^TIME +FOR +TOOL +OUTCOME +STATUS +SESSION +SUMMARY$/);
   expect(one).toMatch(
-    /^20\S+Z +ada \(issuer https:\/\/site\.example, tenant acme\) +shop_cancelOrder +done +200 +Cancel order 7$/,
+    /^20\S+Z +ada \(issuer https:\/\/site\.example, tenant acme\) +shop_cancelOrder +done +200 +s +Cancel order 7$/,
   );
   expect(two).toContain(`nobody (by ${userInfo().username})`);
-  expect(two).toMatch(/ running +Cancel order 7$/);
+  expect(two).toMatch(/ running +s +Cancel order 7$/);
   expect(rest).toEqual(['']);
 });
 
@@ -99,6 +99,7 @@ test('actions list prints the whole record as JSON', async () => {
       platform: EXAMPLE.channel,
       user_id: EXAMPLE.user,
       session_id: 's',
+      request_id: null,
       person: { sub: 'ada', issuer: 'https://site.example', tenant_id: 'acme' },
       operator: null,
       finished_at: expect.stringMatching(/^20/),
@@ -135,7 +136,7 @@ test('actions list also shows actions that no key can decrypt', async () => {
   await record({});
   rmSync(join(settings.STATE_DIR, 'encryption-key'));
   const { stdout } = await agentd();
-  expect(stdout).toMatch(/ done +200 +\(cannot decrypt\)$/m);
+  expect(stdout).toMatch(/ done +200 +s +\(cannot decrypt\)$/m);
 });
 
 test.each([

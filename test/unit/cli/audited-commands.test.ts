@@ -54,6 +54,11 @@ async function linesOf(...who: string[]) {
   return JSON.parse(await run(audit, who, { limit: 10 })) as Record<string, unknown>[];
 }
 
+it('refuses a channel that does not exist', async () => {
+  await expect(linesOf('teamchatt:U1')).rejects.toThrow("there is no channel 'teamchatt'");
+  expect(await linesOf('teamchat:U1')).toEqual([]);
+});
+
 it('the audit log has the command, the system user, the time and the subject of a command, without personal data', async () => {
   const session = aSession(Date.now(), { session_id: 'webchat_ada_0123456789abcdefghijkl' });
   await saveSession(store, session);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -376,6 +376,25 @@ describe('logs', () => {
     expect(cut.stdout.trimEnd().split('\n')).toHaveLength(60);
     expect(cut.stderr).toBe('There are more than these 60; --lines shows more.\n');
     expect((await agentd('logs', '--since', '1h', '-n', '120')).stderr).toBe('');
+  });
+
+  it('prints the lines since a time that logrotate has moved, too, and names a compressed file', async () => {
+    const old = JSON.stringify({ level: 'info', time: '2020-01-01T00:00:00Z', msg: 'old' });
+    const write = (suffix: string, mtime: string, ...lines: string[]) => {
+      const file = join(settings.STATE_DIR, `agentd.log${suffix}`);
+      writeFileSync(file, lines.map((one) => `${one}\n`).join(''));
+      utimesSync(file, new Date(mtime), new Date(mtime));
+    };
+    const [second, first, compressed] = [60_000, 120_000, 180_000].map((ago) => new Date(Date.now() - ago));
+    write('.1', second?.toISOString() ?? '', line('info', 'two'));
+    write('-20200101', first?.toISOString() ?? '', old, line('info', 'one'));
+    write('.3.gz', compressed?.toISOString() ?? '', 'x');
+    write('.4.gz', '2020-01-01T00:00:00Z', 'x');
+    write('.backup', new Date().toISOString(), line('info', 'not a log'));
+    logged(line('info', 'three'));
+    const { stdout, stderr } = await agentd('logs', '--since', '1h');
+    expect(stdout.match(/(?<=INFO {2})\w+/g)).toEqual(['one', 'two', 'three']);
+    expect(stderr).toMatch(/^\S+agentd\.log\.3\.gz may have more lines, and is compressed: use `zcat`.*\n$/);
   });
 
   it('says that there are more lines than the 50 that it prints', async () => {

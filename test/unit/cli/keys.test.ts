@@ -77,6 +77,7 @@ describe('agentd keys', () => {
     await expect(refused(idOf(key(1)))).rejects.toThrow('1 stored text is sealed with key');
     await expect(refused(idOf(added))).rejects.toThrow('is the one that seals');
     await expect(refused(idOf(key(3)))).rejects.toMatchObject({ exitCode: 1 });
+    await expect(refused('x')).rejects.toThrow(`there is no key x in ${file}`);
 
     const resealed = seal(added).close('t', LINK);
     await store.replaceToken(
@@ -102,6 +103,10 @@ describe('agentd keys', () => {
     configured.settings.SESSION_BACKEND = 'sqlite';
     const { printed: document } = await call(rotate);
     expect(document).toMatchObject({ file: null, TOKEN_ENCRYPTION_KEY: expect.stringContaining(key(5)) });
+    rmSync(file);
+    const refused = remove.run({ args: ['x'], options: {}, out: capturedOutput().out });
+    await expect(refused).rejects.toThrow(/there is no key x in TOKEN_ENCRYPTION_KEY$/);
+    writeFileSync(file, `${key(1)}\n`);
     // From now on, the key in the file is only used to open.
     expect((await call(list)).printed.map(({ role }: { role: string }) => role)).toEqual([
       'seals',

@@ -33,6 +33,22 @@ describe('a command in a directory where `serve --dev` has run', () => {
     });
   });
 
+  it('gets a hint at the .env next to the file of --config, which is not read', async () => {
+    const config = join(cwd, 'etc/agentd.yaml');
+    await mkdir(join(cwd, 'etc'));
+    await writeFile(config, '{}');
+    const check = ['token', 'issue', '--sub', '1', '--email', 'a@b', '--config', config];
+    expect((await runIn(...check)).stderr).not.toContain('--env-file');
+    const env = join(cwd, 'etc/.env');
+    await writeFile(env, '');
+    const { code, stderr } = await runIn(...check);
+    expect(code).toBe(78);
+    expect(stderr).toMatch(
+      / was not read, since it is not in the working directory\. To use it, add --env-file /,
+    );
+    expect((await runIn(...check, '--env-file', env)).stderr).not.toContain('was not read');
+  });
+
   it('shows a hint at the settings of `serve --dev` if its own settings are missing', async () => {
     expect((await runIn('logs')).stderr).not.toContain('serve --dev');
     await mkdir(join(cwd, '.agentd'));

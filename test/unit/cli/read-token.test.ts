@@ -27,6 +27,12 @@ describe('the token for a command', () => {
     expect(notes).toEqual([]);
   });
 
+  it('is read without `Bearer` before it, and a note says so', async () => {
+    const { read, notes } = piped('Bearer aaa.bbb.ccc\n');
+    expect(await read('-')).toBe('aaa.bbb.ccc');
+    expect(notes).toEqual(['The word `Bearer` before the token is not part of it, and was left out.']);
+  });
+
   it('is read from standard input if input is piped in and there is no argument', async () => {
     expect(await piped('aaa.bbb.ccc').read()).toBe('aaa.bbb.ccc');
   });

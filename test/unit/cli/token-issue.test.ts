@@ -18,6 +18,9 @@ afterEach(() => {
 
 const PERSON = { sub: '42', email: 'alice@example.com' };
 
+/** What the last call printed to stderr. */
+let notes = '';
+
 async function issue(
   options: Record<string, unknown>,
   settings: Partial<Settings> = {},
@@ -25,8 +28,14 @@ async function issue(
 ): Promise<string> {
   configured.settings = { ...SETTINGS, ...settings };
   const printed: string[] = [];
+  notes = '';
   const sink = { write: (text: string) => printed.push(text) };
-  const out = createOutput({ json, stdout: sink, stderr: { write: () => undefined }, env: {} });
+  const stderr = {
+    write: (text: string) => {
+      notes += text;
+    },
+  };
+  const out = createOutput({ json, stdout: sink, stderr, env: {} });
   expect(await command.run({ args: [], options, out })).toBe(0);
   return printed.join('');
 }
@@ -41,6 +50,13 @@ describe('agentd token issue', () => {
     expect(printed).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     const validator = createValidator(SETTINGS, KEYS, frozen, recordingLog().log as unknown as Log);
     expect(await validator.validate(printed.trim())).toMatchObject({ valid: true, user: { user_id: '42' } });
+  });
+
+  it('warns about an e-mail address that is none', async () => {
+    await issue({ ...PERSON, email: 'notmail' });
+    expect(notes).toBe('warning: --email notmail is not an e-mail address\n');
+    await issue(PERSON);
+    expect(notes).toBe('');
   });
 
   it('prints the token with its claims as JSON', async () => {

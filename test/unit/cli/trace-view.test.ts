@@ -64,6 +64,18 @@ describe('the timeline of a message', () => {
     expect(traceView(record).acted_for).toBeNull();
   });
 
+  it('explains why a call was not made without a person, and claims no call', () => {
+    const lines = [
+      { step: 'resolve-principal', verdict: 'fallback', reason: 'no_link' },
+      { step: 'credentials', verdict: 'fallback', reason: 'no_jwt_context' },
+    ] as const;
+    expect(findingsOf(trace('answered', [...lines])).map(({ reason }) => reason)).toEqual(['no_link']);
+    const refused = { step: 'credentials', verdict: 'refused', reason: 'no_jwt_context' } as const;
+    const record = trace('answered', [...lines, refused]);
+    expect(findingsOf(record).map(({ reason }) => reason)).toEqual(['no_link', 'no_jwt_context']);
+    expect(words(record)).not.toContain('default credentials');
+  });
+
   it('explains a refused token only once, with what happened and what to do', () => {
     const record = trace('answered', [
       { step: 'identify', verdict: 'fallback', reason: 'Token Expired' },

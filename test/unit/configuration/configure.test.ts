@@ -681,6 +681,19 @@ describe('the configuration of a command', () => {
     const place = placeWith({}, { 'agentd.yaml': '[' });
     await expect(configureCore({ ...place, purpose: 'log' })).rejects.toThrow('agentd.yaml');
   });
+
+  it('is read although .env cannot be read, if the configuration file is in another directory', async () => {
+    const files = {
+      '.env/not-a-file': '',
+      'etc/agentd.yaml': 'LOG_FILE: /var/log/agentd.log',
+      'agentd.yaml': '{}',
+    };
+    const place = placeWith({}, files);
+    const log = (configFile: string) => configureCore({ ...place, configFile, purpose: 'log' });
+    expect(await log('etc/agentd.yaml')).toMatchObject({ LOG_FILE: '/var/log/agentd.log' });
+    await expect(log('agentd.yaml')).rejects.toThrow('cannot be read (EISDIR)');
+    await expect(configure({ ...place, configFile: 'etc/agentd.yaml' })).rejects.toThrow('EISDIR');
+  });
 });
 
 describe('the configuration of long-term memory', () => {

@@ -15,6 +15,7 @@ function fixture() {
       kept.push(request_id);
     },
     find: async () => [],
+    findOf: async () => [],
   };
   const logger = pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) });
   const refusals = new Refusals({ traces }, { now: () => 1 }, logger, () => time.now);

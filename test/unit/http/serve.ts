@@ -66,6 +66,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
         keep: () => Promise.reject(new Error('only the traces of refused requests are kept here')),
         keepRefused: options.keepTrace ?? (async (trace) => void traces.push(trace)),
         find: async () => [],
+        findOf: async () => [],
       },
       expectRoom: options.expectRoom ?? (() => undefined),
     },

@@ -32,7 +32,7 @@ describe('a question that is sent on a platform', () => {
   it('is at the end of the reply, and is also passed on separately to channels with buttons', async () => {
     const [text] = await world.write('cancel 1004 because late');
     const question =
-      'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to decline.';
+      'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.';
     expect(text).toBe(`I need your confirmation. \n\n${question}`);
     expect(world.sent.at(-1)?.confirmation).toEqual({
       id: expect.stringMatching(/^[\w-]{22}$/),

@@ -7,7 +7,7 @@ import { token } from '../../support/tokens.ts';
 
 const MINUTE = 60_000;
 const ASKED =
-  'I need your confirmation. \n\nPlease confirm: Cancel order "1004"\n\nAnswer "yes" to confirm or "no" to decline.';
+  'I need your confirmation. \n\nPlease confirm: Cancel order "1004"\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.';
 const DONE = 'Result: {"ok":true,"result":{"ok":true}}';
 
 let world: ConfirmationWorld;

@@ -37,6 +37,12 @@ function trace(outcome: string, lines: Omit<TraceLine, 'at'>[] = []): TraceRecor
 }
 
 describe('metrics', () => {
+  it('have names that end in `_total` only if they are counters', async () => {
+    const text = await metrics.text();
+    expect(text.match(/^# TYPE \w+_total (?!counter$).*$/gm)).toBeNull();
+    expect(text).toContain('# TYPE nodejs_active_resources gauge');
+  });
+
   it('have the help texts of their records, and no other metrics of agentd exist', async () => {
     const text = await metrics.text();
     const named = [...text.matchAll(/^# HELP (agentd_\w+) (.*)$/gm)].map(([, name, help]) => ({

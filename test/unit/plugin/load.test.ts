@@ -299,9 +299,10 @@ describe('a plugin is refused', () => {
     ['is not an object', `'phone'`, '`linking` is "phone" → an object, or absent'],
     [
       'has invalid members',
-      `{ word: 'Phone!', argument: '', idsOf: [] }`,
+      `{ word: 'Phone!', argument: '', form: 7, idsOf: [] }`,
       '`linking.word` is "Phone!" → a name other than list and remove',
       '`linking.argument` is "" → a word',
+      '`linking.form` is 7 → a text, or absent',
       '`linking.idsOf` is a list → a function',
     ],
     [

@@ -57,7 +57,13 @@ describe('an erasure while a daemon runs', () => {
       }
       await speakInThread(daemon, clock.now(), ada, ada.person);
     }
-    for (const copy of ['schema-9.backup', 'schema-9.backup.new', 'before-restore', 'before-restore-wal'])
+    for (const copy of [
+      'schema-9.backup',
+      'schema-9.backup.new',
+      'before-restore',
+      'before-restore-2',
+      'before-restore-wal',
+    ])
       copyFileSync(`${path}${copy.endsWith('wal') ? '-wal' : ''}`, `${path}.${copy}`);
     expect(found(ada.canary).length).toBeGreaterThan(2);
 

@@ -97,6 +97,8 @@ describe('a backup', () => {
     expect(restoreSqliteStore(path, backup)).toBe(`${path}.before-restore`);
     expect(await sessionsOf(open())).toEqual(['before']);
     expect(statSync(path).mode & 0o777).toBe(0o600);
+    // A second restore does not replace the only copy of what was live.
+    expect(restoreSqliteStore(path, backup)).toBe(`${path}.before-restore-2`);
     // The replaced store is still complete.
     restoreSqliteStore(path, `${path}.before-restore`);
     expect(await sessionsOf(open())).toEqual(['after', 'before']);
@@ -132,7 +134,7 @@ describe('a restore', () => {
   });
 
   it.each([
-    ['a missing file', () => undefined, /no such file/],
+    ['a missing file', () => undefined, /it does not exist/],
     ['a file of another kind', () => writeFileSync(backup, 'x'.repeat(5000)), /not a database/],
     ['an empty file', () => writeFileSync(backup, ''), /not a store of agentd/],
     [

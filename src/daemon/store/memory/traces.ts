@@ -8,6 +8,12 @@ export function traceSteps(context: MemoryContext): Steps<TraceStore> {
   const { state, clock, bounds } = context;
   const isErased = ({ turn_id, session_id }: TraceRecord) =>
     [turn_id, session_id ?? ''].some((id) => (state.erased.get(id) ?? 0) > clock.now());
+  const newest = (isFound: (trace: TraceRecord) => boolean) =>
+    [...state.traces, ...state.refused]
+      .filter(({ kept_at, trace }) => kept_at > clock.now() - bounds.traceRetentionMs && isFound(trace))
+      .sort((a, b) => a.kept_at - b.kept_at)
+      .slice(-TRACES_FOUND_MAX)
+      .map(({ trace }) => trace);
   return {
     keep(trace) {
       if (!isErased(trace)) keepTrace(context, trace);
@@ -22,11 +28,12 @@ export function traceSteps(context: MemoryContext): Steps<TraceStore> {
       const isFound = ({ turn_id, request_id, session_id, message_id, platform }: TraceRecord) =>
         [turn_id, request_id, session_id, message_id].includes(id) ||
         (colon >= 0 && platform === id.slice(0, colon) && message_id === id.slice(colon + 1));
-      return [...state.traces, ...state.refused]
-        .filter(({ kept_at, trace }) => kept_at > clock.now() - bounds.traceRetentionMs && isFound(trace))
-        .sort((a, b) => a.kept_at - b.kept_at)
-        .slice(-TRACES_FOUND_MAX)
-        .map(({ trace }) => trace);
+      return newest(isFound);
+    },
+    findOf({ platform, user_id }) {
+      return newest(
+        (trace) => trace.user_id === user_id && (platform === undefined || trace.platform === platform),
+      );
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import { TRACES_FOUND_MAX } from '../bounds.ts';
-import type { TraceStore } from '../traces.ts';
+import type { TraceStore, TraceUser } from '../traces.ts';
 import type { RedisConnection } from './connection.ts';
 
 /** Number of entries that one step of a search examines. */
@@ -23,8 +23,16 @@ export class RedisTraces implements TraceStore {
     return this.#keep('refused', trace);
   }
 
+  find(id: string): Promise<TraceRecord[]> {
+    return this.#newest(id);
+  }
+
+  findOf({ platform = '', user_id }: TraceUser): Promise<TraceRecord[]> {
+    return this.#newest(user_id, platform);
+  }
+
   /** Reads both rings in batches. */
-  async find(id: string): Promise<TraceRecord[]> {
+  async #newest(id: string, ...platform: string[]): Promise<TraceRecord[]> {
     const found: { at: number; trace: TraceRecord }[] = [];
     for (const ring of ['kept', 'refused'] as const) {
       let after = '';
@@ -35,6 +43,7 @@ export class RedisTraces implements TraceStore {
           id,
           after,
           BITE,
+          ...platform,
         )) as string[];
         after = next as string;
         for (let place = 0; place < traces.length; place += 2)

@@ -43,6 +43,7 @@ function copyPrivately(file: string, copy: string): void {
     giveToOwner(copy);
     sync(copy);
   } catch (cause) {
+    if (!existsSync(file)) throw new RestoreRefused(file, 'it does not exist', { cause });
     throw new RestoreRefused(file, cause instanceof Error ? cause.message : String(cause), { cause });
   }
 }
@@ -103,8 +104,7 @@ function replace(path: string, copy: string): string | null {
     sync(dirname(path));
     return null;
   }
-  const kept = `${path}.before-restore`;
-  for (const old of [kept, `${kept}-wal`]) rmSync(old, { force: true });
+  const kept = freeName(`${path}.before-restore`);
   moveLogIntoDatabase(path);
   linkSync(path, kept);
   // If the log could not be moved into the old database, it belongs to the replaced file. Next to the new database, it
@@ -114,6 +114,17 @@ function replace(path: string, copy: string): string | null {
   renameSync(copy, path);
   sync(dirname(path));
   return kept;
+}
+
+/**
+ * The first name that is not taken. Replaced stores of earlier restores stay: if the first restore used a wrong file,
+ * one of them is the only copy of what was live.
+ */
+function freeName(name: string): string {
+  for (let number = 1; ; number++) {
+    const numbered = number === 1 ? name : `${name}-${number}`;
+    if (![numbered, `${numbered}-wal`].some((taken) => existsSync(taken))) return numbered;
+  }
 }
 
 /** Moves the log of the old database into it. If the database is damaged, this fails, and the log is kept unchanged. */

@@ -15,6 +15,7 @@ export class TraceRing {
   readonly #max: number;
   readonly #insert;
   readonly #select;
+  readonly #selectOf;
   readonly #delete;
   readonly #deleteOldest;
 
@@ -43,6 +44,11 @@ export class TraceRing {
          ${having("message_id = @rest AND trace ->> 'platform' = @channel")})
        ORDER BY id DESC LIMIT ${foundMax}`,
     );
+    this.#selectOf = db.prepare<{ platform: string | null; user_id: string }, KeptTrace>(
+      `SELECT kept_at, trace FROM ${table}
+       WHERE trace ->> 'user_id' = @user_id AND trace ->> 'platform' = coalesce(@platform, trace ->> 'platform')
+       ORDER BY id DESC LIMIT ${foundMax}`,
+    );
     this.#delete = db.prepare<[number]>(`DELETE FROM ${table} WHERE id = ?`);
     this.#deleteOldest = db.prepare<{ expired: number; max: number; bite: number }>(
       `DELETE FROM ${table}
@@ -54,6 +60,11 @@ export class TraceRing {
   /** The traces with this id, newest first. */
   find(id: string, channel: string, rest: string): KeptTrace[] {
     return this.#select.all({ id, channel, rest });
+  }
+
+  /** Newest first. Reads the whole table: only administrators ask for it. */
+  findOf({ platform = null, user_id }: { platform?: string | null; user_id: string }): KeptTrace[] {
+    return this.#selectOf.all({ platform, user_id });
   }
 
   /** Within a commit: stores a trace. @param json the trace as JSON. @returns the id of its row. */

@@ -2,9 +2,9 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import { TRACES_FOUND_MAX } from '../bounds.ts';
-import type { TraceStore } from '../traces.ts';
+import type { TraceStore, TraceUser } from '../traces.ts';
 import type { ErasedIds } from './erased-ids.ts';
-import { TraceRing } from './trace-ring.ts';
+import { type KeptTrace, TraceRing } from './trace-ring.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 export interface TraceBounds {
@@ -56,9 +56,17 @@ export class SqliteTraces implements TraceStore {
   find(id: string): Promise<TraceRecord[]> {
     const colon = id.indexOf(':');
     const [channel, rest] = colon < 0 ? ['', ''] : [id.slice(0, colon), id.slice(colon + 1)];
+    return this.#newest((ring) => ring.find(id, channel, rest));
+  }
+
+  findOf(user: TraceUser): Promise<TraceRecord[]> {
+    return this.#newest((ring) => ring.findOf(user));
+  }
+
+  #newest(find: (ring: TraceRing) => KeptTrace[]): Promise<TraceRecord[]> {
     return read(() =>
       [this.#kept, this.#refused]
-        .flatMap((ring) => ring.find(id, channel, rest).reverse())
+        .flatMap((ring) => find(ring).reverse())
         .sort((a, b) => a.kept_at - b.kept_at)
         .slice(-TRACES_FOUND_MAX)
         .map(({ trace }) => JSON.parse(trace) as TraceRecord),

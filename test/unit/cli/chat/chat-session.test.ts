@@ -37,7 +37,11 @@ describe('a chat session', () => {
     const stdin = piped('hello\n');
     const { open, notes } = sessionWith(stdin, null);
     expect(await open('a.b.c')).toMatchObject({ token: 'a.b.c', input: stdin });
-    expect(notes.join()).toContain('is visible in the process list');
+    // Standard input holds the messages, so the warning does not advise to pipe the token in.
+    expect(notes.join()).toMatch(/is visible in the process list and the shell history$/);
+    const typed = sessionWith(terminal(), null);
+    await typed.open('a.b.c');
+    expect(typed.notes.join()).toMatch(/use `-` and pipe the token in$/);
   });
 
   it('reads the token from standard input, and the messages from the terminal', async () => {

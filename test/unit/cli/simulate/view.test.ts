@@ -36,6 +36,16 @@ describe('the summary of a simulation', () => {
     expect(summaryInWords({ ...none, answered: 1 }, 'within 1 seconds')).toBe('The message was answered.');
   });
 
+  it('says how to go on if the loop guard blocked all messages', () => {
+    const blocked = { ...none, blocked: 1, reasons: ['rate_limit'] };
+    expect(summaryInWords(blocked, 'within 1 seconds')).toMatch(
+      /^The message was blocked by the loop guard \(rate_limit\)\.\n.*`agentd guard reset`/,
+    );
+    expect(summaryInWords({ ...blocked, messages: 2, answered: 1 }, 'within 1 seconds')).toBe(
+      '2 messages: 1 answered, 1 blocked by the loop guard (rate_limit).',
+    );
+  });
+
   it('expects no answer to events that have none', () => {
     expect(summaryInWords({ ...none, messages: 0 }, 'within 1 seconds')).toBe('No answer is expected.');
   });

@@ -1,0 +1,37 @@
+import { connect } from 'node:net';
+import type { Log } from '../log.ts';
+import type { Settings } from '../settings/settings.ts';
+import { modelServers } from './model-servers.ts';
+
+/** How long a server may take to accept a connection, ms. */
+const CONNECT_MS = 5_000;
+
+/**
+ * Warns if a model server accepts no connection: otherwise the first message tells, after all its retries. Sends
+ * nothing, since a request may cost money. Nobody waits for it.
+ * @returns ends it
+ */
+export function reachModels(settings: Settings, log: Log): () => void {
+  const sockets = modelServers(settings).map(({ base_url, names }) => {
+    const { hostname, protocol, port, host } = new URL(base_url);
+    const socket = connect({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port) || (protocol === 'https:' ? 443 : 80),
+    });
+    const warn = (reason: string) =>
+      log.warn(
+        { setting: names.base_url, host, reason },
+        'the model server cannot be reached, so messages will fail: run `agentd doctor`',
+      );
+    socket.setTimeout(CONNECT_MS, () => {
+      warn('timeout');
+      socket.destroy();
+    });
+    socket.on('connect', () => socket.destroy());
+    socket.on('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => warn(code));
+    return socket.unref();
+  });
+  return () => {
+    for (const socket of sockets) socket.destroy();
+  };
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { answersTo } from '../../../../src/cli/init/answers.ts';
+import { loadPlugins } from '../../../../src/daemon/plugin/load.ts';
+
+// agentd-init(1).
+
+/** The result of `init` with a person who types these answers. */
+async function interview(options: Record<string, unknown>, typed: string[] | null) {
+  const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
+  const asked: string[] = [];
+  const notes: string[] = [];
+  const answers = await answersTo(
+    options,
+    plugins.map(({ plugin }) => plugin),
+    typed && {
+      ask: async (question) => {
+        asked.push(question.split(/[ ,:]/)[0] ?? '');
+        return typed.shift() ?? '';
+      },
+      note: (text) => notes.push(text),
+    },
+  );
+  return { answers, asked, notes: notes.join('\n') };
+}
+
+describe('the questions of agentd init', () => {
+  it('are asked again, one by one, until the answer is right', async () => {
+    const typed = ['Shop', 'webchat,foo', 'webchat', 'shop.example.com', 'https://shop.example.com'];
+    const { answers, asked, notes } = await interview({}, [...typed, 'ftp://x', 'https://api.example.com']);
+    expect(answers).toEqual({
+      name: 'Shop',
+      channels: 'webchat',
+      origins: 'https://shop.example.com',
+      api: 'https://api.example.com',
+      model: '',
+      server: '',
+    });
+    expect(asked).toEqual([
+      'Name',
+      'Channels',
+      'Channels',
+      'Origins',
+      'Origins',
+      'Address',
+      'Address',
+      'Language',
+    ]);
+    expect(notes).toContain("there is no channel 'foo'\nThe channels are msgbot,");
+    expect(notes).toContain('API_BASE_URL=ftp://x is not an http or https address\nRight: an http or https');
+  });
+
+  it('ask for the server of a model that no provider runs, and for the model again without a server', async () => {
+    const model = { name: 'n', channels: '', origins: '', api: '' };
+    const { answers, asked } = await interview(model, ['gpt-4o', '', 'llama3', 'http://127.0.0.1:1/v1']);
+    expect(answers).toMatchObject({ model: 'llama3', server: 'http://127.0.0.1:1/v1' });
+    expect(asked).toEqual(['Language', 'AGENT_BASE_URL', 'Language', 'AGENT_BASE_URL']);
+    expect((await interview(model, ['openai:gpt-4o'])).asked).toEqual(['Language']);
+  });
+
+  it('name the option for the server of a model', async () => {
+    await expect(interview({ model: 'gpt-4o' }, null)).rejects.toMatchObject({
+      exitCode: 2,
+      advice: expect.stringContaining('Add --server with the address'),
+    });
+  });
+
+  it.each([
+    [{ model: 'provider:' }, 'AGENT_MODEL=provider: does not say where the model runs'],
+    [{ model: 'gpt-4o' }, 'AGENT_MODEL=gpt-4o does not say where the model runs'],
+    [{ model: 'gpt-4o', server: 'x' }, 'AGENT_BASE_URL=x is not an address'],
+    [{ api: 'ftp://x' }, 'API_BASE_URL=ftp://x is not an http or https address'],
+    [{ origins: '*' }, 'WEBCHAT_ALLOWED_ORIGINS=* contains * although'],
+    [{ channels: 'telex' }, "there is no channel 'telex'"],
+  ])('refuse the option %j', async (options, problem) => {
+    await expect(interview(options, null)).rejects.toThrow(problem);
+  });
+});

@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
+import { systemClock } from '../../../src/daemon/clock.ts';
+import { guardUser } from '../../../src/daemon/guard/user.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { openStore } from '../../../src/daemon/store/open.ts';
+import { anInboxMessage, aSession, aTrace, GUARD_LIMITS } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+import { capture } from './captured-output.ts';
+
+const settings = {
+  SESSION_BACKEND: 'sqlite',
+  STATE_DIR: '',
+  TRACE_RETENTION_DAYS: 7,
+} satisfies Partial<Settings>;
+
+// The locations of settings have their own tests.
+vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => settings }));
+
+const PHONE = { platform: 'phonechat', user_id: '+16505550000' };
+
+beforeEach(async () => {
+  settings.STATE_DIR = mkdtempSync(join(tmpdir(), 'agentd-cli-'));
+  const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock: systemClock });
+  const blocked = { platform: 'webchat', user_id: 'eve', outcome: 'loop_guard_blocked' };
+  await store.traces.keepRefused(aTrace(null, { ...blocked, request_id: 'first' }));
+  await store.traces.keepRefused(aTrace(null, { ...blocked, request_id: 'second', started_at: 5 }));
+  await store.traces.keep(aTrace(null, { ...PHONE, request_id: 'third' }));
+  await saveSession(store, aSession(systemClock.now(), { session_id: 's-phone', ...PHONE }));
+  await saveSession(store, aSession(systemClock.now(), { session_id: 's-eve', ...blocked }));
+  const { message, ...waiting } = anInboxMessage({ platform: PHONE.platform, request_id: 'waiting' });
+  await store.inbox.enqueue([{ ...waiting, message: message && { ...message, ...PHONE } }]);
+  const user = guardUser({ ...PHONE, person: null, address: null });
+  const guarded = { user, session_id: 's', text: 'Hi', message_id: null, sent_at: null };
+  await store.guard.check(guarded, GUARD_LIMITS);
+  await store.close();
+});
+afterEach(() => rmSync(settings.STATE_DIR, { recursive: true }));
+
+async function agentd(...argv: string[]) {
+  const [stdout, stderr] = [capture(), capture()];
+  const code = await runProgram(argv, { stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+async function explained(...argv: string[]): Promise<string[]> {
+  const { stdout } = await agentd('explain', '--json', ...argv);
+  return (JSON.parse(stdout) as { traces: { request_id: string }[] }).traces.map((one) => one.request_id);
+}
+
+async function sessions(...argv: string[]): Promise<string[]> {
+  const { stdout } = await agentd('sessions', 'list', '--json', ...argv);
+  return (JSON.parse(stdout) as { session_id: string }[]).map(({ session_id }) => session_id);
+}
+
+test('the refused messages of a user are explained, although they belong to no session', async () => {
+  expect(await explained('--user', 'eve')).toEqual(['first', 'second']);
+  expect(await explained('--user', 'eve', '--platform', 'webchat', '--limit', '1')).toEqual(['second']);
+  expect(await agentd('explain', '--user', 'eve', '--platform', 'teamchat')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("nothing is known about 'eve'"),
+  });
+  expect(await agentd('explain', '--user', 'eve', '--platform', 'telex')).toMatchObject({ code: 2 });
+});
+
+test('a user is found by any spelling of the id that the channel knows', async () => {
+  expect(await explained('--user', '16505550000')).toEqual(['third', 'waiting']);
+  const spelled = ['--user', '+1 650 555 0000', '--platform', 'phonechat'];
+  expect(await explained(...spelled)).toEqual(['third', 'waiting']);
+  for (const spelling of ['16505550000', '+16505550000', '+1 (650) 555-0000'])
+    expect(await sessions('--user', spelling)).toEqual(['s-phone']);
+  expect(await sessions('--user', '16505550000', '--platform', 'webchat')).toEqual([]);
+  expect(await sessions('--limit', '1', '--user', 'eve')).toEqual(['s-eve']);
+});
+
+test('a user is reset by any spelling of the id, too', async () => {
+  expect(await agentd('guard', 'reset', 'webchat', '16505550000')).toMatchObject({ code: 1 });
+  expect(await agentd('guard', 'reset', 'phonechat', '16505550000')).toMatchObject({ code: 0 });
+  expect(await agentd('guard', 'reset', 'phonechat', '+16505550000')).toMatchObject({ code: 1 });
+});
+
+test('either an id or a user is explained', async () => {
+  expect(await agentd('explain')).toMatchObject({ code: 2 });
+  expect(await agentd('explain', 's-eve', '--user', 'eve')).toMatchObject({ code: 2 });
+  expect(await agentd('explain', 's-eve', '--platform', 'webchat')).toMatchObject({ code: 2 });
+});
+
+test('traces are explained even if the key file cannot be read', async () => {
+  writeFileSync(join(settings.STATE_DIR, 'encryption-key'), '');
+  expect(await explained('--user', 'eve')).toEqual(['first', 'second']);
+});
