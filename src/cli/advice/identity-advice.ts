@@ -92,7 +92,7 @@ export const IDENTITY_ADVICE: AdviceTable = {
     todo: 'Check the store: free disk space and permissions of STATE_DIR.',
   },
   no_jwt_context: {
-    happened: `The session has no token. ${NOT_AS_PERSON}; one that needs a person was not made.`,
+    happened: `The session has no token. ${NOT_AS_PERSON}, and a call that needs a person was not made.`,
     todo: 'Do nothing if the person did not want to sign in. Otherwise have them sign in, or link their account.',
     only_if_refused: true,
   },

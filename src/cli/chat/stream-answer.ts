@@ -43,6 +43,6 @@ export async function streamAnswer(
     return { stopped };
   } finally {
     screen.endAnswer();
-    if (isAsked) screen.note('Answer y or n. Anything else declines it.');
+    if (isAsked) screen.note('Here, y or n is enough.');
   }
 }
