@@ -9,16 +9,17 @@ type StorePurpose = Extract<Purpose, 'store' | 'links' | 'link' | 'person'>;
 
 /**
  * Opens the store as an administrator, even while a daemon runs, and closes it when the work is done or has failed.
- * Throws StoreMissing if no daemon has stored anything yet, and StoreUnavailable if the store cannot be reached.
+ * Throws StoreMissing if there is no store and it may not be created, and StoreUnavailable if it cannot be reached.
  */
 export async function withStore<T>(
   options: Readonly<Record<string, unknown>>,
   work: (store: Store, settings: Settings) => Promise<T>,
   purpose: StorePurpose = 'store',
+  { mayCreate = false } = {},
 ): Promise<T> {
   const settings = await coreSettings(options, purpose);
   const { openStore } = await import('../daemon/store/open.ts');
-  const store = await openStore(settings, { role: 'administrator', clock: systemClock });
+  const store = await openStore(settings, { role: 'administrator', clock: systemClock, mayCreate });
   try {
     return await work(store, settings);
   } finally {

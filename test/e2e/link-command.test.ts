@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,6 +65,44 @@ async function linkedOnceTo(sub: string, user: string): Promise<void> {
   expect(await store.links.put(expired, null)).toBe(true);
   await store.close();
 }
+
+describe('agentd link before the first start of the daemon', () => {
+  it('makes the store and the key, and the daemon finds the link', async () => {
+    const fresh = mkdtempSync(join(tmpdir(), 'agentd-link-'));
+    const own = { ...env, STATE_DIR: join(fresh, 'state') };
+    const linked = await command(['link', 'printer', 'tx-u1', '-'], {
+      cwd: fresh,
+      env: own,
+      input: await tokenOf('bob'),
+    });
+    expect([linked.code, linked.stdout]).toEqual([0, expect.stringMatching(/^linked u1 of telex to bob@/)]);
+    expect(linked.stderr).toBe(
+      `made the store sqlite ${own.STATE_DIR}/agentd.db, because there was none; a daemon with another STATE_DIR does not see it\n`,
+    );
+    const later = await startAgentd({ directory: fresh, env: own });
+    try {
+      await post(later.url, { messages: [{ user: 'u1', thread: 'u1', text: 'hello' }] }, { path: '/telex' });
+      await exchange.until(() => exchange.taken.length === 1);
+      expect(exchange.runs.at(-1)?.person?.email).toBe('bob@example.com');
+    } finally {
+      await later.stop('SIGKILL');
+      await rm(fresh, { recursive: true, force: true });
+    }
+  });
+
+  it('makes nothing for a channel or an id that does not exist', async () => {
+    const fresh = mkdtempSync(join(tmpdir(), 'agentd-link-'));
+    const own = { ...env, STATE_DIR: join(fresh, 'state') };
+    for (const [channel, user] of [
+      ['nothing', 'u1'],
+      ['printer', '?'],
+    ] as const) {
+      const { code } = await command(['link', channel, user, '-'], { cwd: fresh, env: own, input: 'x' });
+      expect([code, existsSync(own.STATE_DIR)]).toEqual([2, false]);
+    }
+    await rm(fresh, { recursive: true, force: true });
+  });
+});
 
 describe('agentd link', () => {
   it('links with a token from standard input while a daemon runs, and says to whom the user is linked and until when', async () => {
@@ -183,7 +221,7 @@ describe('agentd link', () => {
 
   it('reports that nothing is stored yet, or that a required setting is wrong', async () => {
     const elsewhere = { STATE_DIR: join(directory, 'elsewhere') };
-    const nowhere = await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'), elsewhere);
+    const nowhere = await run(['link', 'remove', 'printer', 'u1'], '', elsewhere);
     expect(nowhere.code).toBe(1);
     expect(nowhere.stderr).toContain('Nothing is stored yet');
     const wrong = { TOKEN_ENCRYPTION_KEY: 'short' };

@@ -1,13 +1,17 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
-import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
+import { openAdministratorSeal, openSeal } from '../../daemon/identity/open-seal.ts';
+import type { Seal } from '../../daemon/identity/seal.ts';
 import { createValidator } from '../../daemon/identity/validator.ts';
 import { writingsOf } from '../../daemon/linking/link-ids.ts';
 import { type LinkHolder, type LinkOutcome, link } from '../../daemon/linking/links.ts';
 import { printable } from '../../daemon/printable.ts';
+import type { Settings } from '../../daemon/settings/settings.ts';
+import { StoreMissing } from '../../daemon/store/failures.ts';
+import type { Store } from '../../daemon/store/store.ts';
 import { type CliError, failed, misconfigured, usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { Command, OptionValues } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -17,6 +21,8 @@ import { readToken } from '../read-token.ts';
 import { isoTime, relativeTime } from '../time-words.ts';
 import { withStore } from '../with-store.ts';
 
+const QUIET = { info() {}, warn() {} };
+
 type Linked = Extract<LinkOutcome, { linked: true }>;
 
 export const command: Command = {
@@ -24,7 +30,7 @@ export const command: Command = {
   summary: 'Link a user of a channel to the person of a token.',
   description: [
     'From the next message of this user on, the tools act as the person of the token: for 30 days, or until the token expires, whichever is earlier. The token is validated first, in the same way as by the daemon.',
-    'The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key; if neither exists, nothing is linked (exit code 78).',
+    'The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key; if neither exists, nothing is linked (exit code 78). If the daemon was never started, the command makes the store and the key that the daemon would make.',
     'If the user has a link to another person whose token has not expired, the command asks for confirmation on a terminal; elsewhere it needs --replace.',
     'Exit code 1 if the token is invalid, or if the link belongs to another person and is not replaced. The token itself is never printed.',
   ].join('\n\n'),
@@ -58,41 +64,70 @@ export const command: Command = {
   async run({ args: [word = '', user = '', given], options, out }) {
     const channel = await linkableChannel(options, word);
     const user_id = storedId(channel, user);
-    const linked = await withStore(
-      options,
-      async (store, settings) => {
-        const quiet = { info() {}, warn() {} };
-        const { seal, knowsKey } = await openAdministratorSeal(settings);
-        if (!knowsKey) throw unknownKey(settings.STATE_DIR);
-        const services = {
-          store,
-          clock: systemClock,
-          seal,
-          // The validator logs nothing: the command itself reports why a token is invalid.
-          tokens: createValidator(settings, await importKeys(settings), systemClock, quiet),
-          log: quiet,
-        };
-        const token = await readToken(given, out.note);
-        const who = { platform: channel.name, user_id };
-        await noteAudit(store, { command: 'link', about: channel.name, who });
-        const outcome = await link(services, channel, user_id, token, () => options.replace === true);
-        if (outcome.linked) return outcome;
-        if (outcome.reason !== 'held_by_another') throw invalid(outcome.reason);
-        const { holder } = outcome;
-        if (!(await confirm(`${holderInWords(holder, user_id)}. Replace that link?`)))
-          throw held(holder, user_id);
-        // The administrator has agreed to replace the link of this holder, but of nobody else.
-        const again = await link(services, channel, user_id, token, ({ person }) => person === holder.person);
-        if (again.linked) return again;
-        if (again.reason === 'held_by_another') throw held(again.holder, user_id);
-        throw invalid(again.reason);
-      },
-      'link',
-    );
+    const linkIn = async (store: Store, settings: Settings, seal: Seal) => {
+      const services = {
+        store,
+        clock: systemClock,
+        seal,
+        // The validator logs nothing: the command itself reports why a token is invalid.
+        tokens: createValidator(settings, await importKeys(settings), systemClock, QUIET),
+        log: QUIET,
+      };
+      const token = await readToken(given, out.note);
+      const who = { platform: channel.name, user_id };
+      await noteAudit(store, { command: 'link', about: channel.name, who });
+      const outcome = await link(services, channel, user_id, token, () => options.replace === true);
+      if (outcome.linked) return outcome;
+      if (outcome.reason !== 'held_by_another') throw invalid(outcome.reason);
+      const { holder } = outcome;
+      if (!(await confirm(`${holderInWords(holder, user_id)}. Replace that link?`)))
+        throw held(holder, user_id);
+      // The administrator has agreed to replace the link of this holder, but of nobody else.
+      const again = await link(services, channel, user_id, token, ({ person }) => person === holder.person);
+      if (again.linked) return again;
+      if (again.reason === 'held_by_another') throw held(again.holder, user_id);
+      throw invalid(again.reason);
+    };
+    const linked = await withSealedStore(options, linkIn, out.note);
     out.data(viewOf(linked, channel, user_id), () => inWords(linked, channel, user_id));
     return EXIT.ok;
   },
 };
+
+/**
+ * Opens the store and its seal. If there is no store, creates it with a key as the first start of the daemon does, so
+ * that people can be linked before.
+ */
+async function withSealedStore<T>(
+  options: OptionValues,
+  work: (store: Store, settings: Settings, seal: Seal) => Promise<T>,
+  note: (line: string) => void,
+): Promise<T> {
+  try {
+    return await withStore(
+      options,
+      async (store, settings) => {
+        const { seal, knowsKey } = await openAdministratorSeal(settings);
+        if (!knowsKey) throw unknownKey(settings.STATE_DIR);
+        return work(store, settings, seal);
+      },
+      'link',
+    );
+  } catch (error) {
+    if (!(error instanceof StoreMissing)) throw error;
+    return withStore(
+      options,
+      async (store, settings) => {
+        note(
+          `made the store ${printable(store.description)}, because there was none; a daemon with another STATE_DIR does not see it`,
+        );
+        return work(store, settings, await openSeal(settings, store, QUIET));
+      },
+      'link',
+      { mayCreate: true },
+    );
+  }
+}
 
 /** The id as links store it, so that the output matches `link list`. */
 function storedId(channel: LinkableChannel, user: string): string {

@@ -21,7 +21,7 @@ export function reachModels(settings: Settings, log: Log): () => void {
     const warn = (reason: string) =>
       log.warn(
         { setting: names.base_url, host, reason },
-        'the model server cannot be reached, so messages will fail: run `agentd doctor`',
+        'no connection to the model server; `agentd doctor` checks it',
       );
     socket.setTimeout(CONNECT_MS, () => {
       warn('timeout');

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { giveToOwner } from '../give-to-owner.ts';
 import { Secret } from '../secret.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { problemOfKeys } from './encryption-keys.ts';
@@ -68,6 +69,7 @@ export async function makeKeyFile(stateDir: string): Promise<void> {
   try {
     await file.writeFile(`${randomBytes(32).toString('base64')}\n`);
     await file.sync();
+    giveToOwner(unfinished);
     // A hard link, since renaming would replace the file of another daemon that starts.
     await link(unfinished, path);
   } catch (error) {

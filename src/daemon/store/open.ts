@@ -13,18 +13,20 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export interface OpenOptions {
   /**
    * `daemon`: creates the store if it is missing, and is the only daemon on it. `administrator`: reads and writes while
-   * a daemon runs or while none runs; creates nothing.
+   * a daemon runs or while none runs; creates nothing, unless `mayCreate`.
    */
   role: 'daemon' | 'administrator';
+  /** An administrator creates the store, too, if it is missing. */
+  mayCreate?: boolean;
   clock: Clock;
 }
 
 /**
  * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`) and brings its schema to the current
  * version. The backend is loaded only now, so that commands without a store do not load it.
- * @throws StoreLocked if another daemon uses the store, StoreMissing if the role is `administrator` and there is no
- * store, StoreTooNew if a later version wrote it, MigrationBackupFailed if it could not be backed up before its
- * migration, StoreUnavailable if it cannot be read or written.
+ * @throws StoreLocked if another daemon uses the store, StoreMissing if there is no store and it may not be created,
+ * StoreTooNew if a later version wrote it, MigrationBackupFailed if it could not be backed up before its migration,
+ * StoreUnavailable if it cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
   const traceRetentionMs = settings.TRACE_RETENTION_DAYS * DAY_MS;

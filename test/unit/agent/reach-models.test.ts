@@ -19,7 +19,7 @@ it('a model server that accepts no connection is a warning, without a request', 
     level: 'warn',
     setting: 'AGENT_BASE_URL',
     reason: 'ECONNREFUSED',
-    msg: 'the model server cannot be reached, so messages will fail: run `agentd doctor`',
+    msg: 'no connection to the model server; `agentd doctor` checks it',
   });
 });
 

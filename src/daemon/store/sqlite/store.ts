@@ -121,7 +121,8 @@ function reserveOf(path: string, { reserveBytes }: SqliteOptions): Reserve | nul
 }
 
 function openAsAdministrator(path: string, options: SqliteOptions, migrations: Migrations): SqliteStore {
-  expectFile(path);
+  if (options.mayCreate) createPrivateFile(path);
+  else expectFile(path);
   const db = openWith(path, (opened) => {
     if (versionOf(opened, migrations) === migrations.length) return;
     // The lock makes sure that no daemon uses the database during the migration.
