@@ -26,8 +26,8 @@ export const TEXTS = {
     'The answer to a command that the channel does not have.',
     `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HOW}`,
   ),
-  // A missing token counts as an invalid token, so this text begins and gives the reason like every failure
-  // (agentd-teamchat(7)).
+  // A missing token counts as an invalid token. Like the text of every failure, this one begins with ❌ and gives the
+  // reason (agentd-teamchat(7)).
   token_missing: text(
     'token_missing',
     'The answer to a sign-in without a token. It begins with ❌ and names the reason.',

@@ -40,8 +40,8 @@ export interface SimulatedEvent {
   /**
    * `message`: a person writes. `edit`: the person edits the message with the same `number`. `command`: a command of
    * the platform; `text` begins with a slash. `other`: a message without text, for example an image. `status`: the
-   * platform reports the status of a message of the bot. `press`: the person presses a button; `text` is its `press`
-   * (`Shown`).
+   * platform reports the status of a message of the bot. `press`: the person presses a button; `text` is the button's
+   * payload (`ShownButton.press`).
    */
   kind: 'message' | 'edit' | 'command' | 'other' | 'status' | 'press';
   /** The platform's id of the sender. */
@@ -58,7 +58,7 @@ export interface SimulatedEvent {
   thread?: string;
   /**
    * Number of the message, 1 or more. Equal numbers mean the same message. For a `press`, the number of the message
-   * that was answered.
+   * whose answer has the button.
    */
   number: number;
   /** When it was sent, ms since the epoch. */
@@ -112,9 +112,9 @@ export type SimulatedRefused = Omit<SimulatedApiAnswer, 'shown'>;
 /** Something that a person sees in the platform's app. */
 export interface Shown {
   what: 'message' | 'private' | 'typing' | 'read' | 'deleted';
-  /** The room or person in the call of the API. */
+  /** The room or person that the call names. */
   to: string;
-  /** The thread in the call of the API. */
+  /** The thread that the call names. */
   thread?: string;
   /** The text in the platform's markup. Empty if there is no text. */
   text: string;

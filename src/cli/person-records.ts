@@ -25,7 +25,10 @@ import type { Who } from './who.ts';
 import { ownerOf } from './with-memories.ts';
 import { withStore } from './with-store.ts';
 
-/** Limit for a list of all links; no store has as many. Only opening a link shows whose token it contains. */
+/**
+ * Limit for a list of all links; no store has as many. All of them are listed, because only the unsealed token of a
+ * link shows whose it is.
+ */
 const LINKS_MAX = 10_000_000;
 
 /** What the commands about one person work with. */
@@ -71,8 +74,8 @@ export async function memoriesOf(who: Who, { memories }: PersonDesk): Promise<Me
 }
 
 /**
- * Refuses an unknown channel if nothing is stored about its user. Otherwise a removed plugin has left the data behind,
- * which can still be shown and erased.
+ * Refuses an unknown channel if nothing is stored about its user. If something is stored, a plugin that has since been
+ * removed left it behind; it can still be shown and erased.
  * @throws CliError (2) with the known channels.
  */
 export async function expectKnownChannel(who: Who, options: OptionValues, desk: PersonDesk): Promise<void> {

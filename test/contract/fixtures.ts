@@ -126,7 +126,7 @@ export function anAction(members: Partial<NewAction> = {}): NewAction {
   };
 }
 
-/** An action that the channel user of a session must confirm. It counts as asked when it is committed. */
+/** An action that the channel user of a session must confirm. Its question counts as asked with the commit. */
 export function aPendingAction(session: Session, members: Partial<NewPendingAction> = {}): NewPendingAction {
   const { session_id, platform, user_id } = session;
   return {

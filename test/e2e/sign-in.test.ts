@@ -88,7 +88,7 @@ describe('sign-in to a session without an owner', () => {
     });
   });
 
-  test('changes it on an event stream before the stream starts', async () => {
+  test('changes its id before the event stream of the message starts', async () => {
     const before = await begun();
     const stream_id = await start(daemon.url, {
       user_id: 'visitor',
@@ -105,7 +105,7 @@ describe('sign-in to a session without an owner', () => {
     expect(events[0]?.event).toBe('stream_start');
   });
 
-  test('changes nothing if the token came with the message that began it, or the client chose the id', async () => {
+  test('changes nothing if the first message already had the token, or if the client chose the id', async () => {
     const { session_id } = (await say('me', { jwt_token: ada })).body;
     expect((await say('me', { session_id, jwt_token: ada })).body.session_id).toBe(session_id);
     const chosen = randomUUID();
@@ -163,7 +163,7 @@ describe('the id from before sign-in', () => {
     expect(await stored(session_id)).toEqual(kept);
   });
 
-  test('is refused with a different user_id even to the owner, like the new id', async () => {
+  test('is refused if the user_id differs, even if the owner sends it; so is the new id', async () => {
     const before = await begun();
     const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
     for (const id of [before, session_id]) {
@@ -188,7 +188,7 @@ describe('the id from before sign-in', () => {
 });
 
 describe('during sign-in,', () => {
-  test('a message without a token that waits for it is answered in another session', async () => {
+  test('a queued message without a token is answered in another session if it arrived after the sign-in', async () => {
     const before = await begun();
     const holds = `holds ${before}`;
     const first = say(holds, { session_id: before });
@@ -206,7 +206,7 @@ describe('during sign-in,', () => {
     expect([before, session_id]).not.toContain(stranger.session_id);
   });
 
-  test('a message without a token that came before it runs in the session without sign-in', async () => {
+  test('a queued message without a token still runs in the session, not signed in, if it arrived before the sign-in', async () => {
     const before = await begun();
     const holds = `holds ${before}`;
     const first = say(holds, { session_id: before });
@@ -251,7 +251,7 @@ describe('during sign-in,', () => {
     expect((await stored(before)).turns).toHaveLength(2);
   });
 
-  test('a repeat under an Idempotency-Key gets its own first answer, and no data of the other session', async () => {
+  test('a request repeated with its Idempotency-Key gets its first answer again, and no data of the other session', async () => {
     const [first, second] = [randomUUID(), randomUUID()];
     const before = (await say('count 1', { key: first })).body.session_id;
     const signedIn = await say('me', { session_id: before, jwt_token: ada, key: second });
@@ -263,7 +263,7 @@ describe('during sign-in,', () => {
     expect((await say('me', { session_id: before, key: second })).body.response).toBe('nobody');
   });
 
-  test('many simultaneous messages, with and without a token, never share a session', async () => {
+  test('many simultaneous messages with a token never share a session with messages without one', async () => {
     const before = await begun();
     const messages = Array.from({ length: 40 }, (_, n) =>
       n % 2 ? say('me', { session_id: before, jwt_token: ada }) : say('me', { session_id: before }),
@@ -291,7 +291,7 @@ describe('the agent sees', () => {
     ]);
   });
 
-  test('in a session with a generated id, turns from before sign-in as such, and no turns of the person after sign-out', async () => {
+  test('in a session with a generated id, turns from before sign-in, marked as such, and after sign-out no turns of the person', async () => {
     const before = await begun();
     const { session_id } = (await say('count 2', { session_id: before, jwt_token: ada })).body;
     expect(await history(session_id)).toEqual([
@@ -325,8 +325,8 @@ describe('the agent sees', () => {
 });
 
 /**
- * Resolves when earlier requests have been processed as far as possible: by then, later messages of other sessions have
- * been answered.
+ * Sends messages in other sessions, and waits for their answers. By then, the daemon has processed all earlier requests
+ * as far as possible.
  */
 async function arrived(): Promise<void> {
   for (let n = 0; n < 3; n++) await say('me');

@@ -18,11 +18,11 @@ export interface Played {
 /** Compares one operation with the rules. Concurrent operations are tried in each order. */
 interface Judge {
   (checker: Checker): Problem[];
-  /** Another possible outcome, which no order of complete operations explains. */
+  /** Other possible outcomes, of an operation that was cut off: no order of complete operations explains them. */
   orElse?: readonly Judge[];
 }
 
-/** Waits while other histories of the batch reach the same point. */
+/** Waits until all other histories of the batch have ended or have reached the same point. */
 export type Interval = () => Promise<'restart' | 'hour'>;
 
 /** Numbers of messages on platforms, which must differ in all histories of a process. */
@@ -30,7 +30,7 @@ let lastNumber = 0;
 
 /**
  * Plays a history, and compares each answer with the rules; stops at the first problem.
- * @param number of the history in this world, which names its people
+ * @param number identifies the history in this world; the names of its people contain it
  */
 export async function play(
   world: World,
@@ -398,7 +398,7 @@ class Player {
         : checker.platformMessage(message, seen);
   }
 
-  /** Whether a reply went to the place of the thread, whose name on the platform is known from the first reply. */
+  /** Whether a reply was sent to the right thread. The first reply shows how the platform names the thread. */
   #isItsThread(thread: string, seen: string | null): boolean {
     const known = this.#threads.get(thread);
     if (known === undefined) this.#threads.set(thread, seen);
@@ -501,7 +501,7 @@ class Player {
     }
   }
 
-  /** The selected id. An id of the other principal leaks when it is selected. */
+  /** The selected id. If it is an id of the other principal, it has leaked: `who` knows it from now on. */
   #pick(what: 'sessions' | 'streams', who: Who, { of, back }: Ref): string | null {
     const ids = this.#actors[of][what];
     const id = ids.at(-1 - (back % Math.max(1, ids.length)));

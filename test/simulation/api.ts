@@ -16,13 +16,13 @@ export interface ApiCall {
   status: number;
   /** Whether the API has carried it out. */
   hasEffect: boolean;
-  /** The person for whom its run acted. */
+  /** The person for whom the run that called the API acted. */
   person: PersonKey | null;
 }
 
 const ENTRY: ModuleEntry = { kind: 'module', place: 'tools[0]', module: 'orders', folder: '/' };
 export const API_SOURCE = describeSource(ENTRY, undefined);
-/** The name of the tool for a plan. For idempotent tools, the API knows the keys of earlier calls. */
+/** The name of the tool for a plan. For idempotent tools, the API does not repeat a write that had the same key. */
 export function toolOf({ idempotent, confirmed }: Pick<WritePlan, 'idempotent' | 'confirmed'>): string {
   if (confirmed) return idempotent ? 'orders_return' : 'orders_refund';
   return idempotent ? 'orders_pay' : 'orders_cancel';

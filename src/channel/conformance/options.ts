@@ -14,13 +14,13 @@ export interface ConformanceOptions {
   plugin: ChannelPlugin;
   /** The channel's settings. If the plugin has a simulator, its `devSettings` are added. */
   settings?: ChannelSettings;
-  /** Deliveries, each with the messages that the channel must make of it, in addition to those of the simulator. */
+  /** Deliveries besides those of the simulator, each with the messages that the channel must make of it. */
   messages?: readonly { request: SampleRequest; expect: readonly Partial<IncomingMessage>[] }[];
   /** Requests that must be refused, each with the code of the problem. No message may be enqueued. */
   refused?: readonly { title: string; request: SampleRequest; code: string }[];
   /**
-   * For channels that deliver by push: a reply, and the platform's answers to it. If there is a simulator, it gives the
-   * answers, and only `refused` is used.
+   * For channels that deliver by push: a reply, and the platform's answers to it. The simulator, if there is one,
+   * provides `reply` and `accepted`; those given here are then not used.
    */
   send?: {
     reply: OutgoingReply;

@@ -129,7 +129,7 @@ function wouldBeLost({ lost }: Runnable, { stopping }: Services): boolean {
 
 /**
  * The reply if the action was answered, withdrawn or expired after settle-pending found it. @throws `confirmation_gone`
- * if a web client sent its button.
+ * if the person pressed the button in a web client.
  */
 function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed {
   if (message.confirm && !channel.has_platform) throw confirmationGone();

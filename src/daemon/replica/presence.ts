@@ -53,7 +53,7 @@ export async function startPresence({
         }
       }
     } catch (error) {
-      // The store itself logs that it is out of reach.
+      // If the store is out of reach, it logs that itself. This line adds the consequence.
       log.warn({ err: error }, 'could not record this daemon among the replicas; will try again');
     }
   };

@@ -16,8 +16,8 @@ export interface SessionStore {
   /** Ends a claim; no effect if the claim is lost. */
   release(claim: SessionClaim): Promise<void>;
   /**
-   * Writes a session with its ids, its owner and its context. This is the only write before a run (for sign-in);
-   * everything else is written by `Store.commitTurn`. Atomic.
+   * Writes a session with its ids, its owner and its context. No other write is made before a run; sign-in needs this
+   * one. `Store.commitTurn` writes everything else. Atomic.
    * - `new`: an expired session with the same id is first deleted with its turns.
    * - `changed`: the stored session with the same tag is changed. Returns `ended` and writes nothing if it has ended.
    * - `replaced`: the session with the same id is first deleted with its turns, because a new session begins for a
@@ -42,8 +42,8 @@ export type SaveOutcome = 'saved' | 'ended' | 'lost';
 
 /** Decides which turns a run may see. */
 export interface HistoryReader {
-  /** The reader sees the turns that ran for this person. Null: the turns that ran for nobody who was signed in. */
+  /** The reader sees the turns that ran for this person. Null: the turns without a signed-in person. */
   person: PersonKey | null;
-  /** Whether the reader also sees the turns that ran for nobody who was signed in. */
+  /** Whether the reader also sees the turns without a signed-in person. */
   nobodys: boolean;
 }

@@ -56,7 +56,7 @@ function settings(directory: string, url: string): Record<string, string> {
   };
 }
 
-/** One round. The model runs on the core of the load. */
+/** One round. The model runs on the same CPU core as the load. */
 async function withModel(start: (url: string) => Promise<Server>, effort: Effort): Promise<Sample> {
   const model = await startServer([file('server.ts')], { part: 'load' });
   const server = await start(`http://127.0.0.1:${model.port}/v1`);

@@ -41,7 +41,10 @@ const firstPlan: Plan = ({ port }, { streams, warm_up_ms, measure_ms }) => ({
   measure_ms,
 });
 
-/** Memory of an open stream, either with many readers, or with its own run that has sent a word. */
+/**
+ * Memory of each connection that reads a stream. Either many connections share a stream, or each has its own, with a
+ * run that has sent a word.
+ */
 export const streamMemory: Benchmark = {
   name: 'sse',
   work: 'resident memory of one of 10,000 open streams (`--quick`: 200)',

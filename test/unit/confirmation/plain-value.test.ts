@@ -34,7 +34,7 @@ describe('a value in a question', () => {
     expect(quoted(`a${character}b`)).toBe(`"a${shown}b"`);
   });
 
-  it('shows spaces that a reader would not see as escapes', () => {
+  it('shows as escapes the spaces that a reader would not see', () => {
     expect(quoted('a   b')).toBe(String.raw`"a \u0020\u0020b"`);
   });
 
@@ -54,7 +54,7 @@ describe('a value in a question', () => {
     expect(visible('goo\u200bgle.com')).toBe(String.raw`goo\u200bgle.com`);
   });
 
-  it('shows the non-ASCII characters of a host name without an ASCII form as escapes', () => {
+  it('shows non-ASCII characters as escapes if their host name has no ASCII form', () => {
     expect(visible('https://\u0627a.com')).toBe(String.raw`https://\u0627a.com`);
   });
 

@@ -91,7 +91,7 @@ describe('the sample API', () => {
     expect(ada).toMatchObject({ address: '5 Main St' });
   });
 
-  it('records the credentials of each request by e-mail address, and never a token', async () => {
+  it('records for each request the kind of credentials and their e-mail address, and never a token', async () => {
     await ask('GET', '/orders', 'token-of-ada');
     await ask('GET', '/products', serviceToken);
     await ask('GET', '/products', 'forged');

@@ -168,7 +168,7 @@ describe('the request of a tool client', () => {
     expect(await request({})).toMatchObject({ outcome: 'failed', reached: true, reason: 'too_large' });
   });
 
-  test('that could not connect fails as not sent', async () => {
+  test('that could not connect is reported as not sent', async () => {
     const source = sourceOf({ base_url: elsewhere.url, credentials: 'user' }, api.url);
     await elsewhere.close();
     elsewhere = await FakeApi.start({ secret });

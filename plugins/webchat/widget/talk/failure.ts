@@ -1,7 +1,10 @@
 export interface FailureOptions {
   /** Seconds after which another try makes sense. */
   retryAfter?: number;
-  /** Set if the message was not and will not be answered, so that another try is a new message. */
+  /**
+   * Set if the message was not and will not be answered. Another try is then a new message; otherwise it repeats the
+   * request.
+   */
   over?: boolean;
   /** Status of the response, if there was one. */
   status?: number;
@@ -37,6 +40,6 @@ export function failureOf(
   options: FailureOptions,
 ): Failure {
   const guarded = code === 'loop_guard_blocked';
-  // To the visitor, it does not matter who counted the burst of messages.
+  // To the visitor, it does not matter whether the loop guard or the rate limit counted the messages.
   return new Failure(String(guarded ? (reason === 'rate_limit' ? 'rate_limited' : reason) : code), options);
 }
