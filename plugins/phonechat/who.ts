@@ -15,7 +15,7 @@ export interface Who {
   user_id: string;
   /** The business-scoped user id that arrived with the number. */
   alias_id?: string;
-  /** Address of an answer (Cloud API: a BSUID in `to` is accepted and never delivered). */
+  /** Address of an answer. The Cloud API accepts a message with a BSUID in `to`, but never delivers it. */
   address: { to: string } | { recipient: string };
   /** The name that the person chose. */
   name?: string;

@@ -128,7 +128,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         }
       });
 
-      it('allows exactly 5 of 100 messages that two daemons check at once, if there can be two', async () => {
+      it('allows exactly 5 of 100 messages checked at once, by two daemons if the backend allows two', async () => {
         const other = (await test.peer()) ?? test.store;
         const verdicts = await Promise.all(
           Array.from({ length: 100 }, (_, n) => (n % 2 ? guard : other.guard).check(aMessage(), DEFAULTS)),
@@ -218,7 +218,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session_id)).toMatchObject({ allowed: true, turns: 1 });
       });
 
-      it('keeps the count exactly as long as the session lives, however often its time slides', async () => {
+      it('keeps the count exactly as long as the session lives, however often its expiry is extended', async () => {
         const session = await saved();
         for (let n = 0; n < 3; n++) {
           expect((await turn(session.session_id)).allowed).toBe(true);
@@ -232,7 +232,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session.session_id)).toMatchObject({ allowed: true, turns: 1 });
       });
 
-      it('ends the count with the session even if the session’s time was shortened', async () => {
+      it('ends the count with the session even if the session’s expiry was moved to an earlier time', async () => {
         const session = await saved();
         await turn(session.session_id);
         await keepTurn(test.store, session, {}, HOUR / 4);
@@ -380,7 +380,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
     });
 
     describe('for operators', () => {
-      it('lists open circuits with their reasons, newest first, even for administrators', async () => {
+      it('lists open circuits with their reasons, newest first, even from an administrator’s command', async () => {
         const person = guardUser({ ...sender, person: ada });
         await checks(8);
         const opened_at = test.now();

@@ -241,7 +241,7 @@ class Choices {
   #actions(): Record<string, () => Command> {
     const { pick, below } = this.random;
     const id = () => {
-      // The id is a new one, like the random id of a pending action, or a known one, like an equal hash.
+      // A new id stands for the random id of a pending action. A known id stands for the hash of an equal call.
       const action_id = pick([this.id('action'), ...this.action_ids.slice(-5)]);
       this.action_ids.push(action_id);
       return action_id;
@@ -624,7 +624,7 @@ async function compareAnswers(make: MakeStore): Promise<void> {
       if (random.chance(0.2)) choices.now += random.pick([1, SECOND, 4 * SECOND, 16 * SECOND, 61 * SECOND]);
       if (random.chance(0.01)) {
         choices.now += random.pick([HOUR, 25 * HOUR, 8 * 24 * HOUR]);
-        // Backends differ in how long they remember expired claims, and find ended messages.
+        // Backends differ in how long they remember expired claims, and in how long they still find ended messages.
         for (const { sessions, keys } of [backend, reference])
           for (const claims of [sessions, keys]) claims.length = 0;
         await sweepAll(store);

@@ -58,7 +58,7 @@ const bodies = ({ calls }: FakePlatform, path: RegExp) =>
   calls.filter((call) => path.test(call.path) && call.method === 'POST').map(({ body }) => JSON.parse(body));
 
 describe('channels setup msgbot', () => {
-  it('registers the webhook with its secret and the updates that the channel reads, below a path prefix', async () => {
+  it('registers the webhook below a path prefix, with its secret and the updates that the channel reads', async () => {
     const { code, stdout } = await setup('msgbot', `${URL_OF}/`, '--json');
     expect(code).toBe(0);
     const url = `${URL_OF}/webhook/msgbot`;
@@ -131,14 +131,14 @@ const info = (result: object) => ({
 });
 
 it.each<[string, object, RegExp]>([
-  ['no webhook', { url: '' }, /^no webhook is registered: nothing arrives$/],
+  ['a missing webhook', { url: '' }, /^no webhook is registered: nothing arrives$/],
   [
     'the webhook of something else',
     { url: 'https://x.example.com/other' },
     /does not belong to this channel/,
   ],
   [
-    'a webhook without presses of buttons',
+    'a webhook that does not receive button presses',
     { url: 'https://x.example.com/webhook/msgbot', allowed_updates: ['message', 'edited_message'] },
     /without the updates callback_query$/,
   ],
@@ -203,7 +203,7 @@ describe('channels setup phonechat', () => {
       .map(({ path, body }: PlatformCall) => [path, JSON.parse(body)]);
 
   it('registers the address for each number, and subscribes the app to the account', async () => {
-    // The platform knows the number of this account.
+    // The fake platform knows the number, but not this account, so the test answers for the account.
     platforms.phonechat.answer = ({ path, method }) =>
       path.includes('subscribed_apps')
         ? { status: 200, body: method === 'POST' ? { success: true } : { data: [APP] } }
@@ -251,7 +251,7 @@ describe('channels setup phonechat', () => {
   });
 
   it.each<[string, object, RegExp]>([
-    ['no webhook', {}, /^no webhook is registered for the number/],
+    ['a missing webhook', {}, /^no webhook is registered for the number/],
     [
       'the webhook of something else',
       { application: 'https://x.example.com/other' },

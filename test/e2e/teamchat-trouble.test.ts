@@ -43,7 +43,7 @@ it('every documented delivery is acknowledged; only messages of people to the bo
 describe('the loop guard', () => {
   const patient = { LOOP_GUARD_ENABLED: 'true', LOOP_GUARD_WINDOW_SECONDS: '600' };
 
-  it('answers only the platform if somebody writes too much; messages of bots are not even counted', async () => {
+  it('acknowledges deliveries of a person who writes too much, but sends no reply; messages of bots are not even counted', async () => {
     await work.run(patient);
     for (let number = 101; number <= 110; number++)
       await work.deliver({ kind: 'status', text: 'what I said', number, place: 'group' });
@@ -111,7 +111,7 @@ describe('a daemon starts', () => {
     await logged(({ reason }) => String(reason).startsWith('no answer ('));
   });
 
-  it('but not if this platform is turned on without its settings, each of which is named', async () => {
+  it('but not if this platform is turned on without its settings; the error names each missing setting', async () => {
     const env = { MESSAGING_PLATFORMS: 'webchat,teamchat' };
     const { code, stderr } = await agentd(['serve'], { env, cwd: work.directory });
     expect(code).toBe(78);

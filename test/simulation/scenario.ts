@@ -34,9 +34,9 @@ export const AGENT_PLANS = [
   'long',
 ] as const;
 /**
- * `asks`: calls a tool. `lasting`: takes longer than a claim is valid. `passing`: fails at first for a temporary
- * reason, `broken` for a different one. `refused`: the model always refuses the message. `long`: the reply has several
- * parts.
+ * `asks`: calls a tool. `lasting`: takes longer than a claim is valid. `passing`: the first runs fail for a temporary
+ * reason. `broken`: the first runs fail for another reason. `refused`: the model always refuses the message. `long`:
+ * the reply has several parts.
  */
 export type AgentPlan = (typeof AGENT_PLANS)[number];
 
@@ -55,7 +55,7 @@ export interface WritePlan {
 }
 
 export interface PlannedMessage {
-  /** `m1`, `m2`, …; its text begins with it. */
+  /** `m1`, `m2`, …; the text of the message begins with its label. */
   label: string;
   door: Door;
   room: Room;
@@ -73,7 +73,10 @@ export interface PlannedMessage {
   agent: AgentPlan;
   /** What the agent writes through the API; null if it writes nothing. */
   writes: WritePlan | null;
-  /** The button that it presses: in the question in the answer to the message `label`; null if it presses none. */
+  /**
+   * The button that the message presses. The question with this button is in the answer to the message `label`. Null if
+   * the message presses none.
+   */
   presses: { label: string; approve: boolean } | null;
   /** feed: number of readers of its stream. post: minimum number of deliveries by the platform. */
   copies: number;

@@ -23,9 +23,9 @@ export interface CommandOptions {
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs one command of the build to its end like `agentd` (daemon.ts), but within this process. This is for tests of the
- * output of many commands: as a program, each command would spend most of its time on its start. Only one command runs
- * at a time, because commands share the environment, the directory and the standard input of this process.
+ * Runs one command of the built agentd to its end, like `agentd` (daemon.ts), but within this process. This is for
+ * tests of the output of many commands: as a program, each command would spend most of its time on its start. Only one
+ * command runs at a time, because commands share the environment, the directory and the standard input of this process.
  */
 export function command(args: string[], options: CommandOptions = {}): Promise<Ended> {
   const ended = last.then(() => runHere(args, options));

@@ -5,8 +5,8 @@ import { inWords, type Refusal } from '../modules/refusal.ts';
 export type Imported = { ok: true; plugin: Record<string, unknown> } | { ok: false; refusal: Refusal };
 
 /**
- * Imports a plugin's module and checks only its `apiVersion`, before anything else in it is read or run. Never throws
- * because of errors in the module.
+ * Imports a plugin's module and checks only the `apiVersion` of the plugin. Nothing else of the plugin is read or
+ * called before this check. Never throws because of errors in the module.
  */
 export async function importPlugin(file: string): Promise<Imported> {
   const imported = await importModule(file, 'a channel plugin as default export');

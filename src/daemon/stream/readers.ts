@@ -12,7 +12,7 @@ const READERS_PER_CLIENT = 256;
 /** A client that wants to read a stream. */
 export interface NewReader {
   stream_id: string;
-  /** The client address, as limits count it. */
+  /** The client address that is counted. An IPv6 address is shortened to its /64 prefix. */
   address: string;
   maxPerClient: number;
   /**

@@ -24,9 +24,7 @@ export function openActionText(
   return stored === null ? null : seal.open(stored, actionTextRecord(action.action_id, field));
 }
 
-/**
- * The summary of an action, on one line of plain text. If no encryption key opens the summary, the name of the tool.
- */
+/** Returns the summary of an action, on one line of plain text, or the tool's name if no encryption key opens it. */
 export function recordedSummary(seal: Seal, action: Pick<Action, 'action_id' | 'summary' | 'tool'>): string {
   return openActionText(seal, action, 'summary') ?? action.tool;
 }

@@ -49,7 +49,7 @@ export const boundedPattern = Object.assign(
       },
     };
   },
-  // The name that generated code would use. The generated code of validators is never stored.
+  // Ajv uses this name only in validator code that is stored, and agentd never stores such code.
   { code: 'boundedPattern' },
 );
 
@@ -60,8 +60,8 @@ function cpuTime(began: NodeJS.CpuUsage): number {
 }
 
 /**
- * Whether a pattern is certainly quick: it has no repetition, or a single one that is not of a group, and it can begin
- * only at the start of the text. A pattern that can begin anywhere is tried at each position of the text.
+ * Whether a pattern is certainly quick: it has no repetition at all; or it has a single one, which is not of a group,
+ * and can begin only at the start of the text. A pattern that can begin anywhere is tried at each position of the text.
  */
 function isQuick(source: string): boolean {
   const repetitions = source.replace(/\(\?/g, '(').match(/[*+?{]/g) ?? [];

@@ -1,7 +1,7 @@
 import { drive, type LoadOrder } from '../load.ts';
 import { deliveries } from './deliveries.ts';
 
-/** Sends the result to the parent process after its order. */
+/** Waits for an order from the parent process, carries it out, and sends back the result. */
 process.once('message', async (order: LoadOrder) => {
   process.send?.(await drive(order, deliveries()));
   process.disconnect();

@@ -279,7 +279,7 @@ describe('status', () => {
     );
   });
 
-  it('prints the answer of the daemon as JSON, even from another address', async () => {
+  it('prints the answer of the daemon as JSON, even if --url names another address', async () => {
     const url = await answering(200, JSON.stringify(health));
     settings.PORT = 0;
     expect(JSON.parse((await agentd('status', '--json', '--url', url)).stdout)).toEqual({
@@ -414,7 +414,7 @@ describe('logs', () => {
     ).toBe(`${wanted}\n`);
   });
 
-  it('with --json, prints a line that is not an object as an object', async () => {
+  it('with --json, wraps a line that is not a JSON object in an object', async () => {
     const entry = line('info', 'one');
     logged('Segmentation fault "here"', entry, '[1, 2]', '{"level":"inf');
     const { stdout } = await agentd('logs', '--json');

@@ -88,13 +88,13 @@ describe('an answer to a question for a platform user', () => {
 
 describe('an answer', () => {
   it.each([
-    ['a word later than the question: confirmed', 'confirm', 1001, 'confirmed'],
-    ['a word in the same millisecond: confirmed', 'confirm', 1000, 'confirmed'],
-    ['a word earlier than the question: ignored', 'confirm', 999, 'left'],
-    ['a declining word later than the question: declined', 'decline', 1001, 'declined'],
-    ['a declining word earlier than the question: ignored', 'decline', 999, 'left'],
-    ['any other message later than the question: declined', 'other', 1001, 'declined'],
-    ['any other message earlier than the question: ignored', 'other', 999, 'left'],
+    ['a confirming word after the question: confirmed', 'confirm', 1001, 'confirmed'],
+    ['a confirming word in the same millisecond as the question: confirmed', 'confirm', 1000, 'confirmed'],
+    ['a confirming word before the question: ignored', 'confirm', 999, 'left'],
+    ['a declining word after the question: declined', 'decline', 1001, 'declined'],
+    ['a declining word before the question: ignored', 'decline', 999, 'left'],
+    ['any other message after the question: declined', 'other', 1001, 'declined'],
+    ['any other message before the question: ignored', 'other', 999, 'left'],
   ] as const)('that is %s', (_, says, accepted_at, verdict) => {
     expect(judgeAnswer(OF_ANNA, { ...YES, says, accepted_at })).toBe(verdict);
   });

@@ -80,7 +80,7 @@ describe('a route with its own form of refusals', () => {
     expect(preflight.headers.get('allow')).toBe('POST, DELETE, OPTIONS');
   });
 
-  test('does not change its successful answers or the problems of other paths', async () => {
+  test('does not change its successful answers or the problem documents of other paths', async () => {
     expect(await (await post(url, '{}')).json()).toEqual({ success: true, message: 'Done.' });
     expect(await problem(await fetch(`${url}/x`))).toMatchObject({ type: 'about:blank', code: 'not_found' });
   });

@@ -80,7 +80,7 @@ describe.each(PLUGINS)('a simulated refusal for $name', (plugin) => {
 });
 
 it.each<[ChannelPlugin, SimulatedRefusal, number, object]>([
-  // The Web API reports errors of a program with status 200.
+  // The Web API reports errors of the caller with status 200.
   [teamchat, { status: 400, retryAfterSeconds: null }, 200, { ok: false, error: 'invalid_arguments' }],
   [teamchat, { status: 429, retryAfterSeconds: 3 }, 429, { ok: false, error: 'ratelimited' }],
   [teamchat, { status: 503, retryAfterSeconds: null }, 503, { ok: false, error: 'service_unavailable' }],
@@ -113,7 +113,7 @@ it.each<[ChannelPlugin, SimulatedRefusal, number, object]>([
     502,
     { ok: false, error_code: 502, description: 'Bad Gateway' },
   ],
-])('%s of $name has the error text of the real platform', async (plugin, asked, status, body) => {
+])('a refusal for $name has the error text of the real platform', async (plugin, asked, status, body) => {
   const { said } = await refused(plugin, asked);
   expect(said).toMatchObject({ status, body });
 });

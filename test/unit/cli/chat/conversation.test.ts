@@ -40,7 +40,7 @@ describe('a conversation', () => {
     expect(new Set(sent.map(({ key }) => key)).size).toBe(2);
   });
 
-  it('sends a message that was not delivered again, unchanged', async () => {
+  it('sends a message again unchanged if it was not delivered', async () => {
     const sent: Outgoing[] = [];
     const conversation = new Conversation({
       async start(outgoing) {
