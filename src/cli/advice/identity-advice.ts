@@ -53,7 +53,7 @@ export const IDENTITY_ADVICE: AdviceTable = {
   },
   link_of_other_sender: {
     happened: `The user id is linked, but it belonged to another sender when it was linked. ${NOT_AS_PERSON}.`,
-    todo: 'If the number has a new owner, the new owner must link it again. If it is the same person, remove the link with `agentd link remove`, and have the person link again.',
+    todo: 'If the user id (for example, a phone number) has a new owner, the new owner must link it again. If it still belongs to the same person, remove the link with `agentd link remove`, and have the person link again.',
   },
   invalid_token: {
     happened: `The token is invalid. ${NOT_AS_PERSON}.`,

@@ -61,7 +61,7 @@ export const streamMemory: Benchmark = {
 export const fanOut: Benchmark = {
   name: 'sse',
   work: `events that reach a reader, ${FAN_OUT.streams} streams with ${FAN_OUT.readers} readers each`,
-  limit: 'node:http, a frame made once a stream and `res.write` to each reader; nothing stored',
+  limit: 'node:http, one frame per stream, written to each reader with `res.write`; nothing stored',
   unit: 'events/s',
   bare: { name: 'bare', round: bareRound(fanOutPlan) },
   ours: [{ name: 'fan-out', target: { ratio: 1.2, ambition: 1.5 }, round: ourRound(fanOutPlan) }],
@@ -71,7 +71,7 @@ export const fanOut: Benchmark = {
 export const firstEvent: Benchmark = {
   name: 'sse',
   work: 'first event of a stream, 1,000 started at once (`--quick`: 20)',
-  limit: 'node:http, a number for an id and `res.write`; nothing stored',
+  limit: 'node:http, a counter as the id and `res.write`; nothing stored',
   unit: 'ms',
   bare: { name: 'bare', round: bareRound(firstPlan) },
   ours: [{ name: 'first event', target: { ratio: 1.5, ambition: 1.2 }, round: ourRound(firstPlan) }],

@@ -84,7 +84,7 @@ export const STORE_RECORDS = [
     max: 100,
     default: 5,
     sentence:
-      "Maximum number of runs of a platform's message that fail for a reason that is not temporary, or during which the daemon dies. After the last one the message fails.",
+      "Maximum number of failed runs of a platform's message; after them the message fails. A run counts if it fails for a reason that is not temporary, or if the daemon dies during the run.",
   },
   {
     name: 'INBOX_RUN_SECONDS',
@@ -94,7 +94,7 @@ export const STORE_RECORDS = [
     default: 900,
     unit: 'seconds',
     sentence:
-      "How long a platform's message is run again, counted from the start of its first run, while the model or the store cannot be reached or is overloaded.",
+      "How long the daemon keeps running a platform's message again while the model or the store is overloaded or cannot be reached, counted from the start of its first run.",
   },
   {
     name: 'INBOX_SEND_SECONDS',
