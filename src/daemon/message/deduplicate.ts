@@ -1,17 +1,18 @@
 import type { StoredAnswer } from '../store/idempotency.ts';
 import { claimKey } from './claim-key.ts';
 import { fingerprint, keyOf, otherBody } from './idempotency-key.ts';
-import type { Step } from './sequence.ts';
-import type { Answering, Deduplicated, Identified } from './turn.ts';
+import { Ended, type Step } from './sequence.ts';
+import { sessionBesideKey } from './session-beside-key.ts';
+import type { Answering, Deduplicated, Identified, NamedByKey } from './turn.ts';
 
 /**
  * Checks whether this message was answered before (agentd-service(7), "Idempotency-Key").
  *
- * Checks the key that the client sent, and claims it. Adds `key`, null if there is none. Ends the turn with the first
- * answer if there is one. Throws `duplicate_in_progress` while the first request runs, `idempotency_key_reused` if its
- * body was different.
+ * Checks the key that the client sent, and claims it. Adds `key`, null if there is none, and the `session_id` that goes
+ * with it (`sessionBesideKey`). Ends the turn with the first answer if there is one. Throws `duplicate_in_progress` while
+ * the first request runs, `idempotency_key_reused` if its body was different.
  */
-export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswer> = {
+export const deduplicate: Step<Answering & Identified, Deduplicated & Partial<NamedByKey>, StoredAnswer> = {
   name: 'deduplicate',
   async run(turn, services, line) {
     const key = keyOf(turn);
@@ -21,6 +22,8 @@ export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswe
     }
     const stream = await services.store.streams.findByKey(key);
     if (stream && stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
-    return claimKey(key, turn, services, line);
+    const session_id = sessionBesideKey(turn, key, services);
+    const claimed = await claimKey(key, { ...turn, session_id }, services, line);
+    return claimed instanceof Ended ? claimed : { ...claimed, session_id };
   },
 };

@@ -92,6 +92,11 @@ export interface Deduplicated {
   key: KeyClaim | null;
 }
 
+/** deduplicate, deduplicate-stream: the session of a message with a key. */
+export interface NamedByKey {
+  session_id: string;
+}
+
 /** deduplicate-stream: the key under which the stream can be found later. */
 export interface Numbered {
   /** Null if the client sent none. */
