@@ -64,6 +64,11 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     advice: 'Update the server that REDIS_URL names, or name another one.',
     exitCode: EXIT.unavailable,
   },
+  StoreUnsharded: {
+    advice:
+      'Go back to the previous version until its messages are processed. Then delete the keys that begin with `agentd:{agentd}:`, or name another Cluster: agentd-store(7), "Redis". Links stay.',
+    exitCode: EXIT.unavailable,
+  },
   BackupFailed: {
     advice: 'Name a new file in a directory that this user can write, on a volume with enough space.',
     exitCode: EXIT.no,

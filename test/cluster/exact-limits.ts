@@ -1,6 +1,6 @@
-import { startRedis } from '../support/redis-server.ts';
 import { post } from '../support/webchat.ts';
 import { Fleet } from './fleet.ts';
+import { type Servers, startServers } from './servers.ts';
 
 /** How many simultaneous requests of one person got which answer. */
 export interface ExactLimits {
@@ -21,8 +21,14 @@ export const EXACT: ExactLimits = {
 };
 
 /** In each round a different person sends 64 requests at once, to three replicas. */
-export async function exactLimits({ rounds }: { rounds: number }): Promise<ExactLimits[]> {
-  const redis = await startRedis();
+export async function exactLimits({
+  rounds,
+  on = 'redis',
+}: {
+  rounds: number;
+  on?: Servers;
+}): Promise<ExactLimits[]> {
+  const redis = await startServers(on);
   const env = {
     ...{ RATE_LIMIT_ANONYMOUS_MAX: String(RATE_LIMIT), TRUST_PROXY: '1' },
     ...{ LOOP_GUARD_ENABLED: 'true', LOOP_GUARD_MAX_MESSAGES: String(GUARD_LIMIT) },

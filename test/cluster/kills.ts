@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { read } from '../support/event-stream.ts';
-import { startRedis } from '../support/redis-server.ts';
 import { Fleet } from './fleet.ts';
+import { type Servers, startServers } from './servers.ts';
 
 export interface Kills {
   messages: number;
@@ -32,9 +32,10 @@ export async function kills(wanted: {
   streams: number;
   sessions: number;
   kills: number;
+  on?: Servers;
 }): Promise<Kills> {
   const began = performance.now();
-  const redis = await startRedis(['--appendonly', 'yes']);
+  const redis = await startServers(wanted.on ?? 'redis', ['--appendonly', 'yes']);
   const fleet = await Fleet.start({ url: redis.url, replicas: 3 });
   const { exchange } = fleet;
   exchange.holdRun = () => delay(20);

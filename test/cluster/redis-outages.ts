@@ -135,7 +135,7 @@ async function startBreakable(kind: OutageKind, durability: RedisOutage['durabil
     }
     case 'cluster': {
       const servers = await startCluster(3, { replicas: true, options: log });
-      const lose = async () => loseFor(servers, await servers.masterOf('{agentd}'));
+      const lose = async () => loseFor(servers, await servers.masterOf('{all}'));
       return { url: servers.url, break: lose, isFailover: true, stop: () => servers.stop() };
     }
   }

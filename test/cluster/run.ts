@@ -17,19 +17,26 @@ import { type Sample, soak } from './soak.ts';
 /** The time within which the daemons must work again when Redis is back, ms. */
 const RECOVERED_MS = 10_000;
 const OUTAGES = ['restart', 'hang', 'sentinel', 'cluster'] as const;
+const SERVERS = ['redis', 'cluster'] as const;
 const DURABILITIES = ['always', 'everysec'] as const;
 const MINUTE = 60_000;
 
 /** Each scenario prints its results, and returns the problems. */
 const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
   async kills() {
-    const found = await kills({ messages: 500, turns: 200, streams: 100, sessions: 50, kills: 10 });
-    print(found);
-    return wrong({
-      'messages were lost': found.lost.length > 0,
-      'sessions are out of order': found.disordered.length > 0,
-      'more replies came twice than were under way': found.doubled > found.underWay,
-    });
+    const problems: string[] = [];
+    for (const on of SERVERS) {
+      const found = await kills({ messages: 500, turns: 200, streams: 100, sessions: 50, kills: 10, on });
+      print(found);
+      problems.push(
+        ...wrong({
+          [`${on}: messages were lost`]: found.lost.length > 0,
+          [`${on}: sessions are out of order`]: found.disordered.length > 0,
+          [`${on}: more replies came twice than were under way`]: found.doubled > found.underWay,
+        }),
+      );
+    }
+    return problems;
   },
   async pause() {
     const found = await pause({ sessions: 10, ms: 40_000 });
@@ -67,7 +74,8 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
     });
   },
   async limits() {
-    const found = await exactLimits({ rounds: 20 });
+    const found = [];
+    for (const on of SERVERS) found.push(...(await exactLimits({ rounds: 20, on })));
     const others = found.filter((round) => JSON.stringify(round) !== JSON.stringify(EXACT));
     print({ rounds: found.length, exact: EXACT, others });
     return wrong({ 'a limit is not exact': others.length > 0 });

@@ -8,18 +8,26 @@ import { hasRedis } from '../support/redis-server.ts';
 
 // agentd-scaling(7), "What is promised": a short version of what `npm run test:cluster` shows in full.
 
+const SERVERS = ['redis', 'cluster'] as const;
+
 vi.setConfig({ testTimeout: 180_000 });
 
 describe.skipIf(!hasRedis)('replicas on one Redis', () => {
-  it('accept exactly as many requests as rate limit and guard allow, whichever of them gets the requests', async () => {
-    expect(await exactLimits({ rounds: 2 })).toEqual([EXACT, EXACT]);
-  });
+  it.each(SERVERS)(
+    'accept exactly as many requests as rate limit and guard allow, whichever of them gets the requests: %s',
+    async (on) => {
+      expect(await exactLimits({ rounds: 2, on })).toEqual([EXACT, EXACT]);
+    },
+  );
 
-  it('lose nothing and keep the order of each session when one replica is killed', async () => {
-    const found = await kills({ messages: 12, turns: 8, streams: 4, sessions: 4, kills: 1 });
-    expect(found).toMatchObject({ lost: [], disordered: [] });
-    expect(found.doubled).toBeLessThanOrEqual(found.underWay);
-  });
+  it.each(SERVERS)(
+    'lose nothing and keep the order of each session when one replica is killed: %s',
+    async (on) => {
+      const found = await kills({ messages: 12, turns: 8, streams: 4, sessions: 4, kills: 1, on });
+      expect(found).toMatchObject({ lost: [], disordered: [] });
+      expect(found.doubled).toBeLessThanOrEqual(found.underWay);
+    },
+  );
 
   it('answer 503 while Redis is restarted, continue by themselves, and have everything that was acknowledged', async () => {
     const found = await redisOutage('restart', 'always', { before_ms: 500, after_ms: 500 });

@@ -158,7 +158,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/lock-session.ts',
-        from: 'const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found);',
+        from: 'const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found, services);',
         to: 'const named = { ...turn, session_id, session_is_generated };',
       },
     ],

@@ -1,4 +1,3 @@
-import { randomSuffix } from '../clock.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import { maskTokens } from '../secret.ts';
@@ -36,11 +35,14 @@ export interface KeptCall {
 export class Desk implements ConfirmationDesk {
   readonly #turn: AskingTurn;
   readonly #seal: Seal;
+  readonly #makeId: () => string;
   #kept: KeptCall | null = null;
 
-  constructor(turn: AskingTurn, seal: Seal) {
+  /** @param makeId makes the id of the action. */
+  constructor(turn: AskingTurn, seal: Seal, makeId: () => string) {
     this.#turn = turn;
     this.#seal = seal;
+    this.#makeId = makeId;
   }
 
   /** The call that waits for confirmation; null if there is none. */
@@ -75,7 +77,7 @@ export class Desk implements ConfirmationDesk {
 
   #actionOf(tool: Tool, args: ToolArguments, question: Question, principal: string): KeptCall['action'] {
     const { confirmer: _confirmer, still_waits: _waits, ...turn } = this.#turn;
-    const action_id = randomSuffix();
+    const action_id = this.#makeId();
     const sealed = (field: 'args' | 'summary', text: string) =>
       closeActionText(this.#seal, action_id, field, text);
     return {

@@ -1,6 +1,7 @@
 import { blockedBy, blocksAt, circuitAt } from './circuit.ts';
 import { type AddedHit, addedHit, addHit, countWith, type Hit, type Hits, hitsAt, hitsOf } from './hits.ts';
 import type {
+  BlockedByCircuit,
   BlockedByTurnLimit,
   Circuit,
   CircuitReason,
@@ -63,17 +64,44 @@ export function judge(
   limits: GuardLimits,
   now: number,
 ): Judgement {
-  const longest_window_ms = Math.max(limits.window_ms, limits.repeat_window_ms);
-  const user_expires_at = now + longest_window_ms + limits.cooldown_ms;
-  if (state.verdict !== null)
+  if (state.verdict !== null) {
+    const user_expires_at = userExpiry(limits, now);
     return { verdict: { ...state.verdict, repeated: true }, state, added: null, user_expires_at };
+  }
+  const { blocked, counts, user, added, user_expires_at } = judgeUser(state.user, message, limits, now);
+  const turn = blocked === null ? judgeTurn(state.turns, counts, limits, now) : null;
+  const verdict = { ...(blocked ?? turn?.verdict), repeated: false } as GuardVerdict;
+  const turns = turn === null ? state.turns : turn.turns;
+  return { verdict, state: { verdict, user, turns }, added, user_expires_at };
+}
 
+/** What a user's windows and circuit say about a message. */
+export interface UserJudgement {
+  /** The verdict, if they block it. */
+  blocked: BlockedByCircuit | null;
+  /** The counts of a message that is not blocked. */
+  counts: Pick<Passed, 'messages' | 'equal_texts'>;
+  /** Their state after the message. The same object as before if it did not change. */
+  user: GuardUserState;
+  added: Judgement['added'];
+  user_expires_at: number;
+}
+
+/** The part of `judge` that depends on the user alone, for a message that was not judged before. */
+export function judgeUser(
+  found: GuardUserState | null,
+  message: GuardedMessage,
+  limits: GuardLimits,
+  now: number,
+): UserJudgement {
+  const user_expires_at = userExpiry(limits, now);
+  const longest_window_ms = longestWindow(limits);
   const at = Math.min(message.sent_at ?? now, now);
-  const user = userAt(state.user, message.user, now, longest_window_ms);
+  const user = userAt(found, message.user, now, longest_window_ms);
   const { circuit, messages } = user;
   if (circuit !== null && blocksAt(circuit, at)) {
     const counted = { ...circuit, blocked: circuit.blocked + 1 };
-    return judged(blockedBy(counted, at, false), { user: { ...user, circuit: counted } });
+    return block(blockedBy(counted, at, false), { ...user, circuit: counted });
   }
   const { max_messages, window_ms, repeat_threshold, repeat_window_ms } = limits;
   const burst = countWith(messages, at, window_ms);
@@ -84,10 +112,15 @@ export function judge(
 
   const hit = { at, counted_at: now, text: message.text };
   const added = addedHit(messages, hit, longest_window_ms);
-  const { turns, verdict } = judgeTurn(state.turns, { messages: burst, equal_texts }, limits, now);
-  return judged(verdict, { user: addMessage(user, added), turns }, user === state.user ? added : null);
+  return {
+    blocked: null,
+    counts: { messages: burst, equal_texts },
+    user: addMessage(user, added),
+    added: user === found ? added : null,
+    user_expires_at,
+  };
 
-  function open(reason: CircuitReason, count: number, max: number, of_ms: number): Judgement {
+  function open(reason: CircuitReason, count: number, max: number, of_ms: number): UserJudgement {
     const opened: Circuit = {
       reason,
       count,
@@ -99,18 +132,23 @@ export function judge(
     };
     // An old burst may be reported late. It does not end the cooldown of a newer one.
     const isNewest = circuit === null || circuit.open_until <= opened.open_until;
-    const verdict = blockedBy(opened, at, isNewest);
-    return judged(verdict, { user: isNewest ? { ...user, circuit: opened, messages: hitsOf() } : user });
+    return block(
+      blockedBy(opened, at, isNewest),
+      isNewest ? { ...user, circuit: opened, messages: hitsOf() } : user,
+    );
   }
 
-  function judged(
-    found: Omit<GuardVerdict, 'repeated'>,
-    changes: Partial<GuardState>,
-    added: Judgement['added'] = null,
-  ): Judgement {
-    const verdict = { ...found, repeated: false } as GuardVerdict;
-    return { verdict, state: { ...state, ...changes, verdict }, added, user_expires_at };
+  function block(blocked: BlockedByCircuit, after: GuardUserState): UserJudgement {
+    return { blocked, counts: { messages: 0, equal_texts: 0 }, user: after, added: null, user_expires_at };
   }
+}
+
+function longestWindow({ window_ms, repeat_window_ms }: GuardLimits): number {
+  return Math.max(window_ms, repeat_window_ms);
+}
+
+function userExpiry(limits: GuardLimits, now: number): number {
+  return now + longestWindow(limits) + limits.cooldown_ms;
 }
 
 /** The state of a user with one more message. */
@@ -138,8 +176,11 @@ function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {
   );
 }
 
-/** Counts a message in its session. A count never lasts longer than a session that is used now. */
-function judgeTurn(
+/**
+ * The part of `judge` that depends on the session: counts a message that its user's windows let through. A count never lasts
+ * longer than a session that is used now.
+ */
+export function judgeTurn(
   found: SessionTurns | null,
   counts: Pick<Passed, 'messages' | 'equal_texts'>,
   { max_turns: max, session_ttl_ms }: GuardLimits,

@@ -3,6 +3,7 @@ import type { ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { maskTokens } from '../secret.ts';
 import type { Services } from '../services.ts';
+import { idBeside } from '../store/id-beside.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
 
 /**
@@ -10,17 +11,18 @@ import type { NewInboxMessage } from '../store/inbox.ts';
  */
 export function noticeTo(
   plugin: ChannelPlugin,
-  { clock }: Pick<Services, 'clock'>,
+  { clock, store }: Pick<Services, 'clock' | 'store'>,
   reply_to: JsonObject,
   text: string,
 ): NewInboxMessage {
   const now = clock.now();
   const place = createHash('sha256').update(JSON.stringify(reply_to)).digest('base64url');
+  // No session id can be equal to this, because a session id has a colon after the channel's name.
+  const queue = `${plugin.name}/${place}`;
   return {
-    id: timeOrderedId(now),
+    id: idBeside(store, queue, () => timeOrderedId(now)),
     platform: plugin.name,
-    // No session id can be equal to this, because a session id has a colon after the channel's name.
-    queue: `${plugin.name}/${place}`,
+    queue,
     session_id: null,
     message_id: null,
     message: null,

@@ -4,6 +4,8 @@ import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import { maskTokens } from '../secret.ts';
 import type { Action, ActionOutcome, ActionStore, NewAction, RunClaims } from '../store/actions.ts';
+import { idBeside } from '../store/id-beside.ts';
+import type { Store } from '../store/store.ts';
 import { closeActionText } from '../tools/action-texts.ts';
 import type {
   CallJournal,
@@ -35,6 +37,7 @@ export interface JournaledRun {
 
 export interface JournalParts {
   actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
+  lieTogether: Store['lieTogether'];
   seal: Seal;
 }
 
@@ -210,12 +213,19 @@ export class TurnJournal implements CallJournal {
     const call = canonicalJson([this.#run.turn_key, tool.name, args]);
     const last = this.#known.numbers.get(call);
     if (last !== undefined) {
-      const before = this.#known.writes.get(keyOf(call, last));
+      const before = this.#known.writes.get(this.#keyOf(call, last));
       if (before && isUnknown(before) && !before.is_being_sent) return before.action_id;
     }
     const number = last === undefined ? 0 : last + 1;
     this.#known.numbers.set(call, number);
-    return keyOf(call, number);
+    return this.#keyOf(call, number);
+  }
+
+  #keyOf(call: string, number: number): string {
+    const { session_tag } = this.#run.claims.session;
+    return idBeside(this.#parts, session_tag, (tried) =>
+      hashOf(tried === 0 ? `${number} ${call}` : `${number}.${tried} ${call}`),
+    );
   }
 
   #newAction(action_id: string, { tool, args }: JournaledCall, summary: string): NewAction {
@@ -238,6 +248,6 @@ export class TurnJournal implements CallJournal {
   }
 }
 
-function keyOf(call: string, number: number): string {
-  return createHash('sha256').update(`${number} ${call}`).digest('base64url');
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }

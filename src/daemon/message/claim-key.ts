@@ -18,7 +18,7 @@ export async function claimKey(
   { store, claims, log }: Pick<Services, 'store' | 'claims' | 'log'>,
   line: StepLine,
 ): Promise<Deduplicated | Ended<StoredAnswer>> {
-  const state = await store.idempotency.claim(key, fingerprint(turn.message));
+  const state = await store.idempotency.claim(key, fingerprint(turn.message), turn.session_id);
   if (state.outcome !== 'new') {
     const answer = firstAnswer(state, turn, personOf(turn.credential), { log });
     line.reason = 'replayed';

@@ -19,5 +19,6 @@ export function journalOf(
     alias_id: message.alias_id ?? null,
     person: principal.person,
   };
-  return new TurnJournal(run, { actions: store.actions, seal });
+  const { actions, lieTogether } = store;
+  return new TurnJournal(run, { actions, lieTogether, seal });
 }

@@ -1,6 +1,7 @@
 import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { type Session, tagOf } from '../session/session.ts';
+import { idBeside } from '../store/id-beside.ts';
 import type { Arrived, Identified, NamedSession } from './turn.ts';
 
 /** The members of a turn that decide which session it belongs to. */
@@ -17,14 +18,18 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  * session: it is answered in a separate one, so that nobody is blocked and nothing is revealed.
  */
 export async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
-  return nameSession(turn, await services.store.sessions.find(turn.session_id));
+  return nameSession(turn, await services.store.sessions.find(turn.session_id), services);
 }
 
 /**
  * Like `resolveSession`, for a session that was already read.
  * @param found the session whose current id, or id before sign-in, the message names.
  */
-export function nameSession(turn: Turn, found: Session | null): NamedSession {
+export function nameSession(
+  turn: Turn,
+  found: Session | null,
+  { store }: Pick<Services, 'store'>,
+): NamedSession {
   const { session_id, session_is_generated, credential } = turn;
   if (found === null || found.session_id === session_id) {
     return named(found, session_id, session_is_generated);
@@ -32,7 +37,9 @@ export function nameSession(turn: Turn, found: Session | null): NamedSession {
   if (credential.kind === 'person' && credential.verdict.person === found.owner) {
     return named(found, found.session_id, false);
   }
-  return named(null, generateSessionId(turn.channel.name, turn.message.user_id), true);
+  const make = () => generateSessionId(turn.channel.name, turn.message.user_id);
+  // The answer is stored under the key of the request, which lies beside the session that it names.
+  return named(null, idBeside(store, session_id, make), true);
 }
 
 function named(found: Session | null, session_id: string, session_is_generated: boolean): NamedSession {

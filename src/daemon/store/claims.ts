@@ -18,6 +18,8 @@ export interface SessionClaim extends Claim {
 export interface KeyClaim extends Claim {
   readonly key: string;
   readonly fingerprint: string;
+  /** The session beside which the store keeps the key; absent if it does not matter. */
+  readonly beside?: string;
 }
 
 /** The right to write the events of a stream. */

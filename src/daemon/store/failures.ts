@@ -97,6 +97,19 @@ export class StoreTooNew extends Error {
   }
 }
 
+/** The Cluster was written by an earlier version, which kept all keys on one node (exit code 69). */
+export class StoreUnsharded extends Error {
+  readonly code = 'StoreUnsharded';
+
+  /** @param place the nodes, for people. */
+  constructor(place: string) {
+    super(
+      `The Redis Cluster at ${place} holds data of an earlier version of agentd, which kept all of it on one node. This version cannot read it.`,
+    );
+    this.name = 'StoreUnsharded';
+  }
+}
+
 /** The server of the store is older than agentd needs (exit code 69). */
 export class StoreTooOld extends Error {
   readonly code = 'StoreTooOld';

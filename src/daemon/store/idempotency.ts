@@ -13,8 +13,15 @@ export interface IdempotencyStore {
    * @param fingerprint the hash of the request's body. A known key with a different fingerprint is `other_body`. A key
    * stays known for KEY_MEMORY_MS after its claim was released. The embedded store forgets it when the process ends,
    * unless a write was started under it.
+   * @param beside the session whose turn stores the answer, if there is one. Requests with the same body must name
+   * sessions that lie together (`Store.lieTogether`): the one that the body names or, if it names none, new ones that
+   * lie beside the key.
    */
-  claim(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }>;
+  claim(
+    key: string,
+    fingerprint: string,
+    beside?: string,
+  ): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }>;
   /** What `claim` would return now, without claiming the key. */
   look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */

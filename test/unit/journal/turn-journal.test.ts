@@ -70,7 +70,7 @@ async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: R
       person: ada,
       ...members,
     },
-    { actions: store.actions, seal },
+    { actions: store.actions, lieTogether: store.lieTogether, seal },
   );
   const { bound, lines } = bindOne(tool, { journal, ...rest });
   const call = (args: unknown): Promise<ToolAnswer> => bound.call(args);
@@ -460,7 +460,7 @@ describe('a repeated run', () => {
         claims: { session: claim, key: null },
         ...{ session_id: 's', platform: 'chat', user_id: 'u1', alias_id: null, person: ada },
       },
-      { actions: store.actions, seal: createSeal(undefined) },
+      { actions: store.actions, lieTogether: store.lieTogether, seal: createSeal(undefined) },
     );
     expect(lost.alreadyDone).toMatchObject([{ summary: 'shop_cancelOrder' }, { outcome: 'failed' }]);
     const { bound } = bindOne(cancel, { journal: lost });

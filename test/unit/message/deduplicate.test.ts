@@ -68,6 +68,16 @@ describe('deduplicate', () => {
     expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
   });
 
+  it('makes the id of a new session again until it lies beside its key, and never that of a named one', async () => {
+    const ids: string[] = [];
+    world.store.lieTogether = (id) => ids.push(id) > 3;
+    const { turn } = await runStep(world, deduplicate, { ...withKey('k'), session_is_generated: true });
+    expect(turn.session_id).toBe(ids.at(-1));
+    expect(new Set(ids).size).toBe(4);
+    const named = { ...withKey('another'), session_id: 's', session_is_generated: false };
+    expect((await runStep(world, deduplicate, named)).turn.session_id).toBe('s');
+  });
+
   it('treats the same key of different senders as different keys', async () => {
     await runStep(world, deduplicate, withKey('k'));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));

@@ -124,6 +124,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
     advice: async () => [],
     census: async () => null,
     condition: () => ({ writable: true, detail: null }),
+    lieTogether: () => true,
     expectRoom: () => undefined,
     async close() {
       closing.abort();

@@ -4,12 +4,22 @@ import type {
   ActionOutcome,
   ActionStore,
   NewAction,
-  NewPendingAction,
   RunClaims,
   WithdrawnActions,
 } from '../actions.ts';
 import type { SessionClaim } from '../claims.ts';
-import type { RedisConnection, Reply } from './connection.ts';
+import {
+  actionsIn,
+  actionsOf,
+  byNewest,
+  type Numbered,
+  storedAction,
+  userName,
+  withoutNumber,
+} from './action-record.ts';
+import type { RedisConnection } from './connection.ts';
+import { placeOfKey } from './idempotency.ts';
+import type { Reply } from './line.ts';
 
 /** Number of actions that one step of a list examines. */
 const BITE = 500;
@@ -27,8 +37,11 @@ export class RedisActions implements ActionStore {
   }
 
   async find(action_id: string): Promise<Action | null> {
-    const found = actionsOf(await this.#redis.run('find-actions', [this.#key(action_id)], 'ids', action_id));
-    return found.map(withoutNumber)[0] ?? null;
+    const found = await this.#first(action_id, async (shard) => {
+      const reply = await shard.run('find-actions', [keyOf(shard, action_id)], 'ids', action_id);
+      return actionsOf(reply)[0] ?? null;
+    });
+    return found && withoutNumber(found);
   }
 
   async settle(
@@ -43,44 +56,75 @@ export class RedisActions implements ActionStore {
   }
 
   async withdraw(of: WithdrawnActions): Promise<void> {
-    const { names } = this.#redis;
     if ('action_id' in of) {
-      await this.#redis.run('withdraw-actions', [this.#key(of.action_id)], 'id', of.action_id, '');
+      const { action_id } = of;
+      await this.#each((shard) =>
+        shard.run('withdraw-actions', [keyOf(shard, action_id)], 'id', action_id, ''),
+      );
       return;
     }
-    const [set, keep = ''] =
-      'session_tag' in of
-        ? [names.key('pending-session', of.session_tag, 'ids')]
-        : [names.key('pending-user', userName(of.platform, of.user_id), 'ids'), of.keep];
-    await this.#redis.run('withdraw-actions', [set], 'set', '', keep);
+    if ('session_tag' in of) {
+      const set = this.#redis.names.key('pending-session', of.session_tag, 'ids');
+      await this.#redis.run('withdraw-actions', [set], 'set', '', '');
+      return;
+    }
+    const { platform, user_id, keep = '' } = of;
+    await this.#each((shard) => {
+      const set = shard.names.key('pending-user', userName(platform, user_id), 'ids');
+      return shard.run('withdraw-actions', [set], 'set', '', keep);
+    });
   }
 
   async start(
     claims: RunClaims | null,
     action: NewAction,
   ): Promise<{ outcome: 'started' } | { outcome: 'lost' } | { outcome: 'known'; action: Action }> {
-    const args = [JSON.stringify(storedAction(action)), claims === null ? '' : storedClaims(claims)];
-    const done = await this.#run('start-action', action.action_id, ...args);
+    const shard = this.#redis.at(action.session_tag ?? action.action_id);
+    const held = claims === null ? '' : await this.#heldIn(shard, claims);
+    if (held === null) return { outcome: 'lost' };
+    const args = [JSON.stringify(storedAction(action)), held];
+    const done = await this.#run(shard, 'start-action', action.action_id, ...args);
     if (done === 'started' || done === 'lost') return { outcome: done };
     return { outcome: 'known', action: actionsOf(done).map(withoutNumber)[0] as Action };
   }
 
   async restart(claims: RunClaims, action_id: string, attempt: number): Promise<'started' | 'gone' | 'lost'> {
-    const done = await this.#run('restart-action', action_id, attempt, storedClaims(claims));
-    return done as 'started' | 'gone' | 'lost';
+    const restarted = await this.#first(action_id, async (shard) => {
+      const held = await this.#heldIn(shard, claims);
+      if (held === null) return 'lost';
+      const done = await this.#run(shard, 'restart-action', action_id, attempt, held);
+      return done === 'gone' ? null : (done as 'started' | 'lost');
+    });
+    return restarted ?? 'gone';
   }
 
   async finish(action_id: string, attempt: number, { state, status, answer }: ActionOutcome): Promise<void> {
-    await this.#run('finish-action', action_id, attempt, state, status ?? '', answer ?? '');
+    const args = [attempt, state, status ?? '', answer ?? ''];
+    await this.#first(action_id, async (shard) =>
+      (await this.#run(shard, 'finish-action', action_id, ...args)) === 1 ? true : null,
+    );
   }
 
   async ofTurn(turn_key: string): Promise<Action[]> {
-    const index = this.#redis.names.key('actions-of-turn', turn_key, 'ids');
-    return actionsOf(await this.#redis.run('find-actions', [index], 'turn')).map(withoutNumber);
+    const found = await this.#each(async (shard) => {
+      const index = shard.names.key('actions-of-turn', turn_key, 'ids');
+      return actionsOf(await shard.run('find-actions', [index], 'turn'));
+    });
+    return found.flat().map(withoutNumber);
   }
 
-  async list({ who, session, since = 0, limit }: ActionFilter): Promise<Action[]> {
-    const { names } = this.#redis;
+  async list(filter: ActionFilter): Promise<Action[]> {
+    const found = await this.#each((shard) => this.#listIn(shard, filter));
+    const [first = [], ...others] = found;
+    const newest = others.length === 0 ? first : found.flat().sort(byNewest).slice(0, filter.limit);
+    return newest.map(withoutNumber);
+  }
+
+  async #listIn(
+    shard: RedisConnection,
+    { who, session, since = 0, limit }: ActionFilter,
+  ): Promise<Numbered[]> {
+    const { names } = shard;
     const nobodys = who !== undefined && 'platform' in who && who.nobodys === true;
     const filter = JSON.stringify({
       since,
@@ -93,11 +137,11 @@ export class RedisActions implements ActionStore {
         : 'person' in who
           ? names.key('actions-of-person', who.person, 'ids')
           : names.key('actions-of-user', userName(who.platform, who.user_id), 'ids');
-    const listed: Action[] = [];
+    const listed: Numbered[] = [];
     for (let from = 0; listed.length < limit; ) {
       const args = [from, BITE, limit - listed.length, filter];
-      const [now, looked, ...found] = (await this.#redis.run('list-actions', [index], ...args)) as Reply[];
-      listed.push(...actionsOf([now as Reply, ...found]).map(withoutNumber));
+      const [now, looked, ...found] = (await shard.run('list-actions', [index], ...args)) as Reply[];
+      listed.push(...actionsOf([now as Reply, ...found]));
       from += looked as number;
       if ((looked as number) < BITE) break;
     }
@@ -105,83 +149,54 @@ export class RedisActions implements ActionStore {
   }
 
   async replaceText(action_id: string, field: string, text: string, value: string): Promise<boolean> {
-    return (await this.#redis.run('replace-action-text', [this.#key(action_id)], field, text, value)) === 1;
+    const replaced = await this.#first(action_id, async (shard) => {
+      const done = await shard.run('replace-action-text', [keyOf(shard, action_id)], field, text, value);
+      return done === 1 ? true : null;
+    });
+    return replaced !== null;
   }
 
-  #run(script: string, action_id: string, ...args: (string | number)[]): Promise<Reply> {
-    return this.#redis.run(script, [this.#key(action_id)], action_id, ...args);
+  /**
+   * The claims that a script compares, as JSON. The daemon never makes ids with which they are in another shard than the
+   * action; if they are, they are compared before. @returns null if one of them is lost.
+   */
+  async #heldIn(shard: RedisConnection, { session, key }: RunClaims): Promise<string | null> {
+    const { session_tag: tag, owner } = session;
+    const places = key === null ? [tag] : [tag, placeOfKey(key)];
+    if (places.every((place) => this.#redis.at(place) === shard))
+      return JSON.stringify({ tag, owner, ...(key !== null && { key: key.key, key_owner: key.owner }) });
+    const ofKey = key && this.#redis.at(placeOfKey(key)).names.key('key', key.key, 'claim');
+    const held = await Promise.all([
+      this.#redis.run('claim-held', [this.#redis.names.key('session', tag, 'claim')], owner),
+      ofKey === null ? 1 : this.#redis.run('claim-held', [ofKey], key?.owner ?? ''),
+    ]);
+    return held.every((one) => one === 1) ? '' : null;
   }
 
-  #key(action_id: string): string {
-    return this.#redis.names.key('action', action_id, 'record');
+  /**
+   * An action is in the shard of its session, and the daemon makes ids that lie beside it; so the first look almost
+   * always finds it.
+   */
+  async #first<T>(action_id: string, look: (shard: RedisConnection) => Promise<T | null>): Promise<T | null> {
+    const found = await look(this.#redis.at(action_id));
+    if (found !== null || !this.#redis.isSharded) return found;
+    return (await this.#each(look)).find((one) => one !== null) ?? null;
+  }
+
+  #each<T>(ask: (shard: RedisConnection) => Promise<T>): Promise<T[]> {
+    return Promise.all(this.#redis.shards.map(ask));
+  }
+
+  #run(
+    shard: RedisConnection,
+    script: string,
+    action_id: string,
+    ...args: (string | number)[]
+  ): Promise<Reply> {
+    return shard.run(script, [keyOf(shard, action_id)], action_id, ...args);
   }
 }
 
-/** A pending action, in the form for the script of a commit. */
-export function storedPending({ asked_by, answer_ms, unasked_ms, principal, ...action }: NewPendingAction) {
-  const given = { ...storedAction(action), principal, answer_ms, ...(asked_by !== null && { asked_by }) };
-  return { id: action.action_id, unasked_ms, given };
-}
-
-/** The fields of a record: separate fields for what scripts read, and the rest as JSON. */
-function storedAction(action: NewAction): Record<string, unknown> {
-  const { turn_key, args, summary, session_tag, session_id, person, platform, user_id } = action;
-  return {
-    ...{ doc: JSON.stringify({ ...action, args: '', summary: '' }), turn_key, args, summary },
-    ...(session_tag !== null && { session_tag }),
-    ...(session_id !== null && { session_id }),
-    ...(person !== null && { person }),
-    ...(platform !== null && user_id !== null && { user: userName(platform, user_id) }),
-  };
-}
-
-function storedClaims({ session, key }: RunClaims): string {
-  const { session_tag: tag, owner } = session;
-  return JSON.stringify({ tag, owner, ...(key !== null && { key: key.key, key_owner: key.owner }) });
-}
-
-function userName(platform: string, user_id: string): string {
-  return `${platform}:${user_id}`;
-}
-
-type Numbered = Action & { number: number };
-
-/** @param reply the time, and then the fields and values of each action. */
-function actionsOf(reply: Reply): Numbered[] {
-  const [now, ...records] = reply as [number, ...string[][]];
-  return records.map((flat) => {
-    const fields = new Map<string, string>();
-    for (let place = 0; place < flat.length; place += 2)
-      fields.set(flat[place] as string, flat[place + 1] as string);
-    const text = (name: string) => fields.get(name) ?? null;
-    const number = (name: string) => (fields.has(name) ? Number(fields.get(name)) : null);
-    const expires_at = number('expires_at');
-    const state =
-      fields.get('state') === 'pending' && (expires_at ?? 0) <= now ? 'expired' : fields.get('state');
-    return {
-      ...JSON.parse(fields.get('doc') ?? ''),
-      ...{ turn_key: text('turn_key'), args: text('args'), summary: text('summary'), state },
-      ...{
-        principal: text('principal'),
-        attempt: number('attempt'),
-        status: number('status'),
-        answer: text('answer'),
-      },
-      ...{ asked_at: number('asked_at'), expires_at, created_at: number('created_at') },
-      ...{ started_at: number('started_at'), finished_at: number('finished_at'), number: number('number') },
-    };
-  });
-}
-
-/** Actions in the order in which they were begun. @param reply as in `actionsOf`. */
-export function actionsIn(reply: Reply): Action[] {
-  return actionsOf(reply).sort(byNumber).map(withoutNumber);
-}
-
-function byNumber(a: Numbered, b: Numbered): number {
-  return a.number - b.number;
-}
-
-function withoutNumber({ number: _, ...action }: Numbered): Action {
-  return action;
+function keyOf({ names }: RedisConnection, action_id: string): string {
+  return names.key('action', action_id, 'record');
 }

@@ -1,5 +1,6 @@
 import type { KeyCensus } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
+import type { KeyNames } from './key-names.ts';
 
 /** Number of keys that one step of `SCAN` examines. */
 const STEP = 1000;
@@ -21,6 +22,8 @@ const EXPIRING: Readonly<Record<string, readonly string[]>> = {
   user: ['guard'],
   'stream-key': ['stream'],
   erased: ['at'],
+  bound: ['shard'],
+  moved: ['tag'],
 };
 
 const LINK = /^[^:{]+:jwt:/;
@@ -40,11 +43,11 @@ export async function countKeys(redis: RedisConnection): Promise<KeyCensus> {
       const [next, found] = await redis.send(() => node.scan(cursor, 'COUNT', STEP));
       cursor = next;
       // SCAN may name a key twice.
-      const fresh = found.filter((key) => !seen.has(key) && kindOf(key, redis.names.tag) !== null);
+      const fresh = found.filter((key) => !seen.has(key) && kindOf(key, redis.names) !== null);
       for (const key of fresh) seen.add(key);
       const ttls = await redis.send(() => Promise.all(fresh.map((key) => node.pttl(key))));
       fresh.forEach((key, place) => {
-        const { kind, part } = kindOf(key, redis.names.tag) as { kind: string; part: string };
+        const { kind, part } = kindOf(key, redis.names) as { kind: string; part: string };
         const count = kinds.get(kind) ?? { keys: 0, endless: 0 };
         count.keys++;
         if (ttls[place] === -1 && EXPIRING[kind]?.includes(part)) count.endless++;
@@ -57,11 +60,10 @@ export async function countKeys(redis: RedisConnection): Promise<KeyCensus> {
 }
 
 /** Kind and part of a key; null if the key belongs to another program. */
-function kindOf(key: string, tag: string | null): { kind: string; part: string } | null {
+function kindOf(key: string, names: KeyNames): { kind: string; part: string } | null {
   if (LINK.test(key)) return { kind: 'link', part: '' };
-  const begins = tag === null ? 'agentd:{' : `agentd:{${tag}}:`;
-  if (!key.startsWith(begins)) return null;
-  const name = key.slice(begins.length);
+  const name = names.tail(key);
+  if (name === null) return null;
   const kind = /^[a-z-]+/.exec(name)?.[0] ?? 'other';
   return { kind, part: name.slice(name.lastIndexOf(':') + 1) };
 }

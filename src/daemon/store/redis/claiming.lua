@@ -13,11 +13,10 @@ local function add_heads(heads, place, from, to, ...)
   return #queues / 2, queues[#queues]
 end
 
--- Claims queues whose first message is due, and begins an attempt with it. `wanted`: `kind`: `run`|`send`; `platforms`;
--- `which`: `fresh`|`interrupted`; `owners`: one for each queue that may be claimed. Returns owner and fields of each
--- message.
-local function claim_messages(wanted)
-  local kind, limit, heads = wanted.kind, #wanted.owners, {}
+-- The queues whose first message is due, in the order in which they are claimed; at least `limit` of them if there are
+-- so many. `wanted`: `kind`: `run`|`send`; `platforms`; `which`: `fresh`|`interrupted`.
+local function due_heads(wanted, limit)
+  local kind, heads = wanted.kind, {}
   local fresh, died = places_of(kind, wanted.platforms)
   if wanted.which == 'interrupted' then
     for _, place in ipairs(died) do
@@ -52,8 +51,14 @@ local function claim_messages(wanted)
     end
     return a.number < b.number
   end)
+  return due
+end
 
-  local claimed = {}
+-- Claims queues whose first message is due, and begins an attempt with it. `wanted`: as in `due_heads`, and `owners`:
+-- one for each queue that may be claimed. Returns owner and fields of each message.
+local function claim_messages(wanted)
+  local kind, limit, claimed = wanted.kind, #wanted.owners, {}
+  local due = due_heads(wanted, limit)
   for place = 1, math.min(limit, #due) do
     local head, owner = due[place], wanted.owners[place]
     local at = message_key(head.queue, head.id)

@@ -1,19 +1,13 @@
--- include: claims sessions traces keys inbox streams actions
+-- include: claims sessions traces actions parts
 -- Stores everything that a turn changes, or nothing. KEYS[1]: the claim of the session. ARGV: tag, owner, the process
 -- that need not be notified, JSON of the changes: `session` with its `tag`; `turn` and `ttl_ms`; `trace`: fields;
--- `reply`: queue, id, owner, text, question; `failed`: queue, id, owner, the state that its changes were made from,
--- changes; `answer`: key, owner, fingerprint, answer, ttl_ms; `pending`: id, fields, unasked_ms; `events`: id, owner,
--- first, ending, list; `ends_claim`.
+-- `pending`: id, fields, unasked_ms; `ends_claim`; and the parts of parts.lua.
 -- Returns `committed`, `session_ended`, `lost`; `mismatch`, `taken`, `gap` for a defect of the caller; or the fields of
 -- the failed message if its state is different.
 local session_tag, owner, origin, changes = ARGV[3], ARGV[4], ARGV[5], cjson.decode(ARGV[6])
-local reply, failed, answer, events = changes.reply, changes.failed, changes.answer, changes.events
+local refused = parts_refused(changes)
 
-if not claim_held(KEYS[1], owner)
-  or (reply and not message_held(reply.queue, reply.id, reply.owner))
-  or (failed and not message_held(failed.queue, failed.id, failed.owner))
-  or (answer and not claim_held(key_claim(answer.key), answer.owner))
-  or (events and not stream_held(events.id, events.owner)) then
+if not claim_held(KEYS[1], owner) or refused == 'lost' then
   return 'lost'
 end
 if changes.session then
@@ -24,11 +18,8 @@ if changes.session then
     return 'taken'
   end
 end
-if events and not stream_continues(events.id, events.first) then
-  return 'gap'
-end
-if failed and not reply and call('HGET', message_key(failed.queue, failed.id), 'state') ~= failed.state then
-  return message_of(failed.queue, failed.id)
+if refused then
+  return refused
 end
 
 if changes.session then
@@ -53,21 +44,9 @@ if changes.turn then
   end
 end
 keep_trace('kept', TRACES_MAX, changes.trace)
-if reply then
-  store_reply(reply.queue, reply.id, reply.text, reply.question)
-end
-if failed then
-  end_message_claim(failed.queue)
-  change_message(failed.queue, failed.id, failed.changes)
-end
-if answer then
-  store_answer(answer.key, answer.fingerprint, answer.answer, answer.ttl_ms)
-end
+store_parts(changes, origin)
 if changes.pending and outcome == 'committed' then
   add_pending(changes.pending)
-end
-if events then
-  append_events(events.id, events.list, events.ending, origin)
 end
 if changes.ends_claim then
   call('DEL', KEYS[1])

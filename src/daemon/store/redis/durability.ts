@@ -7,7 +7,15 @@ import { hasWaitAof, type ServerFacts } from './server.ts';
  * durable.
  */
 export const MUST_LAST: ReadonlySet<string> = new Set([
-  ...['save-session', 'end-session', 'commit-turn', 'enqueue', 'write-guard', 'settle-message'],
+  ...[
+    'save-session',
+    'end-session',
+    'commit-turn',
+    'commit-parts',
+    'enqueue',
+    'write-guard',
+    'settle-message',
+  ],
   ...[
     'change-unclaimed',
     'edit-message',

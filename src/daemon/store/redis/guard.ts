@@ -6,7 +6,7 @@ import { GUARD_LISTED_MAX } from '../bounds.ts';
 import type { GuardList, GuardStore } from '../guard.ts';
 import type { RedisConnection } from './connection.ts';
 import type { GuardDesk } from './guard-desk.ts';
-import { userStateOf } from './guard-desk.ts';
+import { userStateOf } from './guard-state.ts';
 import { readHashes } from './read-hashes.ts';
 import type { RedisSessions } from './sessions.ts';
 
@@ -74,8 +74,8 @@ export class RedisGuard implements GuardStore {
   }
 
   async resetSession(session_id: string): Promise<boolean> {
-    const key = this.#redis.names.key('session', session_id, 'state');
-    return (await this.#redis.run('reset-count', [key], session_id)) === 1;
+    const reset = (key: string) => this.#redis.run('reset-count', [key], session_id);
+    return (await this.#sessions.byId(session_id, reset)) === 1;
   }
 
   async resetAll(): Promise<void> {

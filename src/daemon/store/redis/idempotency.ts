@@ -1,52 +1,79 @@
 import { randomSuffix } from '../../clock.ts';
 import type { KeyClaim } from '../claims.ts';
 import type { IdempotencyStore, KeyState, StoredAnswer } from '../idempotency.ts';
+import { Bindings } from './bindings.ts';
 import type { RedisConnection } from './connection.ts';
 
 export class RedisIdempotency implements IdempotencyStore {
   readonly #redis: RedisConnection;
+  readonly #bindings: Bindings;
 
   constructor(redis: RedisConnection) {
     this.#redis = redis;
+    this.#bindings = new Bindings(redis, 'key');
   }
 
-  async claim(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }> {
+  async claim(
+    key: string,
+    fingerprint: string,
+    beside = key,
+  ): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }> {
     const owner = randomSuffix();
-    const found = await this.#look(key, fingerprint, owner);
-    return found.outcome === 'new' ? { outcome: 'new', claim: { key, fingerprint, owner } } : found;
+    const elsewhere = this.#redis.isSharded ? await this.#bind(key, fingerprint, beside) : null;
+    const found = elsewhere ?? (await this.#look(this.#redis.at(beside), key, fingerprint, owner));
+    if (found.outcome !== 'new') return found;
+    const place = this.#redis.lieTogether(key, beside) ? {} : { beside };
+    return { outcome: 'new', claim: { key, fingerprint, owner, ...place } };
   }
 
-  look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }> {
-    return this.#look(key, fingerprint, '');
+  async look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }> {
+    const bound = this.#redis.isSharded ? await this.#bindings.find(key) : null;
+    return this.#look(bound ?? this.#redis.at(key), key, fingerprint, '');
   }
 
-  async renew({ key, owner }: KeyClaim): Promise<boolean> {
-    return (await this.#redis.run('renew-claim', [this.#key(key)], owner)) === 1;
+  async renew(claim: KeyClaim): Promise<boolean> {
+    return (await this.#run('renew-claim', claim, claim.owner)) === 1;
   }
 
-  async finish(
-    { key, owner, fingerprint }: KeyClaim,
-    answer: StoredAnswer,
-    ttl_ms: number,
-  ): Promise<boolean> {
+  async finish(claim: KeyClaim, answer: StoredAnswer, ttl_ms: number): Promise<boolean> {
+    const { key, owner, fingerprint } = claim;
     const args = [key, owner, fingerprint, JSON.stringify(answer), ttl_ms];
-    return (await this.#redis.run('finish-key', [this.#key(key)], ...args)) === 1;
+    return (await this.#run('finish-key', claim, ...args)) === 1;
   }
 
-  async release({ key, owner }: KeyClaim): Promise<void> {
-    await this.#redis.run('release-key', [this.#key(key)], owner);
+  async release(claim: KeyClaim): Promise<void> {
+    await this.#run('release-key', claim, claim.owner);
   }
 
-  async #look(key: string, fingerprint: string, owner: string): Promise<KeyState | { outcome: 'new' }> {
-    const [outcome, answer] = (await this.#redis.run(
-      'claim-key',
-      [this.#key(key)],
-      ...[key, fingerprint, owner],
-    )) as [KeyState['outcome'] | 'new', string?];
+  /** What a shard other than that of `beside` knows about the key; null if it is bound to that one. */
+  #bind(key: string, fingerprint: string, beside: string): Promise<KeyState | null> {
+    return this.#bindings.bind(key, beside, async (shard) => {
+      const found = await this.#look(shard, key, fingerprint, '');
+      return found.outcome === 'new' ? null : found;
+    });
+  }
+
+  async #look(
+    shard: RedisConnection,
+    key: string,
+    fingerprint: string,
+    owner: string,
+  ): Promise<KeyState | { outcome: 'new' }> {
+    const claim = shard.names.key('key', key, 'claim');
+    const [outcome, answer] = (await shard.run('claim-key', [claim], ...[key, fingerprint, owner])) as [
+      KeyState['outcome'] | 'new',
+      string?,
+    ];
     return outcome === 'done' ? { outcome, answer: JSON.parse(answer as string) } : { outcome };
   }
 
-  #key(key: string): string {
-    return this.#redis.names.key('key', key, 'claim');
+  #run(script: string, claim: KeyClaim, ...args: (string | number)[]) {
+    const shard = this.#redis.at(placeOfKey(claim));
+    return shard.run(script, [shard.names.key('key', claim.key, 'claim')], ...args);
   }
+}
+
+/** The name in whose shard the records of a claimed key are. */
+export function placeOfKey({ key, beside = key }: KeyClaim): string {
+  return beside;
 }

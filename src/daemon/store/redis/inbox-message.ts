@@ -72,3 +72,19 @@ export function changesOf(message: InboxMessage, outcome: AttemptOutcome): strin
 export function withReply(message: InboxMessage, reply: string): InboxMessage {
   return { ...message, reply, state: 'replied', sends: 1, failure: null, interrupted: 0 };
 }
+
+/** A message, and its place in the order in which messages were stored. */
+export interface NumberedMessage {
+  message: InboxMessage;
+  number: number;
+}
+
+/** The newest messages, in their order. */
+export function newestOf(found: NumberedMessage[], limit: number): InboxMessage[] {
+  const newest = found.sort((a, b) => b.number - a.number).slice(0, limit);
+  return newest.map(({ message }) => message);
+}
+
+export function numberedOf(fields: readonly string[]): NumberedMessage {
+  return { message: messageOf(fields), number: Number(fields[fields.indexOf('number') + 1]) };
+}

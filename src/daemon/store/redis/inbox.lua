@@ -231,6 +231,17 @@ local function was_enqueued(name)
   return alive(seen_key(name)) and call('HEXISTS', seen_key(name), 'id') == 1
 end
 
+-- The number of a new message. In a Cluster, messages come with numbers, because queues of different shards are listed
+-- and claimed together. Messages of a queue are in the order in which they are stored, even if the daemons got their
+-- numbers in another order, or a failover has set the numbers back.
+local function next_number(message)
+  if not message.number then
+    return call('INCR', inbox('number'))
+  end
+  local last = call('ZREVRANGE', key('session', message.queue, 'inbox'), 0, 0, 'WITHSCORES')[2]
+  return math.max(message.number, last and tonumber(last) + 1 or 0)
+end
+
 -- Stores a complete delivery or nothing. Returns `kept` or `repeated` for each message, or false if it does not fit.
 local function enqueue(messages)
   local outcomes, fresh, names = {}, {}, {}
@@ -255,7 +266,7 @@ local function enqueue(messages)
   delete_ended()
   for _, message in ipairs(fresh) do
     local at = message_key(message.queue, message.id)
-    local number = call('INCR', inbox('number'))
+    local number = next_number(message)
     call('HSET', at, 'doc', message.doc, 'platform', message.platform, 'number', number, 'received_at', now,
       'attempts', 0, 'passing', 0, 'sends', 0, 'parts_sent', 0, 'interrupted', 0, 'next_attempt_at', now, 'wait_ms', 0,
       'state', message.reply and 'replied' or 'waiting')

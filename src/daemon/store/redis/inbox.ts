@@ -14,9 +14,19 @@ import type {
   Screened,
   Taken,
 } from '../inbox.ts';
-import type { RedisConnection, Reply } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import type { GuardDesk } from './guard-desk.ts';
-import { changesOf, messageOf, seenName, storedMessage, withReply } from './inbox-message.ts';
+import {
+  changesOf,
+  messageOf,
+  type NumberedMessage,
+  newestOf,
+  numberedOf,
+  seenName,
+  storedMessage,
+  withReply,
+} from './inbox-message.ts';
+import type { Reply } from './line.ts';
 import { outagesKey, outagesOf } from './outages.ts';
 import { SameTick } from './same-tick.ts';
 
@@ -25,7 +35,7 @@ const BITE = 500;
 /** Maximum number of claims that one step ends. */
 const REAP_BITE = 500;
 
-interface Lane {
+export interface Lane {
   kind: AttemptKind;
   platforms: readonly string[];
 }
@@ -38,7 +48,16 @@ interface WantedClaims extends Lane {
 
 type NextDue = [due: number | null, interrupted: number];
 
-export class RedisInbox implements InboxStore {
+/** What an inbox learns of the commit of a turn. */
+export interface CommittedInbox {
+  /** The reply of a claimed message was stored: `settle` needs the new state. */
+  noteReply(claim: InboxClaim, reply: string): void;
+  /** A message has failed, and its claim has ended. */
+  noteFailed(claim: InboxClaim): void;
+}
+
+/** The inbox of a store without shards, or of one shard. */
+export class RedisInbox implements InboxStore, CommittedInbox {
   readonly #redis: RedisConnection;
   readonly #desk: GuardDesk;
   /** Messages with their stored reply, by their claims. */
@@ -98,9 +117,12 @@ export class RedisInbox implements InboxStore {
     return (await this.#redis.run('renew-message', [key], message.queue, message.id, owner)) === 1;
   }
 
-  /** The reply of a claimed message was stored: `settle` needs the new state. */
   noteReply(claim: InboxClaim, reply: string): void {
     this.#replied.set(claim, withReply(claim.message, reply));
+  }
+
+  noteFailed(): void {
+    // The next look finds it.
   }
 
   async settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean> {
@@ -117,11 +139,17 @@ export class RedisInbox implements InboxStore {
   }
 
   async partsSent(id: string): Promise<number> {
-    return (await this.#run('note-parts-sent', 'names', id, 0)) as number;
+    return (await this.partsOf(id)) ?? 0;
+  }
+
+  /** Null for an unknown id. */
+  async partsOf(id: string, sent = 0): Promise<number | null> {
+    const parts = (await this.#run('note-parts-sent', 'names', id, sent)) as number;
+    return parts < 0 ? null : parts;
   }
 
   async notePartsSent(id: string, parts: number): Promise<void> {
-    if (parts > 0) await this.#run('note-parts-sent', 'names', id, parts);
+    if (parts > 0) await this.partsOf(id, parts);
   }
 
   async expire(platform: string, stored_until: number, failure: string): Promise<number> {
@@ -165,15 +193,25 @@ export class RedisInbox implements InboxStore {
     return interrupted === 1;
   }
 
-  async list({ states, limit }: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
-    const listed: InboxMessage[] = [];
+  async list(filter: { states: readonly InboxState[]; limit: number }): Promise<InboxMessage[]> {
+    return (await this.listNumbered(filter)).map(({ message }) => message);
+  }
+
+  async listNumbered({
+    states,
+    limit,
+  }: {
+    states: readonly InboxState[];
+    limit: number;
+  }): Promise<NumberedMessage[]> {
+    const listed: NumberedMessage[] = [];
     for (let from = 0; listed.length < limit; ) {
       const [looked, ...found] = (await this.#run(
         'list-messages',
         'all',
         ...[from, BITE, limit - listed.length, JSON.stringify(states)],
       )) as [number, ...string[][]];
-      listed.push(...found.map(messageOf));
+      listed.push(...found.map(numberedOf));
       from += looked;
       if (looked < BITE) break;
     }
@@ -195,38 +233,45 @@ export class RedisInbox implements InboxStore {
 
   /** Reads the index of all messages. */
   async search(id: string): Promise<InboxMessage[]> {
-    const found = new Map<string, { number: number; message: InboxMessage }>();
+    return newestOf(await this.searchNumbered(id), INBOX_FOUND_MAX);
+  }
+
+  async searchNumbered(id: string): Promise<NumberedMessage[]> {
+    const found = new Map<string, NumberedMessage>();
     let cursor = '0';
     do {
       const [next, ...some] = (await this.#run('search-messages', 'names', id, cursor, BITE)) as [
         string,
         ...string[][],
       ];
-      for (const fields of some) {
-        const message = messageOf(fields);
-        const number = Number(fields[fields.indexOf('number') + 1]);
-        found.set(message.id, { number, message });
-      }
+      for (const one of some.map(numberedOf)) found.set(one.message.id, one);
       cursor = next;
     } while (cursor !== '0');
-    return [...found.values()]
-      .sort((a, b) => b.number - a.number)
-      .slice(0, INBOX_FOUND_MAX)
-      .map(({ message }) => message);
+    return [...found.values()];
   }
 
   async retry(id: string): Promise<boolean> {
     return (await this.#run('retry-message', 'names', id)) === 1;
   }
 
-  async retryFailed({
+  async retryFailed(filter: { platform?: string; failed_since?: number }): Promise<string[]> {
+    return (await this.retryNumbered(filter)).map(({ id }) => id);
+  }
+
+  async retryNumbered({
     platform = '',
     failed_since = 0,
   }: {
     platform?: string;
     failed_since?: number;
-  }): Promise<string[]> {
-    return (await this.#run('retry-failed', 'failed', failed_since, platform)) as string[];
+  }): Promise<{ number: number; id: string }[]> {
+    const retried = (await this.#run('retry-failed', 'failed', failed_since, platform)) as (
+      | string
+      | number
+    )[];
+    return retried.flatMap((number, place) =>
+      place % 2 === 0 ? [{ number: number as number, id: retried[place + 1] as string }] : [],
+    );
   }
 
   async discard(id: string): Promise<boolean> {

@@ -23,15 +23,19 @@ interface Window {
 
 export class RedisLimits implements LimitStore {
   readonly #redis: RedisConnection;
-  readonly #batch;
+  /** One for each shard, because a script counts the hits of a batch. */
+  readonly #batches: ReadonlyMap<RedisConnection, Batch<Hit, WindowState>>;
 
   constructor(redis: RedisConnection) {
     this.#redis = redis;
-    this.#batch = new Batch<Hit, WindowState>(BATCH_MAX, (hits) => untilWritten(() => this.#count(hits)));
+    const batch = () =>
+      new Batch<Hit, WindowState>(BATCH_MAX, (hits) => untilWritten(() => this.#count(hits)));
+    this.#batches = new Map(redis.shards.map((shard) => [shard, batch()]));
   }
 
   hit(key: string, limit: Hit['limit']): Promise<WindowState> {
-    return this.#batch.ask({ key, limit });
+    const batch = this.#batches.get(this.#redis.at(key)) as Batch<Hit, WindowState>;
+    return batch.ask({ key, limit });
   }
 
   /** Null if another process counted in the meantime: nothing is written. */

@@ -1,6 +1,7 @@
 import type { Link, LinkAlias, LinkStore, NewLink } from '../links.ts';
-import type { RedisConnection, Reply } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
 import { escapeGlob } from './key-names.ts';
+import type { Reply } from './line.ts';
 
 /** Maximum lifetime of a link, ms. An alias points to it for that long. */
 const LINK_MS = 30 * 24 * 60 * 60 * 1000;

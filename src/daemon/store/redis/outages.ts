@@ -1,6 +1,7 @@
 import { dueAt } from '../due-at.ts';
 import type { Outage, OutageReason, OutageStore } from '../outages.ts';
-import type { RedisConnection, Reply } from './connection.ts';
+import type { RedisConnection } from './connection.ts';
+import type { Reply } from './line.ts';
 
 /** One hash, with a field for each platform. */
 export class RedisOutages implements OutageStore {

@@ -3,19 +3,20 @@ import { tagOf } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { Action } from '../actions.ts';
 import type { StoredAnswer } from '../idempotency.ts';
-import type { InboxMessage, InboxState } from '../inbox.ts';
+import type { InboxMessage, InboxState, InboxStore } from '../inbox.ts';
 import type { Link } from '../links.ts';
 import { PersonMatch } from '../person-match.ts';
 import type { PersonRecords, PersonSelector, PersonSession, PersonStore } from '../persons.ts';
 import type { StreamStart } from '../streams.ts';
 import type { RedisActions } from './actions.ts';
 import type { RedisConnection } from './connection.ts';
-import { userStateOf } from './guard-desk.ts';
-import type { RedisInbox } from './inbox.ts';
+import { userStateOf } from './guard-state.ts';
 import type { RedisLinks } from './links.ts';
 import { readHashes } from './read-hashes.ts';
 import { rewriteFiles } from './rewrite-files.ts';
 import { liveSessions, storedSession } from './sessions.ts';
+import { BY_USER } from './sharded-desk.ts';
+import { traceRings } from './traces.ts';
 
 /** A limit that is higher than the number of records of any kind. */
 const ALL = 1_000_000_000;
@@ -25,7 +26,6 @@ const BITE = 500;
 const TRIES = 10;
 
 const STATES: readonly InboxState[] = ['waiting', 'running', 'replied', 'done', 'failed'];
-const RINGS = ['kept', 'refused'] as const;
 
 /** A session of the person or user, as it is stored. */
 interface FoundSession extends PersonSession {
@@ -34,14 +34,19 @@ interface FoundSession extends PersonSession {
   stored: string[];
 }
 
+interface FoundAction {
+  key: string;
+  action: Action;
+}
+
 interface Found {
   match: PersonMatch;
   sessions: FoundSession[];
   links: Link[];
-  actions: Action[];
+  actions: FoundAction[];
   inbox: InboxMessage[];
-  /** Ids of traces, by their ring. */
-  traces: Record<(typeof RINGS)[number], string[]>;
+  /** Ids of traces, by the key of their ring. */
+  traces: Map<string, string[]>;
   /** Ids of streams. */
   streams: string[];
   /** Keys to delete without a script. */
@@ -51,7 +56,7 @@ interface Found {
 
 export interface PersonParts {
   actions: RedisActions;
-  inbox: RedisInbox;
+  inbox: Pick<InboxStore, 'list'>;
   links: RedisLinks;
 }
 
@@ -75,20 +80,20 @@ export class RedisPersons implements PersonStore {
   async erase(of: PersonSelector): Promise<PersonRecords> {
     await this.#deleteEnded();
     const found = await this.#find(of);
+    await this.#noteErased(found);
     await this.#eraseSessions(found);
     await this.#eraseLinks(found.links);
-    for (const { action_id } of found.actions)
-      await this.#redis.run('erase-action', [this.#key('action', action_id, 'record')], action_id);
+    for (const { key, action } of found.actions)
+      await this.#redis.run('erase-action', [key], action.action_id);
     for (const message of found.inbox) {
       const runs_in = found.match.runsIn(message) ?? '';
-      await this.#redis.run('erase-message', [this.#key('inbox', null, 'names')], message.id, runs_in);
+      const shard = this.#redis.at(message.queue);
+      await shard.run('erase-message', [shard.names.key('inbox', null, 'names')], message.id, runs_in);
     }
     for (const stream_id of found.streams) await this.#eraseStream(stream_id);
     await this.#delete(found.keys);
-    for (const ring of RINGS) {
-      const ids = found.traces[ring];
-      if (ids.length > 0) await this.#redis.run('erase-traces', [this.#ring(ring)], ...ids);
-    }
+    for (const [ring, ids] of found.traces)
+      if (ids.length > 0) await this.#redis.run('erase-traces', [ring], ...ids);
     await rewriteFiles(this.#redis.nodes);
     return found.records;
   }
@@ -100,7 +105,8 @@ export class RedisPersons implements PersonStore {
     const actions = await this.#actions(match);
     const messages = await this.#parts.inbox.list({ states: STATES, limit: ALL });
     const inbox = messages.filter((message) => match.inbox(message));
-    const traces = { kept: await this.#traces('kept', match), refused: await this.#traces('refused', match) };
+    const traces = new Map<string, string[]>();
+    for (const { key } of traceRings(this.#redis)) traces.set(key, await this.#traces(key, match));
     const streams = await this.#streams(match);
     const answers = await this.#named('key', 'answer', ['answer'], (name, [answer]) =>
       match.answer(name, JSON.parse(answer as string) as StoredAnswer),
@@ -108,10 +114,8 @@ export class RedisPersons implements PersonStore {
     const running = await this.#named('key', 'claim', ['owner'], (name) =>
       match.answer(name, { session_id: '', response: '' }),
     );
-    const seen = await this.#named('seen', 'facts', ['id', 'verdict'], (name) => {
-      const [platform = '', message_id = ''] = name.split(/:(.*)/s);
-      return match.seenMessage(platform, message_id);
-    });
+    const seen = await this.#named('seen', 'facts', ['id', 'verdict'], (name) => isSeen(match, name));
+    const bound = await this.#named('bound', 'shard', ['shard'], (name) => isBound(match, name));
     const users = await this.#named('user', 'guard', ['value'], (name, [value]) =>
       match.guard(name, value ? userStateOf(value) : null),
     );
@@ -120,17 +124,31 @@ export class RedisPersons implements PersonStore {
     const budgets = await this.#named('budget', 'window', ['value', 'version'], (name) => match.budget(name));
     const others = {
       summaries: await this.#countSummaries(sessions),
-      traces: traces.kept.length + traces.refused.length,
+      traces: [...traces.values()].flat().length,
       streams: streams.length,
       answers: answers.length,
-      seen_messages: seen.length,
+      seen_messages: new Set(seen.map((key) => seenNameOf(this.#redis.names.nameOf(key, 'seen', 'facts'))))
+        .size,
       guard: users.length + counts.length,
       limits: limits.length,
       budgets: budgets.length,
     };
-    const keys = [...answers, ...running, ...seen, ...users, ...counts, ...limits, ...budgets];
+    const moved = sessions
+      .filter(({ shared }) => !shared && this.#redis.isSharded)
+      .map(({ session }) => this.#key('moved', session.session_id, 'tag'));
+    const keys = [
+      ...moved,
+      ...answers,
+      ...running,
+      ...seen,
+      ...bound,
+      ...users,
+      ...counts,
+      ...limits,
+      ...budgets,
+    ];
     const shown = sessions.map(({ session, turns, shared }) => ({ session, turns, shared }));
-    const records = { sessions: shown, links, actions, inbox, others };
+    const records = { sessions: shown, links, actions: actions.map(({ action }) => action), inbox, others };
     return { match, sessions, links, actions, inbox, traces, streams, keys, records };
   }
 
@@ -160,17 +178,29 @@ export class RedisPersons implements PersonStore {
   }
 
   /** The actions, newest first, including those that wait to be confirmed. */
-  async #actions(match: PersonMatch): Promise<Action[]> {
+  async #actions(match: PersonMatch): Promise<FoundAction[]> {
     const { names } = this.#redis;
-    const found: Action[] = [];
+    const found: FoundAction[] = [];
     for await (const keys of this.#redis.scan(names.pattern('action', 'record'))) {
       const ids = keys.map((key) => names.nameOf(key, 'action', 'record'));
       const actions = await Promise.all(ids.map((id) => this.#parts.actions.find(id)));
-      found.push(
-        ...actions.filter((action) => action !== null && match.action(action)).map((one) => one as Action),
-      );
+      actions.forEach((action, place) => {
+        if (action !== null && match.action(action)) found.push({ key: keys[place] as string, action });
+      });
     }
-    return found.sort((a, b) => b.created_at - a.created_at || (a.action_id < b.action_id ? -1 : 1));
+    return found.sort(
+      ({ action: a }, { action: b }) => b.created_at - a.created_at || (a.action_id < b.action_id ? -1 : 1),
+    );
+  }
+
+  /** In a Cluster, traces that are stored without a turn are in another shard than what was erased. */
+  async #noteErased({ sessions, inbox }: Found): Promise<void> {
+    const ids = sessions
+      .filter(({ shared }) => !shared)
+      .flatMap(({ session }) => [tagOf(session), session.session_id])
+      .concat(inbox.map(({ id }) => id));
+    if (this.#redis.isSharded && ids.length > 0)
+      await this.#redis.run('note-erased', [this.#key('traces', null, 'kept')], ...ids);
   }
 
   /** Erases sessions before the rest: after that, a run that is under way cannot add anything to them. */
@@ -230,11 +260,11 @@ export class RedisPersons implements PersonStore {
     return keys.map((key) => this.#redis.names.nameOf(key, 'stream', 'state'));
   }
 
-  async #traces(ring: (typeof RINGS)[number], match: PersonMatch): Promise<string[]> {
+  async #traces(ring: string, match: PersonMatch): Promise<string[]> {
     const ids: string[] = [];
     for (let after = '-'; ; ) {
       const entries = await this.#redis.send(() =>
-        this.#redis.client.xrange(this.#ring(ring), after, '+', 'COUNT', BITE),
+        this.#redis.client.xrange(ring, after, '+', 'COUNT', BITE),
       );
       for (const [id, fields] of entries)
         if (match.trace(JSON.parse(fields.at(-1) as string) as TraceRecord)) ids.push(id);
@@ -271,18 +301,33 @@ export class RedisPersons implements PersonStore {
 
   /** The index of messages may contain expired ones until a later write removes them. */
   async #deleteEnded(): Promise<void> {
-    while (((await this.#redis.run('delete-ended', [this.#key('inbox', null, 'ended')])) as number) > 0);
+    for (const shard of this.#redis.shards) {
+      const ended = shard.names.key('inbox', null, 'ended');
+      while (((await shard.run('delete-ended', [ended])) as number) > 0);
+    }
   }
 
   async #delete(keys: readonly string[]): Promise<void> {
     await this.#redis.send(() => Promise.all(keys.map((key) => this.#redis.client.del(key))));
   }
 
-  #ring(ring: string): string {
-    return this.#key('traces', null, ring);
-  }
-
   #key(kind: string, name: string | null, part: string): string {
     return this.#redis.names.key(kind, name, part);
   }
+}
+
+/** The name of a message that was seen, without the mark of what the guard stores for its user. */
+function seenNameOf(name: string): string {
+  return name.startsWith(BY_USER) ? name.slice(BY_USER.length) : name;
+}
+
+function isSeen(match: PersonMatch, name: string): boolean {
+  const [platform = '', message_id = ''] = seenNameOf(name).split(/:(.*)/s);
+  return match.seenMessage(platform, message_id);
+}
+
+/** @param name kind and name of a binding (`Bindings`). */
+function isBound(match: PersonMatch, name: string): boolean {
+  const [kind, of = ''] = name.split(/:(.*)/s);
+  return kind === 'seen' ? isSeen(match, of) : match.answer(of, { session_id: '', response: '' });
 }

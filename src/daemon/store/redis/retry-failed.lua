@@ -1,7 +1,7 @@
 -- include: inbox
 -- Starts failed messages again. KEYS[1]: the failed messages. ARGV: the earliest time of failure, platform (empty:
 -- all).
--- Returns their ids, oldest first.
+-- Returns the number and the id of each, oldest first.
 local found = {}
 for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[1], ARGV[3], '+inf')) do
   local queue = queue_of(id)
@@ -16,6 +16,6 @@ end)
 local ids = {}
 for place, message in ipairs(found) do
   retry_message(message.queue, message.id)
-  ids[place] = message.id
+  ids[2 * place - 1], ids[2 * place] = message.number, message.id
 end
 return ids

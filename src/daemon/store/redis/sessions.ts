@@ -4,7 +4,11 @@ import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
 import { shownTurns } from '../shown-turns.ts';
 import type { RedisConnection } from './connection.ts';
+import type { Reply } from './line.ts';
 import { type RedisHash, readHashes } from './read-hashes.ts';
+
+/** For how many lifetimes of a session the pointer from its id is kept, because the session's time slides. */
+const MOVED_TTLS = 1000;
 
 /** The fields of a session that scripts read and change; the rest is JSON. */
 const FIELDS = ['doc', 'session_id', 'turns', 'last_active_at', 'expires_at'] as const;
@@ -17,7 +21,7 @@ export class RedisSessions implements SessionStore {
   }
 
   async find(session_id: string): Promise<Session | null> {
-    const found = await this.#redis.run('find-session', [this.#key(session_id)], session_id);
+    const found = await this.byId(session_id, (key) => this.#redis.run('find-session', [key], session_id));
     return found === null ? null : sessionOf(found as string[]);
   }
 
@@ -41,6 +45,7 @@ export class RedisSessions implements SessionStore {
     as: 'new' | 'changed' | 'replaced',
   ): Promise<SaveOutcome> {
     const args = [session_tag, owner, as, tagOf(session), JSON.stringify(storedSession(session))];
+    await this.noteMoved(session);
     const outcome = await this.#redis.run('save-session', [this.claimKey(session_tag)], ...args);
     if (outcome !== 'saved' && outcome !== 'ended' && outcome !== 'lost') throw sessionDefect(outcome);
     return outcome;
@@ -83,7 +88,20 @@ export class RedisSessions implements SessionStore {
   }
 
   async end(session_id: string): Promise<boolean> {
-    return (await this.#redis.run('end-session', [this.#key(session_id)], session_id)) === 1;
+    const end = (key: string) => this.#redis.run('end-session', [key], session_id);
+    return (await this.byId(session_id, end)) === 1;
+  }
+
+  /**
+   * An id after sign-in that does not lie beside the tag leads to it by a pointer, in a Cluster. Written before the
+   * session: a pointer to a session that does not have the id leads nowhere.
+   */
+  async noteMoved(session: Session): Promise<void> {
+    const [id, tag] = [session.session_id, tagOf(session)];
+    if (this.#redis.lieTogether(id, tag)) return;
+    const wait_ms = Math.max(session.expires_at - (await this.#redis.now()), 1);
+    const key = this.#redis.names.key('moved', id, 'tag');
+    await this.#redis.send(() => this.#redis.client.set(key, tag, 'PX', MOVED_TTLS * wait_ms));
   }
 
   claimKey(session_tag: string): string {
@@ -91,8 +109,22 @@ export class RedisSessions implements SessionStore {
   }
 
   async #turns(session_id: string, count: number): Promise<StoredTurn[]> {
-    const found = await this.#redis.run('read-turns', [this.#key(session_id)], session_id, count);
+    const read = (key: string) => this.#redis.run('read-turns', [key], session_id, count);
+    const found = await this.byId(session_id, read);
     return (found as string[]).map((turn) => JSON.parse(turn));
+  }
+
+  /**
+   * Runs a script on the session that has an id, or had it before sign-in.
+   * @param script is called with the key that the session would have if the id were its tag.
+   */
+  async byId(session_id: string, script: (key: string) => Promise<Reply>): Promise<Reply> {
+    const found = await script(this.#key(session_id));
+    const isFound = Array.isArray(found) ? found.length > 0 : found !== null && found !== 0;
+    if (isFound || !this.#redis.isSharded) return found;
+    const pointer = this.#redis.names.key('moved', session_id, 'tag');
+    const tag = await this.#redis.send(() => this.#redis.client.get(pointer));
+    return tag === null ? found : script(this.#key(tag));
   }
 
   #key(session_id: string): string {

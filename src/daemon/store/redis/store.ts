@@ -18,16 +18,22 @@ import { RedisBudgets } from './budgets.ts';
 import { countKeys } from './census.ts';
 import { RedisConnection } from './connection.ts';
 import { RedisGuard } from './guard.ts';
-import { GuardDesk } from './guard-desk.ts';
+import { type GuardDesk, OneStepDesk } from './guard-desk.ts';
 import { RedisIdempotency } from './idempotency.ts';
 import { RedisInbox } from './inbox.ts';
+import type { InboxMax } from './inbox-bounds.ts';
+import { checkLayout } from './layout.ts';
 import { RedisLimits } from './limits.ts';
+import { RedisLine } from './line.ts';
 import { RedisLinks } from './links.ts';
 import { RedisOutages } from './outages.ts';
 import { RedisPersons } from './persons.ts';
 import { RedisReplicas } from './replicas.ts';
 import { adviceOn, lookAtServer } from './server.ts';
 import { RedisSessions } from './sessions.ts';
+import { ShardedDesk } from './sharded-desk.ts';
+import { ShardedInbox } from './sharded-inbox.ts';
+import { SHARDS } from './shards.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { StreamChanges } from './stream-changes.ts';
 import { RedisStreams } from './streams.ts';
@@ -65,7 +71,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const { actionsRetentionMs = ACTIONS_RETENTION_MS } = options;
   const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
   const address = parseRedisUrl(options.url);
-  const redis = new RedisConnection(address, {
+  const isSharded = address.kind === 'cluster';
+  const line = new RedisLine(address, {
     ...(options.now && { now: options.now }),
     constants: {
       CLAIM_MS,
@@ -76,25 +83,30 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
       ERASED_MS,
       TRACE_RETENTION_MS: traceRetentionMs,
       ACTIONS_RETENTION_MS: actionsRetentionMs,
-      TRACES_MAX: tracesMax,
+      // In a Cluster, each shard keeps its part of the traces that are stored with turns.
+      TRACES_MAX: isSharded ? Math.ceil(tracesMax / SHARDS) : tracesMax,
       INBOX_MAX: inboxMax,
       FAILED_MAX: failedMax,
     },
   });
-  await redis.connect();
-  const server = await lookAtServer(redis);
-  redis.awaitDurability(server, options.isAlways ?? false);
+  await line.connect();
+  const server = await lookAtServer(line);
+  line.awaitDurability(server, options.isAlways ?? false);
+  const redis = new RedisConnection(line);
+  await checkLayout(redis, line);
 
   const changes = new StreamChanges(redis);
-  const desk = new GuardDesk(redis);
   const sessions = new RedisSessions(redis);
   const links = new RedisLinks(redis);
-  const inbox = new RedisInbox(redis, desk);
-  const turns = new RedisTurns(redis, changes, inbox);
+  const outages = new RedisOutages(redis);
+  const { desk, inbox } = isSharded
+    ? shardedInbox(redis, outages, { open: inboxMax, failed: failedMax })
+    : oneStepInbox(redis);
+  const turns = new RedisTurns(redis, changes, { inbox, sessions });
   const actions = new RedisActions(redis);
   const tokens = new StoredTokens(redis, links, actions);
   return {
-    description: `redis ${redis.place}`,
+    description: `redis ${line.place}`,
     sessions,
     actions,
     audit: new RedisAudit(redis),
@@ -108,7 +120,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     links,
     memories: null,
     toolDigests: new RedisToolDigests(redis),
-    outages: new RedisOutages(redis),
+    outages,
     persons: new RedisPersons(redis, { actions, inbox, links }),
     streams: new RedisStreams(redis, changes),
     beginTurn: (...of) => turns.begin(...of),
@@ -119,9 +131,10 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     // Keys expire by themselves.
     maintenance: null,
     condition() {
-      const { failure } = redis;
+      const { failure } = line;
       return { writable: failure === null, detail: failure && `Redis is out of reach: ${failure}.` };
     },
+    lieTogether: (one, other) => redis.lieTogether(one, other),
     expectRoom: () => undefined,
     async check() {
       const key = redis.names.key('check', null, 'at');
@@ -133,7 +146,24 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     replaceToken: (token, value) => tokens.replace(token, value),
     async close() {
       changes.close();
-      redis.close();
+      line.close();
     },
   };
+}
+
+/** The loop guard, and the inbox that stores what it lets through. */
+interface Arrivals {
+  desk: GuardDesk;
+  inbox: RedisInbox | ShardedInbox;
+}
+
+function oneStepInbox(redis: RedisConnection): Arrivals {
+  const desk = new OneStepDesk(redis);
+  return { desk, inbox: new RedisInbox(redis, desk) };
+}
+
+function shardedInbox(redis: RedisConnection, outages: RedisOutages, max: InboxMax): Arrivals {
+  const desk: GuardDesk = new ShardedDesk(redis, () => inbox);
+  const inbox: ShardedInbox = new ShardedInbox(redis, desk, { outages, max });
+  return { desk, inbox };
 }

@@ -2,6 +2,7 @@ import type { StreamEvent } from '../../../channel/index.ts';
 import { randomSuffix } from '../../clock.ts';
 import type { StreamClaim } from '../claims.ts';
 import type { NewStream, StreamClaimant, StreamListener, StreamRecord, StreamStore } from '../streams.ts';
+import { Bindings } from './bindings.ts';
 import type { RedisConnection } from './connection.ts';
 import type { StreamChanges } from './stream-changes.ts';
 
@@ -18,15 +19,22 @@ export class RedisStreams implements StreamStore {
   readonly gather_ms = GATHER_MS;
   readonly #redis: RedisConnection;
   readonly #changes: StreamChanges;
+  readonly #bindings: Bindings;
 
   constructor(redis: RedisConnection, changes: StreamChanges) {
     this.#redis = redis;
     this.#changes = changes;
+    this.#bindings = new Bindings(redis, 'stream');
   }
 
   async create(stream: NewStream): Promise<StreamRecord> {
     const { stream_id, idempotency_key, owner, token, ttl_ms, ...rest } = stream;
     const doc = JSON.stringify({ stream_id, ttl_ms, ...rest });
+    if (this.#redis.isSharded && idempotency_key !== null) {
+      const look = (shard: RedisConnection) => this.#byKey(shard, idempotency_key);
+      const elsewhere = await this.#bindings.bind(idempotency_key, stream_id, look);
+      if (elsewhere) return elsewhere;
+    }
     const fields = await this.#run(
       'create-stream',
       stream_id,
@@ -41,8 +49,13 @@ export class RedisStreams implements StreamStore {
   }
 
   async findByKey(idempotency_key: string): Promise<StreamRecord | null> {
-    const pointer = this.#redis.names.key('stream-key', idempotency_key, 'stream');
-    const found = await this.#redis.run('find-stream', [pointer], 'key', idempotency_key);
+    const shard = this.#redis.isSharded ? await this.#bindings.find(idempotency_key) : this.#redis;
+    return shard && this.#byKey(shard, idempotency_key);
+  }
+
+  async #byKey(shard: RedisConnection, idempotency_key: string): Promise<StreamRecord | null> {
+    const pointer = shard.names.key('stream-key', idempotency_key, 'stream');
+    const found = await shard.run('find-stream', [pointer], 'key', idempotency_key);
     return found === null ? null : streamOf(found as string[]);
   }
 
@@ -91,11 +104,16 @@ export class RedisStreams implements StreamStore {
   }
 
   async reap(last: Omit<StreamEvent, 'id'>): Promise<number> {
-    const running = this.#redis.names.key('streams', null, 'running');
+    const reaped = await Promise.all(this.#redis.shards.map((shard) => this.#reap(shard, last)));
+    return reaped.reduce((sum, some) => sum + some, 0);
+  }
+
+  async #reap(shard: RedisConnection, last: Omit<StreamEvent, 'id'>): Promise<number> {
+    const running = shard.names.key('streams', null, 'running');
     let reaped = 0;
     for (;;) {
       const args = [last.event, last.data, this.#changes.origin, REAP_BITE];
-      const ended = (await this.#redis.run('reap-streams', [running], ...args)) as (string | number)[];
+      const ended = (await shard.run('reap-streams', [running], ...args)) as (string | number)[];
       for (let place = 0; place < ended.length; place += 2)
         this.#changes.tell(ended[place] as string, 'events', [{ ...last, id: ended[place + 1] as number }]);
       reaped += ended.length / 2;

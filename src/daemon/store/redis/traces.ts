@@ -6,6 +6,9 @@ import type { RedisConnection } from './connection.ts';
 /** Number of entries that one step of a search examines. */
 const BITE = 500;
 
+/** An id that names traces; or a user's id, and the channel, empty for all channels. */
+type Wanted = readonly [id: string] | readonly [user_id: string, platform: string];
+
 export class RedisTraces implements TraceStore {
   readonly #redis: RedisConnection;
   readonly #max: Readonly<Record<'kept' | 'refused', number>>;
@@ -24,36 +27,34 @@ export class RedisTraces implements TraceStore {
   }
 
   find(id: string): Promise<TraceRecord[]> {
-    return this.#newest(id);
+    return this.#newest([id]);
   }
 
   findOf({ platform = '', user_id }: TraceUser): Promise<TraceRecord[]> {
-    return this.#newest(user_id, platform);
+    return this.#newest([user_id, platform]);
   }
 
-  /** Reads both rings in batches. */
-  async #newest(id: string, ...platform: string[]): Promise<TraceRecord[]> {
-    const found: { at: number; trace: TraceRecord }[] = [];
-    for (const ring of ['kept', 'refused'] as const) {
-      let after = '';
-      do {
-        const [next, ...traces] = (await this.#redis.run(
-          'find-traces',
-          [this.#ring(ring)],
-          id,
-          after,
-          BITE,
-          ...platform,
-        )) as string[];
-        after = next as string;
-        for (let place = 0; place < traces.length; place += 2)
-          found.push({ at: Number(traces[place]), trace: JSON.parse(traces[place + 1] as string) });
-      } while (after !== '');
-    }
-    return found
+  /** Reads all rings in batches. */
+  async #newest(wanted: Wanted): Promise<TraceRecord[]> {
+    const rings = traceRings(this.#redis).map(({ key }) => this.#findIn(key, wanted));
+    return (await Promise.all(rings))
+      .flat()
       .sort((a, b) => a.at - b.at)
       .slice(-TRACES_FOUND_MAX)
       .map(({ trace }) => trace);
+  }
+
+  async #findIn(ring: string, [id, ...platform]: Wanted): Promise<{ at: number; trace: TraceRecord }[]> {
+    const found: { at: number; trace: TraceRecord }[] = [];
+    let after = '';
+    do {
+      const args = [id, after, BITE, ...platform];
+      const [next, ...traces] = (await this.#redis.run('find-traces', [ring], ...args)) as string[];
+      after = next as string;
+      for (let place = 0; place < traces.length; place += 2)
+        found.push({ at: Number(traces[place]), trace: JSON.parse(traces[place + 1] as string) });
+    } while (after !== '');
+    return found;
   }
 
   async #keep(ring: 'kept' | 'refused', trace: TraceRecord): Promise<void> {
@@ -63,6 +64,19 @@ export class RedisTraces implements TraceStore {
   #ring(ring: string): string {
     return this.#redis.names.key('traces', null, ring);
   }
+}
+
+/**
+ * The rings of traces. In a Cluster, each shard has a ring for the traces that are stored with a turn; traces that are
+ * stored without one are in common rings.
+ */
+export function traceRings(redis: RedisConnection): { name: 'kept' | 'refused'; key: string }[] {
+  const ring = (of: RedisConnection, name: 'kept' | 'refused') => ({
+    name,
+    key: of.names.key('traces', null, name),
+  });
+  const ofShards = redis.isSharded ? redis.shards.map((shard) => ring(shard, 'kept')) : [];
+  return [ring(redis, 'kept'), ...ofShards, ring(redis, 'refused')];
 }
 
 /** Fields and values of an entry: the ids that a trace is found by, then the trace. */

@@ -1,12 +1,15 @@
 import { randomSuffix } from '../../clock.ts';
 import { type StoredTurn, tagOf } from '../../session/session.ts';
 import type { SessionClaim } from '../claims.ts';
+import type { InboxMessage } from '../inbox.ts';
 import { BEGUN_TURNS, type BegunTurn, type CommitOutcome, type TurnChanges } from '../turns.ts';
-import { actionsIn, storedPending } from './actions.ts';
-import type { RedisConnection, Reply } from './connection.ts';
-import type { RedisInbox } from './inbox.ts';
+import { actionsIn, storedPending } from './action-record.ts';
+import type { RedisConnection } from './connection.ts';
+import { placeOfKey } from './idempotency.ts';
+import type { CommittedInbox } from './inbox.ts';
 import { changesOf, messageOf } from './inbox-message.ts';
-import { sessionDefect, sessionOf, storedSession } from './sessions.ts';
+import type { Reply } from './line.ts';
+import { type RedisSessions, sessionDefect, sessionOf, storedSession } from './sessions.ts';
 import type { StreamChanges } from './stream-changes.ts';
 import { eventGap, storedEvents } from './streams.ts';
 import { traceFields } from './traces.ts';
@@ -15,12 +18,18 @@ import { traceFields } from './traces.ts';
 export class RedisTurns {
   readonly #redis: RedisConnection;
   readonly #changes: StreamChanges;
-  readonly #inbox: RedisInbox;
+  readonly #inbox: CommittedInbox;
+  readonly #sessions: RedisSessions;
 
-  constructor(redis: RedisConnection, changes: StreamChanges, inbox: RedisInbox) {
+  constructor(
+    redis: RedisConnection,
+    changes: StreamChanges,
+    { inbox, sessions }: { inbox: CommittedInbox; sessions: RedisSessions },
+  ) {
     this.#redis = redis;
     this.#changes = changes;
     this.#inbox = inbox;
+    this.#sessions = sessions;
   }
 
   async begin(session_tag: string, session_id: string, turn_key: string | null): Promise<BegunTurn | null> {
@@ -35,12 +44,13 @@ export class RedisTurns {
       Reply[],
       Reply[],
     ];
+    const isHere = this.#redis.lieTogether(session_tag, session_id);
     return {
       claim: { session_tag, owner },
-      found: found && sessionOf(found),
+      found: isHere ? found && sessionOf(found) : await this.#sessions.find(session_id),
       pending: actionsIn([now, ...pending]),
       earlier: actionsIn([now, ...earlier]),
-      turns: turns.map((turn): StoredTurn => JSON.parse(turn)),
+      turns: isHere ? turns.map((turn): StoredTurn => JSON.parse(turn)) : null,
     };
   }
 
@@ -49,12 +59,12 @@ export class RedisTurns {
     const { events, reply } = changes;
     let failing = changes.failed?.claim.message;
     for (;;) {
-      const stored = JSON.stringify(storedChanges(changes, failing));
-      const outcome = await this.#redis.run(
-        'commit-turn',
-        [key],
-        ...[session_tag, owner, this.#changes.origin, stored],
-      );
+      const parts = this.#partsByShard(changes, failing);
+      const here = { ...storedChanges(changes), ...parts.get(this.#redis.at(session_tag)) };
+      parts.delete(this.#redis.at(session_tag));
+      const refused = await this.#commitParts('check', parts);
+      const args = [session_tag, owner, this.#changes.origin, JSON.stringify(here)];
+      const outcome = refused ?? (await this.#redis.run('commit-turn', [key], ...args));
       switch (true) {
         case Array.isArray(outcome):
           failing = messageOf(outcome as string[]);
@@ -62,7 +72,10 @@ export class RedisTurns {
         case outcome === 'lost':
           return 'lost';
         case outcome === 'committed' || outcome === 'session_ended':
+          // Never with the ids of the daemon: a claim elsewhere was lost after the check.
+          if ((await this.#commitParts('store', parts)) !== null) return 'lost';
           if (reply) this.#inbox.noteReply(reply.claim, reply.text);
+          if (changes.failed) this.#inbox.noteFailed(changes.failed.claim);
           if (events && events.events.length > 0)
             this.#changes.tell(events.claim.stream_id, 'events', events.events);
           return outcome as CommitOutcome;
@@ -74,54 +87,89 @@ export class RedisTurns {
     }
   }
 
+  /**
+   * The parts of a commit that have claims of their own, by their shards. The daemon makes all ids of a turn so that
+   * they lie beside its session (`Store.lieTogether`), so that they are in one shard and one script stores them. For
+   * any other ids, the parts elsewhere are checked before the script and stored after it.
+   */
+  #partsByShard(
+    changes: TurnChanges,
+    failing: InboxMessage | undefined,
+  ): Map<RedisConnection, Record<string, unknown>> {
+    const parts = new Map<RedisConnection, Record<string, unknown>>();
+    for (const { name, place, part } of partsOf(changes, failing)) {
+      const shard = this.#redis.at(place);
+      parts.set(shard, { ...parts.get(shard), [name]: part });
+    }
+    return parts;
+  }
+
+  /** @returns why the parts are refused; null if they are not. */
+  async #commitParts(
+    what: 'check' | 'store',
+    parts: ReadonlyMap<RedisConnection, Record<string, unknown>>,
+  ): Promise<Reply> {
+    for (const [shard, some] of parts) {
+      const key = shard.names.key('inbox', null, 'names');
+      const args = [what, this.#changes.origin, JSON.stringify(some)];
+      const outcome = await shard.run('commit-parts', [key], ...args);
+      if (outcome !== 'stored') return outcome;
+    }
+    return null;
+  }
+
   #claim(session_tag: string): string {
     return this.#redis.names.key('session', session_tag, 'claim');
   }
 }
 
-/** @param failing the message that failed, as it was last read. */
-function storedChanges(
-  { session, turn, trace, reply, failed, answer, pending, events, ends_claim }: TurnChanges,
-  failing: NonNullable<TurnChanges['failed']>['claim']['message'] | undefined,
-): Record<string, unknown> {
+function storedChanges({ session, turn, trace, pending, ends_claim }: TurnChanges): Record<string, unknown> {
   return {
     ...(session && { session: { ...storedSession(session), tag: tagOf(session) } }),
     ...(turn && { turn: { doc: JSON.stringify(turn.record), ttl_ms: turn.ttl_ms } }),
     trace: traceFields(trace),
-    ...(reply && {
-      reply: {
-        queue: reply.claim.message.queue,
-        id: reply.claim.message.id,
-        owner: reply.claim.owner,
-        text: reply.text,
-        ...(reply.question && { question: JSON.stringify(reply.question) }),
-      },
-    }),
-    ...(failed &&
-      failing && {
-        failed: {
-          queue: failing.queue,
-          id: failing.id,
-          owner: failed.claim.owner,
-          state: failing.state,
-          changes: JSON.parse(changesOf(failing, failed.outcome)),
-        },
-      }),
-    ...(answer && {
-      answer: {
-        key: answer.claim.key,
-        owner: answer.claim.owner,
-        fingerprint: answer.claim.fingerprint,
-        answer: JSON.stringify(answer.answer),
-        ttl_ms: answer.ttl_ms,
-      },
-    }),
     ...(pending && { pending: storedPending(pending) }),
-    ...(events && {
-      events: { id: events.claim.stream_id, owner: events.claim.owner, ...eventsOf(events.events) },
-    }),
     ...(ends_claim && { ends_claim }),
   };
+}
+
+/** A part as in parts.lua, and the name that decides its shard. */
+interface Part {
+  name: 'reply' | 'failed' | 'answer' | 'events';
+  place: string;
+  part: Record<string, unknown>;
+}
+
+/** @param failing the message that failed, as it was last read. */
+function partsOf({ reply, failed, answer, events }: TurnChanges, failing: InboxMessage | undefined): Part[] {
+  const parts: Part[] = [];
+  if (reply) {
+    const { text, question, claim } = reply;
+    const { id, queue } = claim.message;
+    const asked = question ? { question: JSON.stringify(question) } : {};
+    parts.push({ name: 'reply', place: queue, part: { id, queue, owner: claim.owner, text, ...asked } });
+  }
+  if (failed && failing) {
+    const { id, queue, state } = failing;
+    const changes = JSON.parse(changesOf(failing, failed.outcome));
+    const part = { id, queue, owner: failed.claim.owner, state, changes };
+    parts.push({ name: 'failed', place: queue, part });
+  }
+  if (answer) {
+    const { key, owner, fingerprint } = answer.claim;
+    const stored = { answer: JSON.stringify(answer.answer), ttl_ms: answer.ttl_ms };
+    parts.push({
+      name: 'answer',
+      place: placeOfKey(answer.claim),
+      part: { key, owner, fingerprint, ...stored },
+    });
+  }
+  if (events) {
+    const { stream_id, owner } = events.claim;
+    const part = { id: stream_id, owner, ...eventsOf(events.events) };
+    parts.push({ name: 'events', place: stream_id, part });
+  }
+  return parts;
 }
 
 /** Leaves out null and 0, which are true in Lua. */

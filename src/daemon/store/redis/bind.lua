@@ -1,0 +1,10 @@
+-- Records in which shard the records of a name are, if that is not recorded yet. KEYS[1]: the record. ARGV: shard, how
+-- long it is remembered in ms, the recorded shard that it replaces (empty for none). Returns the recorded shard, and how
+-- long ago it was recorded in ms.
+local found = alive(KEYS[1]) and call('HMGET', KEYS[1], 'shard', 'at') or { false, now }
+if not found[1] or found[1] == ARGV[5] then
+  found = { ARGV[3], now }
+  call('HSET', KEYS[1], 'shard', ARGV[3], 'at', now)
+end
+call('PEXPIREAT', KEYS[1], now + ARGV[4])
+return { found[1], now - found[2] }

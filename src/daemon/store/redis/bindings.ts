@@ -1,0 +1,71 @@
+import { setTimeout } from 'node:timers/promises';
+import { SEEN_MS } from '../bounds.ts';
+import type { RedisConnection } from './connection.ts';
+
+/**
+ * How long a binding is remembered after its last use, ms: longer than the records that it leads to, which are kept for
+ * 7 days after the end of a run.
+ */
+const BOUND_MS = SEEN_MS + 24 * 60 * 60 * 1000;
+/** A caller that has bound a name and written nothing in this time has died, ms. */
+const WRITING_MS = 15_000;
+/** Number of looks at the shard of another caller before it counts as dead. */
+const LOOKS_MAX = 50;
+/** Pause between two looks, ms. */
+const PAUSE_MS = 20;
+
+/**
+ * In which shard the records of a foreign name are: the Idempotency-Key of a client, or the message id of a platform.
+ * Such a name belongs to a session that its shard does not follow from, and its records are written together with those
+ * of the session. So the shard is recorded, in the shard of the name, before the first record is written.
+ *
+ * A name is bound to the shard of the session of the first request. Repeats name the same session and come to the same
+ * shard, where one script decides who is first; so the binding itself never decides whether something runs twice. A
+ * request with another session finds what is known about the name in the bound shard. If nothing is, the caller that
+ * bound it may still be writing, so it is given time; then the name is bound anew. If the process dies after the binding
+ * was made, the next request with the same session goes on as if it were the first.
+ */
+export class Bindings {
+  readonly #redis: RedisConnection;
+  readonly #kind: string;
+
+  /** @param kind separates the names of one kind of record from those of others. */
+  constructor(redis: RedisConnection, kind: string) {
+    this.#redis = redis;
+    this.#kind = kind;
+  }
+
+  /** The shard that a name is bound to; null if it is not bound. */
+  async find(name: string): Promise<RedisConnection | null> {
+    const tag = await this.#redis.send(() => this.#redis.client.hget(this.#key(name), 'shard'));
+    return tag === null ? null : this.#redis.tagged(tag);
+  }
+
+  /**
+   * Binds a name to the shard of `beside`.
+   * @param look what a shard knows about the name; null for nothing.
+   * @returns what another shard knows about the name; null if it is now bound to the shard of `beside`.
+   */
+  async bind<Known>(
+    name: string,
+    beside: string,
+    look: (shard: RedisConnection) => Promise<Known | null>,
+  ): Promise<Known | null> {
+    const wanted = this.#redis.at(beside);
+    let replaced = '';
+    for (let looks = 1; ; looks++) {
+      const args = [wanted.tag, BOUND_MS, replaced];
+      const [bound, age_ms] = (await this.#redis.run('bind', [this.#key(name)], ...args)) as [string, number];
+      const shard = this.#redis.tagged(bound);
+      if (shard === wanted) return null;
+      const known = await look(shard);
+      if (known !== null) return known;
+      if (age_ms > WRITING_MS || looks >= LOOKS_MAX) replaced = bound;
+      else await setTimeout(PAUSE_MS);
+    }
+  }
+
+  #key(name: string): string {
+    return this.#redis.names.key('bound', `${this.#kind}:${name}`, 'shard');
+  }
+}

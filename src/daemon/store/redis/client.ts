@@ -1,0 +1,65 @@
+import { Cluster, Redis } from 'ioredis';
+import type { Node, RedisAddress } from '../../settings/redis-url.ts';
+
+/** How long a command may take, ms. After that, the store counts as out of reach. */
+const COMMAND_MS = 5000;
+/** How long connecting may take, ms. */
+const CONNECT_MS = 5000;
+/** The longest pause between two attempts to connect, ms. */
+export const RECONNECT_MAX_MS = 1000;
+
+/** The options that differ in a client for subscriptions. */
+interface Differing {
+  enableOfflineQueue: boolean;
+  lazyConnect: boolean;
+  maxRetriesPerRequest: null;
+}
+
+export function clientOf(address: RedisAddress, differing?: Differing): Redis | Cluster {
+  const common = {
+    lazyConnect: true,
+    connectTimeout: CONNECT_MS,
+    commandTimeout: COMMAND_MS,
+    // A script that may have run is never sent again, and nothing waits for an unreachable server.
+    autoResendUnfulfilledCommands: false,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    ...differing,
+  };
+  const retryStrategy = (times: number) => Math.min(50 * 2 ** Math.min(times, 5), RECONNECT_MAX_MS);
+  switch (address.kind) {
+    case 'single':
+      return new Redis({ ...common, ...address.options, retryStrategy });
+    case 'sentinel':
+      return new Redis({
+        ...common,
+        ...address.options,
+        retryStrategy,
+        sentinelRetryStrategy: retryStrategy,
+        failoverDetector: true,
+        // If a master has become a replica, it refuses writes: reconnect to find the new master.
+        reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+      });
+    case 'cluster':
+      return new Cluster([...address.nodes], {
+        lazyConnect: common.lazyConnect,
+        enableOfflineQueue: common.enableOfflineQueue,
+        clusterRetryStrategy: retryStrategy,
+        slotsRefreshTimeout: CONNECT_MS,
+        redisOptions: { ...common, ...address.options },
+      });
+  }
+}
+
+/** The hosts for people, without credentials. */
+export function placeOf(address: RedisAddress): string {
+  const nameOf = ({ host, port }: Node) => `${host}:${port}`;
+  switch (address.kind) {
+    case 'single':
+      return 'path' in address.options ? address.options.path : nameOf(address.options);
+    case 'sentinel':
+      return `${address.options.name} (Sentinel)`;
+    case 'cluster':
+      return `${address.nodes.map(nameOf).join(',')} (Cluster)`;
+  }
+}

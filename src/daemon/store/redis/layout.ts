@@ -1,0 +1,25 @@
+import { StoreUnsharded } from '../failures.ts';
+import type { RedisConnection } from './connection.ts';
+import { KeyNames } from './key-names.ts';
+import type { RedisLine } from './line.ts';
+
+/** The hash tag that all keys had in a Cluster before there were shards. */
+const BEFORE_SHARDS = 'agentd';
+
+/** Keys of that layout that never expire: one is there if messages were processed, actions recorded, or lines noted. */
+const SIGNS = [
+  ['inbox', 'clock'],
+  ['inbox', 'number'],
+  ['actions', 'number'],
+  ['audit', 'key'],
+] as const;
+
+/** @throws StoreUnsharded if an earlier version has written to this Cluster. */
+export async function checkLayout(redis: RedisConnection, line: RedisLine): Promise<void> {
+  if (!redis.isSharded) return;
+  const names = new KeyNames(BEFORE_SHARDS);
+  const keys = SIGNS.map(([kind, part]) => names.key(kind, null, part));
+  if ((await line.send(() => line.client.exists(...keys))) === 0) return;
+  line.close();
+  throw new StoreUnsharded(line.place);
+}

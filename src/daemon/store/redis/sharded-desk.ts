@@ -1,0 +1,165 @@
+import { judgeTurn, judgeUser, type UserJudgement } from '../../guard/judge.ts';
+import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
+import { afterVerdict } from '../after-verdict.ts';
+import type { Arrival, InboxStore, Screened } from '../inbox.ts';
+import { Batch } from './batch.ts';
+import type { RedisConnection } from './connection.ts';
+import { type Delivery, type GuardDesk, JUDGED_MAX, outcomesOf, verdictName } from './guard-desk.ts';
+import { type GuardRead, noteTurns, noteUser, readGuard, writeGuard } from './guard-state.ts';
+import { traceFields } from './traces.ts';
+import { untilWritten } from './until-written.ts';
+
+/** A message to judge. */
+interface Asked {
+  message: GuardedMessage;
+  limits: GuardLimits;
+  /** The trace of a blocked message is stored with its verdict. Null: it is not stored. */
+  arrival: Arrival | null;
+}
+
+/** What the windows of its user say about a message. It is stored under the id of the message. */
+interface ByUser extends Pick<UserJudgement, 'blocked' | 'counts'> {
+  /** The session in which the message is counted. */
+  tag: string;
+}
+
+/** A verdict, and the time by the clock of the shard that gave it. */
+interface Judged {
+  verdict: GuardVerdict;
+  now: number;
+}
+
+/**
+ * The desk for a Cluster, where a user and a session may be in different shards. The rules about the user depend on the
+ * user's windows alone, and the rule about the session counts messages that those let through. So a message is first
+ * judged and counted in the shard of its user, and then in the shard of its session, each by one script that compares
+ * what was read: two messages of a user in two sessions cannot both pass a limit of one.
+ *
+ * If the process dies in between, nothing was acknowledged. A platform delivers the message again: what its user's
+ * windows said is found under its id, so it is not counted there again, and its session counts it then. Only after both
+ * steps is it stored in the inbox, which recognizes it by its id. A message without an id that was counted for its user
+ * alone belongs to a request that failed.
+ */
+export class ShardedDesk implements GuardDesk {
+  readonly #byUser: ReadonlyMap<RedisConnection, Batch<Asked, ByUser & Judged>>;
+  readonly #bySession: ReadonlyMap<RedisConnection, Batch<Asked & ByUser, Judged>>;
+  readonly #redis: RedisConnection;
+  readonly #inbox: () => Pick<InboxStore, 'enqueue'>;
+
+  /** @param inbox is called when the first message is stored. */
+  constructor(redis: RedisConnection, inbox: () => Pick<InboxStore, 'enqueue'>) {
+    this.#redis = redis;
+    this.#inbox = inbox;
+    this.#byUser = batches(redis, judgeByUser);
+    this.#bySession = batches(redis, judgeBySession);
+  }
+
+  async judge({ guarded, limits, follow }: Delivery): Promise<Screened> {
+    const asked = guarded.map((message, place) => ({ message, limits, arrival: follow?.[place] ?? null }));
+    const byUsers = await Promise.all(asked.map((one) => this.#askUser(one)));
+    // Messages of one session are asked about in their order, whoever their users are.
+    const judged = await Promise.all(
+      byUsers.map((byUser, place) =>
+        byUser.blocked === null ? this.#askSession({ ...(asked[place] as Asked), ...byUser }) : byUser,
+      ),
+    );
+    const verdicts = judged.map(({ verdict }) => verdict);
+    if (follow === null) return { verdicts, outcomes: [] };
+    const followed = follow.map((arrival, place) => {
+      const { verdict, now } = judged[place] as Judged;
+      return afterVerdict(arrival, verdict, now);
+    });
+    const stored = await this.#inbox().enqueue(followed.flatMap(({ message }) => message ?? []));
+    return { verdicts, outcomes: outcomesOf(stored, followed) };
+  }
+
+  #askUser(asked: Asked): Promise<ByUser & Judged> {
+    const shard = this.#redis.at(asked.message.user.key);
+    return (this.#byUser.get(shard) as Batch<Asked, ByUser & Judged>).ask(asked);
+  }
+
+  #askSession(asked: Asked & ByUser): Promise<Judged> {
+    const shard = this.#redis.at(asked.tag);
+    return (this.#bySession.get(shard) as Batch<Asked & ByUser, Judged>).ask(asked);
+  }
+}
+
+/** A batch for each shard. @param judge returns null if something was changed in the meantime. */
+function batches<A, B>(
+  redis: RedisConnection,
+  judge: (shard: RedisConnection, asked: readonly A[]) => Promise<B[] | null>,
+): Map<RedisConnection, Batch<A, B>> {
+  return new Map(
+    redis.shards.map((shard) => [
+      shard,
+      new Batch<A, B>(JUDGED_MAX, (asked) => untilWritten(() => judge(shard, asked))),
+    ]),
+  );
+}
+
+/** The beginning of the name under which the shard of a user remembers a message. */
+export const BY_USER = 'by-user/';
+
+async function judgeByUser(
+  shard: RedisConnection,
+  asked: readonly Asked[],
+): Promise<(ByUser & Judged)[] | null> {
+  const names = asked.map(({ message }) => {
+    const name = verdictName(message);
+    return { user: message.user.key, tag: '', verdict: name === null ? '' : `${BY_USER}${name}` };
+  });
+  const read = await readGuard(shard, names);
+  const judged = asked.map(({ message, limits }, place): ByUser & Judged => {
+    const name = names[place]?.verdict ?? '';
+    const known = read.verdicts.get(name);
+    if (known) return withVerdict(JSON.parse(known.verdict), true, read.now);
+    const { key } = message.user;
+    const found = read.users.get(key)?.state ?? null;
+    const { blocked, counts, user, user_expires_at } = judgeUser(found, message, limits, read.now);
+    noteUser(read, key, user, user_expires_at);
+    const byUser = { blocked, counts, tag: message.session_id };
+    if (name !== '') read.verdicts.set(name, { verdict: JSON.stringify(byUser), isNew: true });
+    return withVerdict(byUser, false, read.now);
+  });
+  const blocked = asked.map((one, place) => {
+    const known = judged[place] as ByUser & Judged;
+    return known.blocked === null ? [] : traceOf(one, known);
+  });
+  return (await write(shard, read, blocked.flat())) ? judged : null;
+}
+
+/** The verdict is final if the message is blocked. */
+function withVerdict(byUser: ByUser, repeated: boolean, now: number): ByUser & Judged {
+  return { ...byUser, verdict: { ...byUser.blocked, repeated } as GuardVerdict, now };
+}
+
+async function judgeBySession(
+  shard: RedisConnection,
+  asked: readonly (Asked & ByUser)[],
+): Promise<Judged[] | null> {
+  const names = asked.map(({ message, tag }) => ({ user: '', tag, verdict: verdictName(message) ?? '' }));
+  const read = await readGuard(shard, names);
+  const judged = asked.map(({ limits, counts, tag }, place): Judged => {
+    const name = names[place]?.verdict ?? '';
+    const known = read.verdicts.get(name);
+    if (known) return { verdict: { ...JSON.parse(known.verdict), repeated: true }, now: read.now };
+    const count = read.counts.get(tag)?.count ?? null;
+    const { turns, verdict: given } = judgeTurn(count, counts, limits, read.now);
+    const verdict: GuardVerdict = { ...given, repeated: false };
+    noteTurns(read, tag, turns);
+    if (name !== '') read.verdicts.set(name, { verdict: JSON.stringify(verdict), isNew: true });
+    return { verdict, now: read.now };
+  });
+  const traces = asked.flatMap((one, place) => traceOf(one, judged[place] as Judged));
+  return (await write(shard, read, traces)) ? judged : null;
+}
+
+/** The fields of the trace that a blocked message leaves. */
+function traceOf({ arrival }: Asked, { verdict, now }: Judged): string[][] {
+  const trace = arrival && afterVerdict(arrival, verdict, now).trace;
+  return trace ? [traceFields(trace)] : [];
+}
+
+async function write(shard: RedisConnection, read: GuardRead, traces: string[][]): Promise<boolean> {
+  return (await writeGuard(shard, read, { traces, deliveries: [] })) !== null;
+}

@@ -1,0 +1,13 @@
+import { startCluster } from '../support/redis-cluster.ts';
+import { startRedis } from '../support/redis-server.ts';
+
+/** What the replicas share: one server, or a Cluster of three nodes. */
+export type Servers = 'redis' | 'cluster';
+
+/** @param options of each server. */
+export function startServers(
+  kind: Servers,
+  options: readonly string[] = [],
+): Promise<{ url: string; stop(): Promise<void> }> {
+  return kind === 'redis' ? startRedis([...options]) : startCluster(3, { options });
+}

@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { guardUser } from '../../src/daemon/guard/user.ts';
+import { tagOf } from '../../src/daemon/session/session.ts';
+import { StoreUnsharded } from '../../src/daemon/store/failures.ts';
+import { idBeside } from '../../src/daemon/store/id-beside.ts';
+import { shardOf } from '../../src/daemon/store/redis/shards.ts';
+import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import { startCluster } from '../support/redis-cluster.ts';
+import { hasRedis } from '../support/redis-server.ts';
+import {
+  anAction,
+  anInboxMessage,
+  aPendingAction,
+  aSession,
+  aStream,
+  aTrace,
+  aTurn,
+  GUARD_LIMITS,
+} from './fixtures.ts';
+import { claimSession } from './store-writes.ts';
+
+const HOUR = 60 * 60 * 1000;
+const SESSIONS = 60;
+const LINK = /^[^:{]+:jwt:|^agentd:\{[^:{}]+:jwt:[^}]*\}:link$/;
+const SHARD = /^agentd:\{(s\d\d|all)\}:/;
+
+// What a Cluster adds to the contract of the store: where its keys are.
+describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
+  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  let nodes: Redis[];
+  let stores: Store[];
+  const open = async () => {
+    const store = await openRedisStore({ url: cluster.url, traceRetentionMs: HOUR });
+    stores.push(store);
+    return store;
+  };
+
+  beforeAll(async () => {
+    cluster = await startCluster(3);
+    nodes = [...cluster.url.matchAll(/:(\d+)/g)].map(([, port]) => new Redis(Number(port)));
+  });
+  beforeEach(async () => {
+    await cluster.flush();
+    stores = [];
+    return async () => void (await Promise.all(stores.map((store) => store.close())));
+  });
+  afterAll(async () => {
+    for (const node of nodes) node.disconnect();
+    await cluster.stop();
+  });
+
+  const keysOf = (node: Redis, pattern = '*') => node.keys(pattern);
+  const allKeys = async () => (await Promise.all(nodes.map((node) => keysOf(node)))).flat();
+
+  /** A turn as the daemon makes it: all its ids lie beside its session. */
+  async function answer(store: Store): Promise<string> {
+    const session = aSession(Date.now());
+    const { session_id } = session;
+    const beside = () => idBeside(store, session_id, () => randomUUID());
+    const claim = await claimSession(store, session_id);
+    const message = anInboxMessage({ id: beside(), session_id, queue: session_id, message_id: randomUUID() });
+    await store.inbox.enqueue([message]);
+    const [inbox_claim] = await store.inbox.claim('run', ['chat'], 1);
+    const key = await store.idempotency.claim(randomUUID(), 'body', session_id);
+    const { stream_id } = await store.streams.create(aStream({ stream_id: beside() }));
+    const stream_claim = await store.streams.claim(stream_id, { owner: null, reader: null });
+    if (!inbox_claim || !stream_claim || key.outcome !== 'new') throw new Error('something is claimed');
+    const write = anAction({ action_id: beside(), session_tag: session_id });
+    expect(await store.actions.start({ session: claim, key: key.claim }, write)).toEqual({
+      outcome: 'started',
+    });
+    const outcome = await store.commitTurn(claim, {
+      session,
+      turn: { record: aTurn(), ttl_ms: HOUR },
+      trace: aTrace(session),
+      reply: { claim: inbox_claim, text: 'the reply' },
+      pending: aPendingAction(session, { action_id: beside() }),
+      answer: { claim: key.claim, answer: { session_id, response: 'x' }, ttl_ms: HOUR },
+      events: { claim: stream_claim, events: [{ id: 1, event: 'stream_complete', data: '{}' }] },
+    });
+    expect(outcome).toBe('committed');
+    const renamed = { ...session, session_id: beside(), former_id: session_id, turns: 1 };
+    expect(await store.sessions.save(claim, renamed, 'changed')).toBe('saved');
+    await store.sessions.release(claim);
+    await store.inbox.settle(inbox_claim, { kind: 'sent' });
+    return renamed.session_id;
+  }
+
+  it('spread sessions over all nodes', async () => {
+    const store = await open();
+    for (let n = 0; n < SESSIONS; n++) await answer(store);
+    for (const node of nodes) {
+      const sessions = await keysOf(node, 'agentd:{s*}:session:*:state');
+      expect(sessions.length).toBeGreaterThan(SESSIONS / 10);
+    }
+  });
+
+  it('share one slot if they belong to one session, and none is outside of a shard but those of links', async () => {
+    const store = await open();
+    const ids = [await answer(store), await answer(store)];
+    const link = { key: 'chat:jwt:u1', token: 't', person: 'p' as never, ttl_ms: HOUR };
+    await store.links.put(link, null);
+    const keys = await allKeys();
+    expect(keys.filter((key) => !SHARD.test(key) && !LINK.test(key))).toEqual([]);
+    const tags = await Promise.all(
+      ids.map(async (id) => shardOf(tagOf((await store.sessions.find(id)) ?? aSession(0)))),
+    );
+    const kinds = /}:(session|action|key|stream|actions-of-[a-z]+|pending-[a-z]+):/;
+    const elsewhere = keys.filter((key) => kinds.test(key) && !tags.some((tag) => key.includes(`{${tag}}`)));
+    expect(elsewhere).toEqual([]);
+    // No id had to be found by a pointer.
+    expect(keys.filter((key) => key.includes(':moved:'))).toEqual([]);
+  });
+
+  it('lead to the answer of a key for each repeat, whichever daemon gets it', async () => {
+    const [one, two] = [await open(), await open()];
+    const session_id = randomUUID();
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).idempotency.claim('k', 'body', session_id)),
+    );
+    const outcomes = claims.map(({ outcome }) => outcome).sort();
+    expect(outcomes).toEqual(['new', ...Array<string>(19).fill('running')].sort());
+    const first = claims.find((found) => found.outcome === 'new');
+    if (first?.outcome !== 'new') throw new Error('nobody has the key');
+    const claim = await claimSession(one, session_id);
+    const answer = { claim: first.claim, answer: { session_id, response: 'x' }, ttl_ms: HOUR };
+    expect(await one.commitTurn(claim, { trace: aTrace(null), answer })).toBe('committed');
+    for (const store of [one, two]) {
+      expect(await store.idempotency.claim('k', 'body', session_id)).toMatchObject({ outcome: 'done' });
+      expect(await store.idempotency.look('k', 'body')).toMatchObject({ outcome: 'done' });
+      // The same key with another body, which names a session in another shard.
+      expect(await store.idempotency.claim('k', 'other', elsewhere(session_id))).toEqual({
+        outcome: 'other_body',
+      });
+    }
+  });
+
+  it('free a key that was bound by a process that died before it claimed it', async () => {
+    const store = await open();
+    const session_id = randomUUID();
+    const found = await store.idempotency.claim('k', 'body', elsewhere(session_id));
+    if (found.outcome !== 'new') throw new Error('the key is taken');
+    await store.idempotency.release(found.claim);
+    await Promise.all(
+      nodes.map(async (node) => {
+        for (const key of await keysOf(node, 'agentd:{*}:key:k:*')) await node.del(key);
+      }),
+    );
+    expect(await store.idempotency.claim('k', 'other', session_id)).toMatchObject({ outcome: 'new' });
+    expect(await store.idempotency.claim('k', 'other', session_id)).toMatchObject({ outcome: 'running' });
+  });
+
+  it('count the messages of a user exactly, in however many sessions and at however many daemons', async () => {
+    const both = [await open(), await open()];
+    const user = guardUser({ platform: 'chat', user_id: 'u', person: null, address: null });
+    const verdicts = await Promise.all(
+      Array.from({ length: 64 }, (_, n) =>
+        (both[n % 2] as Store).guard.check(
+          { user, session_id: randomUUID(), text: randomUUID(), message_id: null, sent_at: null },
+          GUARD_LIMITS,
+        ),
+      ),
+    );
+    expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(GUARD_LIMITS.max_messages);
+  });
+
+  it('count a message once that is delivered again after only its user was counted', async () => {
+    const store = await open();
+    const message_id = randomUUID();
+    const session_id = randomUUID();
+    const user = guardUser({ platform: 'chat', user_id: `user beside nobody`, person: null, address: null });
+    const message = { user, session_id, text: 'a', message_id, sent_at: null };
+    await store.guard.check(message, GUARD_LIMITS);
+    // As if the process had died before the session counted it.
+    await Promise.all(
+      nodes.map(async (node) => {
+        for (const key of await keysOf(node, `agentd:{${shardOf(session_id)}}:*`))
+          if (/:seen:chat:|:count$/.test(key)) await node.del(key);
+      }),
+    );
+    expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({
+      repeated: false,
+      messages: 1,
+      turns: 1,
+    });
+    expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({
+      repeated: true,
+      messages: 1,
+      turns: 1,
+    });
+    const other = { ...message, message_id: randomUUID(), text: 'b' };
+    expect(await store.guard.check(other, GUARD_LIMITS)).toMatchObject({ messages: 2, turns: 2 });
+  });
+
+  it('are refused if an earlier version wrote them, which kept all on one node', async () => {
+    const slot = await cluster.masterOf('agentd:{agentd}:inbox:clock');
+    await nodes[slot]?.set('agentd:{agentd}:inbox:clock', 1);
+    await expect(open()).rejects.toThrow(StoreUnsharded);
+  });
+
+  /** A session in another shard. */
+  function elsewhere(session_id: string): string {
+    for (;;) {
+      const id = randomUUID();
+      if (shardOf(id) !== shardOf(session_id)) return id;
+    }
+  }
+});

@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { read } from '../support/event-stream.ts';
+import { FakeExchange } from '../support/fake-exchange.ts';
+import { startCluster } from '../support/redis-cluster.ts';
+import { hasRedis } from '../support/redis-server.ts';
+import { post } from '../support/webchat.ts';
+
+// agentd-scaling(7), "Redis Cluster": where the keys of a running daemon are, and what its work costs.
+
+const PIECES = 20;
+/** An idle daemon asks all shards at once, which counts for the work that is measured just then. */
+const MEASURED = 150;
+
+describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
+  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  let nodes: Redis[];
+  let exchange: FakeExchange;
+  let directory: string;
+  let daemon: Agentd;
+  /** Commands that clients have sent, without those of the scripts. */
+  let sent = 0;
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'agentd-cluster-'));
+    cluster = await startCluster(3);
+    nodes = [...cluster.url.matchAll(/:(\d+)/g)].map(([, port]) => new Redis(Number(port)));
+    exchange = await FakeExchange.start();
+    const env = { ...exchange.env(directory), REDIS_URL: cluster.url, LOOP_GUARD_ENABLED: 'true' };
+    const lax = { LOOP_GUARD_MAX_MESSAGES: '1000', LOOP_GUARD_REPEAT_THRESHOLD: '1000', SSE_ENABLED: 'true' };
+    const platforms = { MESSAGING_PLATFORMS: `sse,webchat,${join(directory, 'telex.ts')}` };
+    daemon = await startAgentd({ directory, env: { ...env, ...lax, ...platforms } });
+    for (const node of nodes) {
+      const monitor = await node.monitor();
+      monitor.on('monitor', (_time, [name = '']: string[], source: string) => {
+        if (source !== 'lua' && !/^(?:cluster|ping|info|monitor)$/i.test(name)) sent++;
+      });
+    }
+  });
+  afterAll(async () => {
+    await daemon.stop();
+    await exchange.close();
+    for (const node of nodes) node.disconnect();
+    await cluster.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const chat = (members: object, headers: Record<string, string> = {}) =>
+    post(daemon.url, { user_id: 'u', message: `hello ${Math.random()}`, ...members }, { headers });
+
+  async function tell(thread: string): Promise<void> {
+    const body = { messages: [{ id: thread, user: thread, thread, text: 'hello' }] };
+    await post(daemon.url, body, { path: '/telex' });
+    await exchange.until(() => exchange.textsTo(thread).length === 1);
+  }
+
+  async function stream(session_id: string): Promise<void> {
+    const options = { path: '/sse/chat' };
+    const { body } = await post(daemon.url, { user_id: 'u', session_id, message: 'hello' }, options);
+    await read(daemon.url, body.stream_id).holds('event: stream_complete');
+  }
+
+  it('keeps everything of a session in one slot, and the sessions on all nodes', async () => {
+    for (let n = 0; n < PIECES; n++) {
+      const { status, body } = await chat({}, { 'Idempotency-Key': `key-${n}` });
+      expect(status).toBe(200);
+      const again = { session_id: body.session_id };
+      expect((await chat(again, { 'Idempotency-Key': `next-${n}` })).status).toBe(200);
+      await tell(`thread-${n}`);
+      await stream(`stream-${n}`);
+    }
+    const keys = (await Promise.all(nodes.map((node) => node.keys('*')))).map((some) => new Set(some));
+    const all = keys.flatMap((some) => [...some]);
+    expect(all.filter((key) => !/^agentd:\{(?:s\d\d|all)\}:/.test(key))).toEqual([]);
+    // Every id was made so that it lies beside its session.
+    expect(all.filter((key) => key.includes(':moved:'))).toEqual([]);
+    for (const some of keys)
+      expect([...some].filter((key) => /\}:session:.*:state$/.test(key))).not.toEqual([]);
+    // Turns, answers and streams are in the shard of their session.
+    const shardsOf = (part: RegExp) =>
+      all
+        .filter((key) => part.test(key))
+        .map((key) => key.slice(7, 12))
+        .sort();
+    const sessions = shardsOf(/\}:session:.*:state$/);
+    expect(shardsOf(/\}:session:.*:turns$/)).toEqual(sessions);
+    expect(sessions).toEqual(expect.arrayContaining(shardsOf(/\}:key:.*:answer$/)));
+    expect(sessions).toEqual(expect.arrayContaining(shardsOf(/\}:stream:.*:state$/)));
+    expect(sessions).toEqual(expect.arrayContaining(shardsOf(/\}:session:.*:message:/)));
+  });
+
+  it('sends few commands for its work', async () => {
+    const idle_ms = 9000;
+    const before = sent;
+    await delay(idle_ms);
+    const idle = (sent - before) / idle_ms;
+    const cost = async (work: (n: number) => Promise<unknown>) => {
+      await work(-1);
+      const [began, start] = [performance.now(), sent];
+      for (let n = 0; n < MEASURED; n++) await work(n);
+      await delay(500);
+      return (sent - start - idle * (performance.now() - began)) / MEASURED;
+    };
+    const costs = {
+      idle_second: idle * 1000,
+      turn: await cost(() => chat({ session_id: 's' })),
+      turn_with_key: await cost((n) => chat({ session_id: 's' }, { 'Idempotency-Key': `cost-${n}` })),
+      stream: await cost(() => stream('streamed')),
+      message: await cost((n) => tell(`alone-${n}`)),
+    };
+    console.log(costs);
+    expect(costs.idle_second).toBeLessThan(90);
+    expect(costs.turn).toBeLessThan(12);
+    expect(costs.turn_with_key).toBeLessThan(16);
+    expect(costs.stream).toBeLessThan(22);
+    expect(costs.message).toBeLessThan(30);
+  }, 120_000);
+});
