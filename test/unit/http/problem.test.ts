@@ -53,7 +53,7 @@ describe('problem documents', () => {
     });
   });
 
-  test.each(['/Echo', '/echo/', '/things/a%ZZ', '/things/%FF', `/things/${'x'.repeat(513)}`, '//echo'])(
+  test.each(['/Echo', '/echo/', '/things/a%ZZ', '/things/%FF', '//echo'])(
     'describe %s as unknown, because paths are exact and case-sensitive, and invalid encodings match nothing',
     async (path) => {
       const response = await fetch(`${web.url}${path}`);
