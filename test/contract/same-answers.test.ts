@@ -232,6 +232,9 @@ class Choices {
           through_at: 1,
         };
         return async ({ store }) => {
+          // Summaries are found by the tag of their session, not by a later id of it.
+          const session = await store.sessions.find(of);
+          if (session && tagOf(session) !== of) return 'no tag';
           const token = await store.summaries.begin(of, SECOND);
           if (token === null) return 'not begun';
           return isKept ? store.summaries.keep(of, token, summary) : 'begun';
@@ -239,7 +242,10 @@ class Choices {
       },
       findSummary: () => {
         const [of, principal] = [pick(this.session_ids), pick([ada, bob])];
-        return ({ store }) => store.summaries.find(of, principal);
+        return async ({ store }) => {
+          const session = await store.sessions.find(of);
+          return session && tagOf(session) !== of ? 'no tag' : store.summaries.find(of, principal);
+        };
       },
     };
   }
