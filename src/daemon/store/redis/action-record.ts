@@ -1,5 +1,5 @@
 import type { Action, NewAction, NewPendingAction } from '../actions.ts';
-import type { Reply } from './line.ts';
+import type { Reply } from './connection.ts';
 
 /** A pending action, in the form for the script of a commit. */
 export function storedPending({ asked_by, answer_ms, unasked_ms, principal, ...action }: NewPendingAction) {

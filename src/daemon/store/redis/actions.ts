@@ -17,17 +17,17 @@ import {
   userName,
   withoutNumber,
 } from './action-record.ts';
-import type { RedisConnection } from './connection.ts';
+import type { Reply } from './connection.ts';
 import { placeOfKey } from './idempotency.ts';
-import type { Reply } from './line.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /** Number of actions that one step of a list examines. */
 const BITE = 500;
 
 export class RedisActions implements ActionStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 
@@ -120,10 +120,7 @@ export class RedisActions implements ActionStore {
     return newest.map(withoutNumber);
   }
 
-  async #listIn(
-    shard: RedisConnection,
-    { who, session, since = 0, limit }: ActionFilter,
-  ): Promise<Numbered[]> {
+  async #listIn(shard: RedisKeyspace, { who, session, since = 0, limit }: ActionFilter): Promise<Numbered[]> {
     const { names } = shard;
     const nobodys = who !== undefined && 'platform' in who && who.nobodys === true;
     const filter = JSON.stringify({
@@ -160,7 +157,7 @@ export class RedisActions implements ActionStore {
    * The claims that a script compares, as JSON. The daemon never makes ids with which they are in another shard than the
    * action; if they are, they are compared before. @returns null if one of them is lost.
    */
-  async #heldIn(shard: RedisConnection, { session, key }: RunClaims): Promise<string | null> {
+  async #heldIn(shard: RedisKeyspace, { session, key }: RunClaims): Promise<string | null> {
     const { session_tag: tag, owner } = session;
     const places = key === null ? [tag] : [tag, placeOfKey(key)];
     if (places.every((place) => this.#redis.at(place) === shard))
@@ -177,18 +174,18 @@ export class RedisActions implements ActionStore {
    * An action is in the shard of its session, and the daemon makes ids that lie beside it; so the first look almost
    * always finds it.
    */
-  async #first<T>(action_id: string, look: (shard: RedisConnection) => Promise<T | null>): Promise<T | null> {
+  async #first<T>(action_id: string, look: (shard: RedisKeyspace) => Promise<T | null>): Promise<T | null> {
     const found = await look(this.#redis.at(action_id));
     if (found !== null || !this.#redis.isSharded) return found;
     return (await this.#each(look)).find((one) => one !== null) ?? null;
   }
 
-  #each<T>(ask: (shard: RedisConnection) => Promise<T>): Promise<T[]> {
+  #each<T>(ask: (shard: RedisKeyspace) => Promise<T>): Promise<T[]> {
     return Promise.all(this.#redis.shards.map(ask));
   }
 
   #run(
-    shard: RedisConnection,
+    shard: RedisKeyspace,
     script: string,
     action_id: string,
     ...args: (string | number)[]
@@ -197,6 +194,6 @@ export class RedisActions implements ActionStore {
   }
 }
 
-function keyOf({ names }: RedisConnection, action_id: string): string {
+function keyOf({ names }: RedisKeyspace, action_id: string): string {
   return names.key('action', action_id, 'record');
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { timeOrderedId } from '../../clock.ts';
 import { AUDIT_RETENTION_MS, type AuditLine, type AuditStore, type NewAuditLine } from '../audit.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 const KEY_BYTES = 32;
 /** Length of the id before a line, which keeps identical lines separate and in order. */
@@ -9,9 +9,9 @@ const ID_LENGTH = timeOrderedId(0).length;
 
 /** One sorted set of lines by their times, and the key of the HMAC. */
 export class RedisAudit implements AuditStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { SEEN_MS } from '../bounds.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /**
  * How long a binding is remembered after its last use, ms: longer than the records that it leads to, which are kept for
@@ -26,17 +26,17 @@ const PAUSE_MS = 20;
  * was made, the next request with the same session goes on as if it were the first.
  */
 export class Bindings {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #kind: string;
 
   /** @param kind separates the names of one kind of record from those of others. */
-  constructor(redis: RedisConnection, kind: string) {
+  constructor(redis: RedisKeyspace, kind: string) {
     this.#redis = redis;
     this.#kind = kind;
   }
 
   /** The shard that a name is bound to; null if it is not bound. */
-  async find(name: string): Promise<RedisConnection | null> {
+  async find(name: string): Promise<RedisKeyspace | null> {
     const tag = await this.#redis.send(() => this.#redis.client.hget(this.#key(name), 'shard'));
     return tag === null ? null : this.#redis.tagged(tag);
   }
@@ -49,7 +49,7 @@ export class Bindings {
   async bind<Known>(
     name: string,
     beside: string,
-    look: (shard: RedisConnection) => Promise<Known | null>,
+    look: (shard: RedisKeyspace) => Promise<Known | null>,
   ): Promise<Known | null> {
     const wanted = this.#redis.at(beside);
     let replaced = '';

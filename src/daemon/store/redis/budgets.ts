@@ -8,13 +8,13 @@ import {
   type TokenWindow,
   windowEnd,
 } from '../token-window.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { changeRecord } from './versioned-record.ts';
 
 export class RedisBudgets implements BudgetStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 

@@ -1,6 +1,6 @@
 import type { KeyCensus } from '../store.ts';
-import type { RedisConnection } from './connection.ts';
 import type { KeyNames } from './key-names.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /** Number of keys that one step of `SCAN` examines. */
 const STEP = 1000;
@@ -32,7 +32,7 @@ const LINK = /^[^:{]+:jwt:/;
  * Counts the keys of agentd by kind, and those that should expire but do not. The work is bounded, and no values are
  * read.
  */
-export async function countKeys(redis: RedisConnection): Promise<KeyCensus> {
+export async function countKeys(redis: RedisKeyspace): Promise<KeyCensus> {
   const kinds = new Map<string, { keys: number; endless: number }>();
   const seen = new Set<string>();
   let isWhole = true;

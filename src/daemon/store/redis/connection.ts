@@ -1,112 +1,164 @@
 import { Cluster, type Redis } from 'ioredis';
-import { KeyNames, ShardedNames } from './key-names.ts';
-import type { RedisLine, Reply } from './line.ts';
-import { SHARD_TAGS, shardOf } from './shards.ts';
+import { AgentdError, StoreUnavailable } from '../../errors.ts';
+import type { RedisAddress } from '../../settings/redis-url.ts';
+import { clientOf, placeOf, RECONNECT_MAX_MS } from './client.ts';
+import { type Durability, durabilityOf, JOURNAL, MUST_LAST } from './durability.ts';
+import { readScripts, type Script } from './scripts.ts';
+import { hasWaitAof, type ServerFacts } from './server.ts';
 
-/** Number of keys that one step of `SCAN` examines. */
-const SCAN_COUNT = 1000;
+/** The result of a script: text, numbers, lists, or null. */
+export type Reply = string | number | null | Reply[];
 
-/**
- * The keys that are reached over a line: all of them or, in a Cluster, also those of one shard. A script uses keys of
- * one shard, so whoever changes several records in one step chooses their shard first (`at`).
- */
+export interface ConnectionOptions {
+  /** Numbers that scripts can use under these names. */
+  constants: Readonly<Record<string, number>>;
+  /** The time of the store in tests. If absent, the server's time is used. */
+  now?: () => number;
+}
+
+/** The client of Redis, or of all nodes of a Cluster. It reconnects by itself. Until then, every call rejects. */
 export class RedisConnection {
-  readonly names: KeyNames;
-  /** The shards of a Cluster; otherwise, the only one is this. */
-  readonly shards: readonly RedisConnection[];
-  readonly #line: RedisLine;
-  readonly #byTag: ReadonlyMap<string, RedisConnection>;
+  readonly client: Redis | Cluster;
+  /** The hosts for people, without credentials. */
+  readonly place: string;
+  /** The time of the store in tests. */
+  readonly now: (() => number) | undefined;
+  readonly #scripts: ReadonlyMap<string, Script>;
+  readonly #address: RedisAddress;
+  #durability: Durability | null = null;
+  /** Scripts that resolve when their writes are durable. */
+  #lasting: ReadonlySet<string> = new Set();
+  #failure: string | null = null;
+  #closed = false;
 
-  constructor(line: RedisLine, names?: KeyNames) {
-    const isSharded = names === undefined && line.client instanceof Cluster;
-    this.#line = line;
-    this.names = names ?? (isSharded ? new ShardedNames() : new KeyNames());
-    const tags = isSharded ? SHARD_TAGS : [];
-    this.#byTag = new Map(tags.map((tag) => [tag, new RedisConnection(line, new KeyNames(tag))]));
-    this.shards = isSharded ? [...this.#byTag.values()] : [this];
+  constructor(address: RedisAddress, { constants, now }: ConnectionOptions) {
+    this.#scripts = readScripts(constants);
+    this.now = now;
+    this.#address = address;
+    this.place = placeOf(address);
+    this.client = clientOf(address);
+    this.#keepConnecting(this.client);
+    this.client.on('error', (error: Error) => {
+      this.#failure = error.message;
+    });
+    this.client.on('ready', () => {
+      this.#failure = null;
+    });
   }
 
-  /** Whether keys are in different shards. */
-  get isSharded(): boolean {
-    return this.#byTag.size > 0;
+  /** Why the last attempt to reach the server failed; null if it can be reached. */
+  get failure(): string | null {
+    return this.#failure;
   }
 
-  /** The shard of the records that belong to this name, or to one that lies beside it. */
-  at(name: string): RedisConnection {
-    return this.isSharded ? this.tagged(shardOf(name)) : this;
-  }
-
-  /** The shard with this hash tag. */
-  tagged(tag: string): RedisConnection {
-    return this.#byTag.get(tag) ?? this;
-  }
-
-  /** The hash tag of this shard; empty for keys that have different ones. */
-  get tag(): string {
-    return this.names.tagIn('');
-  }
-
-  /** Whether the records of two names are in one shard. */
-  lieTogether(one: string, other: string): boolean {
-    return this.at(one) === this.at(other);
+  /** @throws StoreUnavailable */
+  async connect(): Promise<void> {
+    try {
+      await this.client.connect();
+      await Promise.all(this.nodes.map((node) => this.#load(node)));
+    } catch (error) {
+      this.close();
+      throw new StoreUnavailable(error);
+    }
   }
 
   /**
-   * Runs a named script (`RedisLine.run`).
-   * @param keys the first one decides which node runs the script, and in which shard its other keys are.
+   * Runs a named script. The command is sent only once: if the connection breaks in the meantime, the call rejects, and
+   * it is not known whether the script ran.
+   * @param given keys and arguments.
    */
-  run(name: string, keys: readonly string[], ...args: (string | number)[]): Promise<Reply> {
-    const tag = this.names.tagIn(keys[0] as string);
-    return this.#line.run(name, keys.length, [...keys, tag, this.#line.now?.() ?? '', ...args]);
-  }
-
-  /** @throws StoreUnavailable if the server is out of reach, or does not answer in time. */
-  send<T>(work: () => Promise<T>): Promise<T> {
-    return this.#line.send(work);
-  }
-
-  get client(): Redis | Cluster {
-    return this.#line.client;
-  }
-
-  /** The servers that hold keys. */
-  get nodes(): Redis[] {
-    return this.#line.nodes;
-  }
-
-  /** Another client of the same server, for subscriptions. */
-  another(): Redis | Cluster {
-    return this.#line.another();
-  }
-
-  /** The time of the store, ms since the epoch. */
-  now(): Promise<number> {
-    if (this.#line.now) return Promise.resolve(this.#line.now());
+  run(name: string, keys: number, given: (string | number)[]): Promise<Reply> {
+    const script = this.#scripts.get(name);
+    if (!script) throw new Error(`there is no script ${name}.lua`);
     return this.send(async () => {
-      const [seconds, micros] = (await this.client.time()) as [number | string, number | string];
-      return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+      const reply = await this.#runScript(script, keys, given);
+      if (this.#lasting.has(name)) await this.#durability?.written();
+      return reply;
     });
   }
 
   /**
-   * The keys that a pattern matches, on all nodes, in batches. Keys that are written in the meantime may be missing.
+   * From now on, scripts of the journal resolve when their writes are on disk, if the server can report this.
+   * @param isAlways whether all scripts that lead to an acknowledgment wait, too, for the disk and for a replica.
    */
-  async *scan(pattern: string): AsyncGenerator<string[]> {
-    const seen = new Set<string>();
-    let steps = this.nodes.map((node) => ({ node, cursor: '0' }));
-    while (steps.length > 0) {
-      const found = await Promise.all(
-        steps.map(({ node, cursor }) =>
-          this.send(() => node.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT)),
-        ),
-      );
-      steps = steps
-        .map(({ node }, place) => ({ node, cursor: found[place]?.[0] ?? '0' }))
-        .filter(({ cursor }) => cursor !== '0');
-      // SCAN may name a key twice.
-      const fresh = [...new Set(found.flatMap(([, keys]) => keys))].filter((key) => !seen.has(key));
-      for (const key of fresh) seen.add(key);
-      if (fresh.length > 0) yield fresh;
+  awaitDurability(server: ServerFacts, isAlways: boolean): void {
+    if (!isAlways && !hasWaitAof(server)) return;
+    this.#durability = durabilityOf(this.client, isAlways ? server : { ...server, replicas: 0 });
+    this.#lasting = isAlways ? new Set([...MUST_LAST, ...JOURNAL]) : JOURNAL;
+  }
+
+  async #runScript({ sha, text }: Script, keys: number, given: (string | number)[]): Promise<Reply> {
+    try {
+      return (await this.client.evalsha(sha, keys, ...given)) as Reply;
+    } catch (error) {
+      if (!isNoScript(error)) throw error;
+      return (await this.client.eval(text, keys, ...given)) as Reply;
     }
   }
+
+  /** Runs commands. @throws StoreUnavailable if the server is out of reach, or does not answer in time. */
+  async send<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new StoreUnavailable(new Error('the store is closed'));
+    try {
+      const done = await work();
+      this.#failure = null;
+      return done;
+    } catch (error) {
+      const failure = asStoreFailure(error);
+      if (failure instanceof StoreUnavailable) this.#failure = (error as Error).message;
+      throw failure;
+    }
+  }
+
+  /** The servers that hold keys. */
+  get nodes(): Redis[] {
+    return this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
+  }
+
+  /** Loads the scripts that a server does not know yet, so that calls that are made together run in their order. */
+  async #load(node: Redis): Promise<void> {
+    const scripts = [...this.#scripts.values()];
+    const known = (await node.script('EXISTS', ...scripts.map(({ sha }) => sha))) as number[];
+    const missing = scripts.filter((_, place) => known[place] !== 1);
+    await Promise.all(missing.map(({ text }) => node.script('LOAD', text)));
+  }
+
+  /** Another client of the same server, for subscriptions. */
+  another(): Redis | Cluster {
+    const options = { enableOfflineQueue: true, lazyConnect: false, maxRetriesPerRequest: null };
+    const client = clientOf(this.#address, options);
+    this.#keepConnecting(client);
+    return client;
+  }
+
+  /**
+   * Connects again when ioredis gives up. It does so if Sentinel announces a failover while ioredis asks Sentinel for
+   * the master.
+   */
+  #keepConnecting(client: Redis | Cluster): void {
+    client.on('end', () => {
+      const connect = () => {
+        // The client emits `error` or `end`, too.
+        if (!this.#closed && client.status === 'end') client.connect().catch(() => undefined);
+      };
+      setTimeout(connect, RECONNECT_MAX_MS).unref();
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.client.disconnect();
+  }
+}
+
+function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/** An error from the server that means that a script has a defect. */
+const DEFECT = /^(?:ERR|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
+
+function asStoreFailure(error: unknown): unknown {
+  if (error instanceof AgentdError || !(error instanceof Error)) return error;
+  return DEFECT.test(error.message) ? error : new StoreUnavailable(error);
 }

@@ -1,6 +1,6 @@
 import type { AttemptKind } from '../inbox.ts';
-import type { RedisConnection } from './connection.ts';
 import type { Lane } from './inbox.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /** For how long a look at all shards is used for the ones in between, ms. */
 const TAKEN_MS = 1000;
@@ -15,7 +15,7 @@ export interface WantedQueues extends Lane {
 
 /** A queue whose first message is due. */
 interface Head {
-  shard: RedisConnection;
+  shard: RedisKeyspace;
   /** How often the process of the message died; when it is due by the clock of its shard; its number. */
   order: readonly [interrupted: number, due: number, number: number];
 }
@@ -32,7 +32,7 @@ export interface DueQueues {
   /** An interrupted message waits. */
   interrupted: boolean;
   /** The shard of each queue to claim, in their order. */
-  shards: RedisConnection[];
+  shards: RedisKeyspace[];
 }
 
 /**
@@ -41,20 +41,20 @@ export interface DueQueues {
  * them: another daemon takes its own messages, unless it is busy or has died.
  */
 export class DueWatch {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   /** Shards in which something waits, as far as this process knows. */
-  readonly #waiting = new Set<RedisConnection>();
+  readonly #waiting = new Set<RedisKeyspace>();
   #platforms = '';
   #taken_at = Number.NEGATIVE_INFINITY;
   /** When the next messages are due, as of a revision of the inbox. */
   #due = { revision: '', at: 0, times: new Map<string, Promise<number | null>>() };
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 
   /** This process has stored or changed messages in a shard. */
-  note(shard: RedisConnection): void {
+  note(shard: RedisKeyspace): void {
     this.#waiting.add(shard);
     this.#due.times.clear();
   }
@@ -76,7 +76,7 @@ export class DueWatch {
       throw error;
     });
     looks.forEach((lanes, place) => {
-      if (lanes.some(({ waits }) => waits)) this.#waiting.add(shards[place] as RedisConnection);
+      if (lanes.some(({ waits }) => waits)) this.#waiting.add(shards[place] as RedisKeyspace);
     });
     return asked.map((wanted, place) =>
       choose(
@@ -99,7 +99,7 @@ export class DueWatch {
   async nextDueAt(
     kind: AttemptKind,
     platforms: readonly string[],
-    ask: (shard: RedisConnection) => Promise<number | null>,
+    ask: (shard: RedisKeyspace) => Promise<number | null>,
   ): Promise<number | null> {
     const revision = await this.#redis.send(() => this.#redis.client.get(revisionKey(this.#redis)));
     const now = performance.now();
@@ -113,16 +113,16 @@ export class DueWatch {
     return known;
   }
 
-  async #firstDue(ask: (shard: RedisConnection) => Promise<number | null>): Promise<number | null> {
+  async #firstDue(ask: (shard: RedisKeyspace) => Promise<number | null>): Promise<number | null> {
     const times = await Promise.all(this.#redis.shards.map(ask));
     times.forEach((time, place) => {
-      if (time !== null) this.#waiting.add(this.#redis.shards[place] as RedisConnection);
+      if (time !== null) this.#waiting.add(this.#redis.shards[place] as RedisKeyspace);
     });
     const known = times.filter((time) => time !== null);
     return known.length === 0 ? null : Math.min(...known);
   }
 
-  async #look(shard: RedisConnection, asked: readonly WantedQueues[]): Promise<Look[]> {
+  async #look(shard: RedisKeyspace, asked: readonly WantedQueues[]): Promise<Look[]> {
     const key = shard.names.key('inbox', null, 'places');
     const lanes = (await shard.run('due-heads', [key], JSON.stringify(asked))) as number[][];
     return lanes.map(([interrupted, waits, ...flat]) => {
@@ -138,7 +138,7 @@ export class DueWatch {
  * The number of the last message. It also grows when a message becomes due at another time, so that it shows whether
  * anything has changed.
  */
-export function revisionKey({ names }: RedisConnection): string {
+export function revisionKey({ names }: RedisKeyspace): string {
   return names.key('inbox', null, 'number');
 }
 

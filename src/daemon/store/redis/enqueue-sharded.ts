@@ -1,9 +1,9 @@
 import type { NewInboxMessage } from '../inbox.ts';
 import { Bindings } from './bindings.ts';
-import type { RedisConnection } from './connection.ts';
 import { type DueWatch, revisionKey } from './due-watch.ts';
 import type { InboxBounds } from './inbox-bounds.ts';
 import { seenName, storedMessage } from './inbox-message.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 type Outcome = 'kept' | 'repeated';
 
@@ -17,12 +17,12 @@ type Outcome = 'kept' | 'repeated';
  * stored, and the messages that were stored are recognized when the platform delivers it again.
  */
 export class EnqueueSharded {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #bounds: InboxBounds;
   readonly #watch: DueWatch;
   readonly #seen: Bindings;
 
-  constructor(redis: RedisConnection, { bounds, watch }: { bounds: InboxBounds; watch: DueWatch }) {
+  constructor(redis: RedisKeyspace, { bounds, watch }: { bounds: InboxBounds; watch: DueWatch }) {
     this.#redis = redis;
     this.#bounds = bounds;
     this.#watch = watch;
@@ -30,7 +30,7 @@ export class EnqueueSharded {
   }
 
   /** The shard in which a message of a platform is; null if there is none. */
-  shardOf(platform: string, message_id: string): Promise<RedisConnection | null> {
+  shardOf(platform: string, message_id: string): Promise<RedisKeyspace | null> {
     return this.#seen.find(seenName(platform, message_id));
   }
 
@@ -93,7 +93,7 @@ export class EnqueueSharded {
     return fresh === 0 || (fresh < messages.length && (await this.#bounds.admit(fresh)));
   }
 
-  async #wasEnqueued(shard: RedisConnection, name: string): Promise<boolean> {
+  async #wasEnqueued(shard: RedisKeyspace, name: string): Promise<boolean> {
     const key = shard.names.key('seen', name, 'facts');
     return (await shard.run('was-enqueued', [key], name)) === 1;
   }

@@ -3,10 +3,10 @@ import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verd
 import { afterVerdict } from '../after-verdict.ts';
 import type { Arrival, NewInboxMessage, Screened } from '../inbox.ts';
 import { Batch } from './batch.ts';
-import type { RedisConnection } from './connection.ts';
+import type { Reply } from './connection.ts';
 import { type GuardRead, noteTurns, noteUser, readGuard, writeGuard } from './guard-state.ts';
 import { seenName, storedMessage } from './inbox-message.ts';
-import type { Reply } from './line.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { traceFields } from './traces.ts';
 import { untilWritten } from './until-written.ts';
 
@@ -31,10 +31,10 @@ export interface GuardDesk {
  * read. Messages that arrive in the meantime are judged together.
  */
 export class OneStepDesk implements GuardDesk {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #batch;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
     this.#batch = new Batch<Delivery, Screened>(JUDGED_MAX, (deliveries) =>
       untilWritten(() => this.#judge(deliveries)),

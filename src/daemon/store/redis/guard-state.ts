@@ -2,8 +2,8 @@ import { randomSuffix } from '../../clock.ts';
 import { hitsOf, listHits } from '../../guard/hits.ts';
 import type { GuardUserState, MessageHit } from '../../guard/judge.ts';
 import type { SessionTurns } from '../../guard/verdict.ts';
-import type { RedisConnection } from './connection.ts';
-import type { Reply } from './line.ts';
+import type { Reply } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /** The names of the records that the verdict on a message depends on; empty for none. */
 export interface GuardNames {
@@ -25,7 +25,7 @@ export interface GuardRead {
   verdicts: Map<string, { verdict: string; isNew: boolean }>;
 }
 
-export async function readGuard(redis: RedisConnection, asked: readonly GuardNames[]): Promise<GuardRead> {
+export async function readGuard(redis: RedisKeyspace, asked: readonly GuardNames[]): Promise<GuardRead> {
   const key = redis.names.key('user', asked[0]?.user ?? '', 'guard');
   const args = asked.flatMap(({ user, tag, verdict }) => [user, tag, verdict]);
   const [now, ...found] = (await redis.run('read-guard', [key], ...args)) as [number, ...(string | null)[][]];
@@ -57,7 +57,7 @@ export async function readGuard(redis: RedisConnection, asked: readonly GuardNam
  * null for a delivery that does not fit into the inbox.
  */
 export async function writeGuard(
-  redis: RedisConnection,
+  redis: RedisKeyspace,
   read: GuardRead,
   results: { traces: readonly string[][]; deliveries: readonly object[][] },
 ): Promise<Reply[] | null> {

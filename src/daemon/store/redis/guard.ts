@@ -4,18 +4,18 @@ import type { Circuit, GuardedMessage, GuardLimits, GuardVerdict } from '../../g
 import { subOf } from '../../identity/identity.ts';
 import { GUARD_LISTED_MAX } from '../bounds.ts';
 import type { GuardList, GuardStore } from '../guard.ts';
-import type { RedisConnection } from './connection.ts';
 import type { GuardDesk } from './guard-desk.ts';
 import { userStateOf } from './guard-state.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { readHashes } from './read-hashes.ts';
 import type { RedisSessions } from './sessions.ts';
 
 export class RedisGuard implements GuardStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #desk: GuardDesk;
   readonly #sessions: RedisSessions;
 
-  constructor(redis: RedisConnection, desk: GuardDesk, sessions: RedisSessions) {
+  constructor(redis: RedisKeyspace, desk: GuardDesk, sessions: RedisSessions) {
     this.#redis = redis;
     this.#desk = desk;
     this.#sessions = sessions;

@@ -2,13 +2,13 @@ import { randomSuffix } from '../../clock.ts';
 import type { KeyClaim } from '../claims.ts';
 import type { IdempotencyStore, KeyState, StoredAnswer } from '../idempotency.ts';
 import { Bindings } from './bindings.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 export class RedisIdempotency implements IdempotencyStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #bindings: Bindings;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
     this.#bindings = new Bindings(redis, 'key');
   }
@@ -54,7 +54,7 @@ export class RedisIdempotency implements IdempotencyStore {
   }
 
   async #look(
-    shard: RedisConnection,
+    shard: RedisKeyspace,
     key: string,
     fingerprint: string,
     owner: string,

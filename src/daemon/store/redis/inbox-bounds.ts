@@ -1,4 +1,4 @@
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /** For how long a count of all shards is used, ms. */
 const COUNTED_MS = 5000;
@@ -17,13 +17,13 @@ export interface InboxMax {
  * a new count, because messages end in the meantime.
  */
 export class InboxBounds {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #max: InboxMax;
   #open = 0;
   #failed = 0;
   #counted_at = Number.NEGATIVE_INFINITY;
 
-  constructor(redis: RedisConnection, max: InboxMax) {
+  constructor(redis: RedisKeyspace, max: InboxMax) {
     this.#redis = redis;
     this.#max = max;
   }
@@ -37,7 +37,7 @@ export class InboxBounds {
   }
 
   /** Counts messages that have failed. @returns those that are too many now, the oldest first. */
-  async surplus(failed: number): Promise<{ shard: RedisConnection; id: string }[]> {
+  async surplus(failed: number): Promise<{ shard: RedisKeyspace; id: string }[]> {
     this.#failed += failed;
     if (this.#isOld || this.#failed > this.#max.failed) await this.#count();
     const surplus = this.#failed - this.#max.failed;
@@ -65,7 +65,7 @@ export class InboxBounds {
     this.#counted_at = performance.now();
   }
 
-  async #oldestFailed(shard: RedisConnection, count: number) {
+  async #oldestFailed(shard: RedisKeyspace, count: number) {
     const key = shard.names.key('inbox', null, 'failed');
     const { client } = shard;
     const flat = await shard.send(() => client.zrange(key, 0, String(count - 1), 'WITHSCORES'));

@@ -14,7 +14,7 @@ import type {
   Screened,
   Taken,
 } from '../inbox.ts';
-import type { RedisConnection } from './connection.ts';
+import type { Reply } from './connection.ts';
 import type { GuardDesk } from './guard-desk.ts';
 import {
   changesOf,
@@ -26,7 +26,7 @@ import {
   storedMessage,
   withReply,
 } from './inbox-message.ts';
-import type { Reply } from './line.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { outagesKey, outagesOf } from './outages.ts';
 import { SameTick } from './same-tick.ts';
 
@@ -58,7 +58,7 @@ export interface CommittedInbox {
 
 /** The inbox of a store without shards, or of one shard. */
 export class RedisInbox implements InboxStore, CommittedInbox {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #desk: GuardDesk;
   /** Messages with their stored reply, by their claims. */
   readonly #replied = new WeakMap<InboxClaim, InboxMessage>();
@@ -66,7 +66,7 @@ export class RedisInbox implements InboxStore, CommittedInbox {
   readonly #claims = new SameTick<WantedClaims, InboxClaim[]>((asked) => this.#claim(asked));
   readonly #looks = new SameTick<Lane, NextDue>((asked) => this.#look(asked));
 
-  constructor(redis: RedisConnection, desk: GuardDesk) {
+  constructor(redis: RedisKeyspace, desk: GuardDesk) {
     this.#redis = redis;
     this.#desk = desk;
   }

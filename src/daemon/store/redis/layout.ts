@@ -1,7 +1,7 @@
 import { StoreUnsharded } from '../failures.ts';
 import type { RedisConnection } from './connection.ts';
 import { KeyNames } from './key-names.ts';
-import type { RedisLine } from './line.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /** The hash tag that all keys had in a Cluster before there were shards. */
 const BEFORE_SHARDS = 'agentd';
@@ -15,11 +15,11 @@ const SIGNS = [
 ] as const;
 
 /** @throws StoreUnsharded if an earlier version has written to this Cluster. */
-export async function checkLayout(redis: RedisConnection, line: RedisLine): Promise<void> {
+export async function checkLayout(redis: RedisKeyspace, connection: RedisConnection): Promise<void> {
   if (!redis.isSharded) return;
   const names = new KeyNames(BEFORE_SHARDS);
   const keys = SIGNS.map(([kind, part]) => names.key(kind, null, part));
-  if ((await line.send(() => line.client.exists(...keys))) === 0) return;
-  line.close();
-  throw new StoreUnsharded(line.place);
+  if ((await connection.send(() => connection.client.exists(...keys))) === 0) return;
+  connection.close();
+  throw new StoreUnsharded(connection.place);
 }

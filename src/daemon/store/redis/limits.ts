@@ -3,7 +3,7 @@ import { type Hits, hitsOf, listHits } from '../../guard/hits.ts';
 import { hitWindow } from '../hit-window.ts';
 import type { LimitStore, WindowState } from '../limits.ts';
 import { Batch } from './batch.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { untilWritten } from './until-written.ts';
 
 /** Maximum number of hits that a batch counts. */
@@ -22,11 +22,11 @@ interface Window {
 }
 
 export class RedisLimits implements LimitStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   /** One for each shard, because a script counts the hits of a batch. */
-  readonly #batches: ReadonlyMap<RedisConnection, Batch<Hit, WindowState>>;
+  readonly #batches: ReadonlyMap<RedisKeyspace, Batch<Hit, WindowState>>;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
     const batch = () =>
       new Batch<Hit, WindowState>(BATCH_MAX, (hits) => untilWritten(() => this.#count(hits)));

@@ -1,7 +1,7 @@
 import type { Link, LinkAlias, LinkStore, NewLink } from '../links.ts';
-import type { RedisConnection } from './connection.ts';
+import type { Reply } from './connection.ts';
 import { escapeGlob } from './key-names.ts';
-import type { Reply } from './line.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /** Maximum lifetime of a link, ms. An alias points to it for that long. */
 const LINK_MS = 30 * 24 * 60 * 60 * 1000;
@@ -11,9 +11,9 @@ const LINK_MS = 30 * 24 * 60 * 60 * 1000;
  * the key of its link; it counts only if the link also names the alias.
  */
 export class RedisLinks implements LinkStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 

@@ -1,13 +1,13 @@
 import { dueAt } from '../due-at.ts';
 import type { Outage, OutageReason, OutageStore } from '../outages.ts';
-import type { RedisConnection } from './connection.ts';
-import type { Reply } from './line.ts';
+import type { Reply } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /** One hash, with a field for each platform. */
 export class RedisOutages implements OutageStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 
@@ -41,7 +41,7 @@ export class RedisOutages implements OutageStore {
   }
 }
 
-export function outagesKey({ names }: RedisConnection): string {
+export function outagesKey({ names }: RedisKeyspace): string {
   return names.key('outages', null, 'list');
 }
 

@@ -9,8 +9,8 @@ import { PersonMatch } from '../person-match.ts';
 import type { PersonRecords, PersonSelector, PersonSession, PersonStore } from '../persons.ts';
 import type { StreamStart } from '../streams.ts';
 import type { RedisActions } from './actions.ts';
-import type { RedisConnection } from './connection.ts';
 import { userStateOf } from './guard-state.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import type { RedisLinks } from './links.ts';
 import { readHashes } from './read-hashes.ts';
 import { rewriteFiles } from './rewrite-files.ts';
@@ -65,10 +65,10 @@ export interface PersonParts {
  * this, so no record has an index for it.
  */
 export class RedisPersons implements PersonStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #parts: PersonParts;
 
-  constructor(redis: RedisConnection, parts: PersonParts) {
+  constructor(redis: RedisKeyspace, parts: PersonParts) {
     this.#redis = redis;
     this.#parts = parts;
   }

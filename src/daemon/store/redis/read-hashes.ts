@@ -1,4 +1,4 @@
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 export interface RedisHash {
   key: string;
@@ -8,7 +8,7 @@ export interface RedisHash {
 
 /** Fields of all hashes of a kind, in batches. Hashes that expire in the meantime are left out. */
 export async function* readHashes(
-  redis: RedisConnection,
+  redis: RedisKeyspace,
   kind: string,
   part: string,
   names: readonly string[],

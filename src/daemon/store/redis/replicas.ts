@@ -1,10 +1,10 @@
 import type { NewReplica, Replica, ReplicaStore } from '../replicas.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 export class RedisReplicas implements ReplicaStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 

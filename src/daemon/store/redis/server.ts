@@ -1,5 +1,5 @@
 import { StoreTooOld } from '../failures.ts';
-import type { RedisLine } from './line.ts';
+import type { RedisConnection } from './connection.ts';
 
 const OLDEST = [7, 0] as const;
 
@@ -18,7 +18,7 @@ export interface ServerFacts {
 }
 
 /** @throws StoreTooOld if the server is too old for the scripts. */
-export async function lookAtServer(redis: RedisLine): Promise<ServerFacts> {
+export async function lookAtServer(redis: RedisConnection): Promise<ServerFacts> {
   const [info, config] = await redis.send(() => {
     const [node] = redis.nodes;
     if (!node) throw new Error('no node of the Cluster can be reached');

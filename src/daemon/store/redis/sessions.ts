@@ -3,8 +3,8 @@ import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
 import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
 import { shownTurns } from '../shown-turns.ts';
-import type { RedisConnection } from './connection.ts';
-import type { Reply } from './line.ts';
+import type { Reply } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { type RedisHash, readHashes } from './read-hashes.ts';
 
 /** For how many lifetimes of a session the pointer from its id is kept, because the session's time slides. */
@@ -14,9 +14,9 @@ const MOVED_TTLS = 1000;
 const FIELDS = ['doc', 'session_id', 'turns', 'last_active_at', 'expires_at'] as const;
 
 export class RedisSessions implements SessionStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 
@@ -160,7 +160,7 @@ export function sessionOf(fields: readonly string[]): Session {
 
 /** Live sessions, in batches, each with its stored JSON. */
 export async function* liveSessions(
-  redis: RedisConnection,
+  redis: RedisKeyspace,
 ): AsyncGenerator<{ session: Session; doc: string }[]> {
   const now = await redis.now();
   for await (const hashes of readHashes(redis, 'session', 'state', FIELDS))

@@ -3,9 +3,9 @@ import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verd
 import { afterVerdict } from '../after-verdict.ts';
 import type { Arrival, InboxStore, Screened } from '../inbox.ts';
 import { Batch } from './batch.ts';
-import type { RedisConnection } from './connection.ts';
 import { type Delivery, type GuardDesk, JUDGED_MAX, outcomesOf, verdictName } from './guard-desk.ts';
 import { type GuardRead, noteTurns, noteUser, readGuard, writeGuard } from './guard-state.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { traceFields } from './traces.ts';
 import { untilWritten } from './until-written.ts';
 
@@ -41,13 +41,13 @@ interface Judged {
  * alone belongs to a request that failed.
  */
 export class ShardedDesk implements GuardDesk {
-  readonly #byUser: ReadonlyMap<RedisConnection, Batch<Asked, ByUser & Judged>>;
-  readonly #bySession: ReadonlyMap<RedisConnection, Batch<Asked & ByUser, Judged>>;
-  readonly #redis: RedisConnection;
+  readonly #byUser: ReadonlyMap<RedisKeyspace, Batch<Asked, ByUser & Judged>>;
+  readonly #bySession: ReadonlyMap<RedisKeyspace, Batch<Asked & ByUser, Judged>>;
+  readonly #redis: RedisKeyspace;
   readonly #inbox: () => Pick<InboxStore, 'enqueue'>;
 
   /** @param inbox is called when the first message is stored. */
-  constructor(redis: RedisConnection, inbox: () => Pick<InboxStore, 'enqueue'>) {
+  constructor(redis: RedisKeyspace, inbox: () => Pick<InboxStore, 'enqueue'>) {
     this.#redis = redis;
     this.#inbox = inbox;
     this.#byUser = batches(redis, judgeByUser);
@@ -86,9 +86,9 @@ export class ShardedDesk implements GuardDesk {
 
 /** A batch for each shard. @param judge returns null if something was changed in the meantime. */
 function batches<A, B>(
-  redis: RedisConnection,
-  judge: (shard: RedisConnection, asked: readonly A[]) => Promise<B[] | null>,
-): Map<RedisConnection, Batch<A, B>> {
+  redis: RedisKeyspace,
+  judge: (shard: RedisKeyspace, asked: readonly A[]) => Promise<B[] | null>,
+): Map<RedisKeyspace, Batch<A, B>> {
   return new Map(
     redis.shards.map((shard) => [
       shard,
@@ -101,7 +101,7 @@ function batches<A, B>(
 export const BY_USER = 'by-user/';
 
 async function judgeByUser(
-  shard: RedisConnection,
+  shard: RedisKeyspace,
   asked: readonly Asked[],
 ): Promise<(ByUser & Judged)[] | null> {
   const names = asked.map(({ message }) => {
@@ -134,7 +134,7 @@ function withVerdict(byUser: ByUser, repeated: boolean, now: number): ByUser & J
 }
 
 async function judgeBySession(
-  shard: RedisConnection,
+  shard: RedisKeyspace,
   asked: readonly (Asked & ByUser)[],
 ): Promise<Judged[] | null> {
   const names = asked.map(({ message, tag }) => ({ user: '', tag, verdict: verdictName(message) ?? '' }));
@@ -160,6 +160,6 @@ function traceOf({ arrival }: Asked, { verdict, now }: Judged): string[][] {
   return trace ? [traceFields(trace)] : [];
 }
 
-async function write(shard: RedisConnection, read: GuardRead, traces: string[][]): Promise<boolean> {
+async function write(shard: RedisKeyspace, read: GuardRead, traces: string[][]): Promise<boolean> {
   return (await writeGuard(shard, read, { traces, deliveries: [] })) !== null;
 }

@@ -13,13 +13,13 @@ import type {
   Screened,
   Taken,
 } from '../inbox.ts';
-import type { RedisConnection } from './connection.ts';
 import { type DueQueues, DueWatch } from './due-watch.ts';
 import { EnqueueSharded } from './enqueue-sharded.ts';
 import type { GuardDesk } from './guard-desk.ts';
 import { type CommittedInbox, RedisInbox } from './inbox.ts';
 import { InboxBounds, type InboxMax } from './inbox-bounds.ts';
 import { newestOf } from './inbox-message.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import type { RedisOutages } from './outages.ts';
 
 /**
@@ -28,10 +28,10 @@ import type { RedisOutages } from './outages.ts';
  * all shards.
  */
 export class ShardedInbox implements InboxStore, CommittedInbox {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #desk: GuardDesk;
   readonly #outages: RedisOutages;
-  readonly #inboxes: ReadonlyMap<RedisConnection, RedisInbox>;
+  readonly #inboxes: ReadonlyMap<RedisKeyspace, RedisInbox>;
   readonly #bounds: InboxBounds;
   readonly #arrivals: EnqueueSharded;
   readonly #watch: DueWatch;
@@ -39,7 +39,7 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
   #failed = 0;
 
   constructor(
-    redis: RedisConnection,
+    redis: RedisKeyspace,
     desk: GuardDesk,
     { outages, max }: { outages: RedisOutages; max: InboxMax },
   ) {
@@ -153,7 +153,7 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
   }
 
   async nextDueAt(kind: AttemptKind, platforms: readonly string[]): Promise<number | null> {
-    const ask = (shard: RedisConnection) => this.#in(shard).nextDueAt(kind, platforms);
+    const ask = (shard: RedisKeyspace) => this.#in(shard).nextDueAt(kind, platforms);
     return this.#watch.nextDueAt(kind, platforms, ask);
   }
 
@@ -218,10 +218,10 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
    * @param shards the shard of each queue.
    */
   async #claimIn(
-    shards: readonly RedisConnection[],
+    shards: readonly RedisKeyspace[],
     claim: (inbox: RedisInbox, count: number) => Promise<InboxClaim[]>,
   ): Promise<InboxClaim[]> {
-    const counts = new Map<RedisConnection, number>();
+    const counts = new Map<RedisKeyspace, number>();
     for (const shard of shards) counts.set(shard, (counts.get(shard) ?? 0) + 1);
     const claims = new Map(
       await Promise.all(
@@ -252,7 +252,7 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
     return this.#in(this.#redis.at(message.queue));
   }
 
-  #in(shard: RedisConnection): RedisInbox {
+  #in(shard: RedisKeyspace): RedisInbox {
     return this.#inboxes.get(shard) as RedisInbox;
   }
 }

@@ -22,9 +22,9 @@ import { type GuardDesk, OneStepDesk } from './guard-desk.ts';
 import { RedisIdempotency } from './idempotency.ts';
 import { RedisInbox } from './inbox.ts';
 import type { InboxMax } from './inbox-bounds.ts';
+import { RedisKeyspace } from './keyspace.ts';
 import { checkLayout } from './layout.ts';
 import { RedisLimits } from './limits.ts';
-import { RedisLine } from './line.ts';
 import { RedisLinks } from './links.ts';
 import { RedisOutages } from './outages.ts';
 import { RedisPersons } from './persons.ts';
@@ -72,7 +72,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const { inboxMax = INBOX_MAX, failedMax = FAILED_MAX } = options;
   const address = parseRedisUrl(options.url);
   const isSharded = address.kind === 'cluster';
-  const line = new RedisLine(address, {
+  const connection = new RedisConnection(address, {
     ...(options.now && { now: options.now }),
     constants: {
       CLAIM_MS,
@@ -89,11 +89,11 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
       FAILED_MAX: failedMax,
     },
   });
-  await line.connect();
-  const server = await lookAtServer(line);
-  line.awaitDurability(server, options.isAlways ?? false);
-  const redis = new RedisConnection(line);
-  await checkLayout(redis, line);
+  await connection.connect();
+  const server = await lookAtServer(connection);
+  connection.awaitDurability(server, options.isAlways ?? false);
+  const redis = new RedisKeyspace(connection);
+  await checkLayout(redis, connection);
 
   const changes = new StreamChanges(redis);
   const sessions = new RedisSessions(redis);
@@ -106,7 +106,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const actions = new RedisActions(redis);
   const tokens = new StoredTokens(redis, links, actions);
   return {
-    description: `redis ${line.place}`,
+    description: `redis ${connection.place}`,
     sessions,
     actions,
     audit: new RedisAudit(redis),
@@ -131,7 +131,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     // Keys expire by themselves.
     maintenance: null,
     condition() {
-      const { failure } = line;
+      const { failure } = connection;
       return { writable: failure === null, detail: failure && `Redis is out of reach: ${failure}.` };
     },
     lieTogether: (one, other) => redis.lieTogether(one, other),
@@ -146,7 +146,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     replaceToken: (token, value) => tokens.replace(token, value),
     async close() {
       changes.close();
-      line.close();
+      connection.close();
     },
   };
 }
@@ -157,12 +157,12 @@ interface Arrivals {
   inbox: RedisInbox | ShardedInbox;
 }
 
-function oneStepInbox(redis: RedisConnection): Arrivals {
+function oneStepInbox(redis: RedisKeyspace): Arrivals {
   const desk = new OneStepDesk(redis);
   return { desk, inbox: new RedisInbox(redis, desk) };
 }
 
-function shardedInbox(redis: RedisConnection, outages: RedisOutages, max: InboxMax): Arrivals {
+function shardedInbox(redis: RedisKeyspace, outages: RedisOutages, max: InboxMax): Arrivals {
   const desk: GuardDesk = new ShardedDesk(redis, () => inbox);
   const inbox: ShardedInbox = new ShardedInbox(redis, desk, { outages, max });
   return { desk, inbox };

@@ -3,7 +3,7 @@ import type { Session } from '../../session/session.ts';
 import { tagOf } from '../../session/session.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import type { RedisActions } from './actions.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import type { RedisLinks } from './links.ts';
 import { readHashes } from './read-hashes.ts';
 import { liveSessions, sessionOf, storedSession } from './sessions.ts';
@@ -12,11 +12,11 @@ import { liveSessions, sessionOf, storedSession } from './sessions.ts';
  * The tokens of links, sessions and streams, as they are stored. All methods except `replace` read the whole key space.
  */
 export class StoredTokens {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #links: RedisLinks;
   readonly #actions: RedisActions;
 
-  constructor(redis: RedisConnection, links: RedisLinks, actions: RedisActions) {
+  constructor(redis: RedisKeyspace, links: RedisLinks, actions: RedisActions) {
     this.#redis = redis;
     this.#links = links;
     this.#actions = actions;

@@ -3,7 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { StreamEvent } from '../../../channel/index.ts';
 import { randomSuffix } from '../../clock.ts';
 import type { StreamListener } from '../streams.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /**
  * Notifies readers that wait for changes to streams: at once in this process, and by pub/sub in other processes. These
@@ -12,12 +12,12 @@ import type { RedisConnection } from './connection.ts';
 export class StreamChanges {
   /** Identifies this process, so that it ignores its own messages. */
   readonly origin = randomSuffix();
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #listeners = new EventEmitter().setMaxListeners(0);
   #subscriber: Redis | Cluster | null = null;
   #closed = false;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 

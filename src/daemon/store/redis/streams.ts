@@ -3,7 +3,7 @@ import { randomSuffix } from '../../clock.ts';
 import type { StreamClaim } from '../claims.ts';
 import type { NewStream, StreamClaimant, StreamListener, StreamRecord, StreamStore } from '../streams.ts';
 import { Bindings } from './bindings.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import type { StreamChanges } from './stream-changes.ts';
 
 /**
@@ -17,11 +17,11 @@ const REAP_BITE = 100;
 export class RedisStreams implements StreamStore {
   readonly hintsMayBeLost = true;
   readonly gather_ms = GATHER_MS;
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #changes: StreamChanges;
   readonly #bindings: Bindings;
 
-  constructor(redis: RedisConnection, changes: StreamChanges) {
+  constructor(redis: RedisKeyspace, changes: StreamChanges) {
     this.#redis = redis;
     this.#changes = changes;
     this.#bindings = new Bindings(redis, 'stream');
@@ -31,7 +31,7 @@ export class RedisStreams implements StreamStore {
     const { stream_id, idempotency_key, owner, token, ttl_ms, ...rest } = stream;
     const doc = JSON.stringify({ stream_id, ttl_ms, ...rest });
     if (this.#redis.isSharded && idempotency_key !== null) {
-      const look = (shard: RedisConnection) => this.#byKey(shard, idempotency_key);
+      const look = (shard: RedisKeyspace) => this.#byKey(shard, idempotency_key);
       const elsewhere = await this.#bindings.bind(idempotency_key, stream_id, look);
       if (elsewhere) return elsewhere;
     }
@@ -53,7 +53,7 @@ export class RedisStreams implements StreamStore {
     return shard && this.#byKey(shard, idempotency_key);
   }
 
-  async #byKey(shard: RedisConnection, idempotency_key: string): Promise<StreamRecord | null> {
+  async #byKey(shard: RedisKeyspace, idempotency_key: string): Promise<StreamRecord | null> {
     const pointer = shard.names.key('stream-key', idempotency_key, 'stream');
     const found = await shard.run('find-stream', [pointer], 'key', idempotency_key);
     return found === null ? null : streamOf(found as string[]);
@@ -108,7 +108,7 @@ export class RedisStreams implements StreamStore {
     return reaped.reduce((sum, some) => sum + some, 0);
   }
 
-  async #reap(shard: RedisConnection, last: Omit<StreamEvent, 'id'>): Promise<number> {
+  async #reap(shard: RedisKeyspace, last: Omit<StreamEvent, 'id'>): Promise<number> {
     const running = shard.names.key('streams', null, 'running');
     let reaped = 0;
     for (;;) {

@@ -1,11 +1,11 @@
 import { randomSuffix } from '../../clock.ts';
 import type { Summary, SummaryStore } from '../summaries.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 export class RedisSummaries implements SummaryStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 

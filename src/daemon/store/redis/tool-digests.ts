@@ -1,13 +1,13 @@
 import { observedTool, trustedTool } from '../observed-tool.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../tool-digests.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { readHashes } from './read-hashes.ts';
 import { changeRecord } from './versioned-record.ts';
 
 export class RedisToolDigests implements ToolDigestStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisKeyspace) {
     this.#redis = redis;
   }
 

@@ -1,7 +1,7 @@
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import { TRACES_FOUND_MAX } from '../bounds.ts';
 import type { TraceStore, TraceUser } from '../traces.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 
 /** Number of entries that one step of a search examines. */
 const BITE = 500;
@@ -10,10 +10,10 @@ const BITE = 500;
 type Wanted = readonly [id: string] | readonly [user_id: string, platform: string];
 
 export class RedisTraces implements TraceStore {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #max: Readonly<Record<'kept' | 'refused', number>>;
 
-  constructor(redis: RedisConnection, max: Record<'kept' | 'refused', number>) {
+  constructor(redis: RedisKeyspace, max: Record<'kept' | 'refused', number>) {
     this.#redis = redis;
     this.#max = max;
   }
@@ -70,8 +70,8 @@ export class RedisTraces implements TraceStore {
  * The rings of traces. In a Cluster, each shard has a ring for the traces that are stored with a turn; traces that are
  * stored without one are in common rings.
  */
-export function traceRings(redis: RedisConnection): { name: 'kept' | 'refused'; key: string }[] {
-  const ring = (of: RedisConnection, name: 'kept' | 'refused') => ({
+export function traceRings(redis: RedisKeyspace): { name: 'kept' | 'refused'; key: string }[] {
+  const ring = (of: RedisKeyspace, name: 'kept' | 'refused') => ({
     name,
     key: of.names.key('traces', null, name),
   });

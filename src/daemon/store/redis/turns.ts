@@ -4,11 +4,11 @@ import type { SessionClaim } from '../claims.ts';
 import type { InboxMessage } from '../inbox.ts';
 import { BEGUN_TURNS, type BegunTurn, type CommitOutcome, type TurnChanges } from '../turns.ts';
 import { actionsIn, storedPending } from './action-record.ts';
-import type { RedisConnection } from './connection.ts';
+import type { Reply } from './connection.ts';
 import { placeOfKey } from './idempotency.ts';
 import type { CommittedInbox } from './inbox.ts';
 import { changesOf, messageOf } from './inbox-message.ts';
-import type { Reply } from './line.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { type RedisSessions, sessionDefect, sessionOf, storedSession } from './sessions.ts';
 import type { StreamChanges } from './stream-changes.ts';
 import { eventGap, storedEvents } from './streams.ts';
@@ -16,13 +16,13 @@ import { traceFields } from './traces.ts';
 
 /** `Store.beginTurn` and `Store.commitTurn`: one script each. */
 export class RedisTurns {
-  readonly #redis: RedisConnection;
+  readonly #redis: RedisKeyspace;
   readonly #changes: StreamChanges;
   readonly #inbox: CommittedInbox;
   readonly #sessions: RedisSessions;
 
   constructor(
-    redis: RedisConnection,
+    redis: RedisKeyspace,
     changes: StreamChanges,
     { inbox, sessions }: { inbox: CommittedInbox; sessions: RedisSessions },
   ) {
@@ -95,8 +95,8 @@ export class RedisTurns {
   #partsByShard(
     changes: TurnChanges,
     failing: InboxMessage | undefined,
-  ): Map<RedisConnection, Record<string, unknown>> {
-    const parts = new Map<RedisConnection, Record<string, unknown>>();
+  ): Map<RedisKeyspace, Record<string, unknown>> {
+    const parts = new Map<RedisKeyspace, Record<string, unknown>>();
     for (const { name, place, part } of partsOf(changes, failing)) {
       const shard = this.#redis.at(place);
       parts.set(shard, { ...parts.get(shard), [name]: part });
@@ -107,7 +107,7 @@ export class RedisTurns {
   /** @returns why the parts are refused; null if they are not. */
   async #commitParts(
     what: 'check' | 'store',
-    parts: ReadonlyMap<RedisConnection, Record<string, unknown>>,
+    parts: ReadonlyMap<RedisKeyspace, Record<string, unknown>>,
   ): Promise<Reply> {
     for (const [shard, some] of parts) {
       const key = shard.names.key('inbox', null, 'names');

@@ -1,5 +1,5 @@
 import { randomSuffix } from '../../clock.ts';
-import type { RedisConnection } from './connection.ts';
+import type { RedisKeyspace } from './keyspace.ts';
 import { untilWritten } from './until-written.ts';
 
 /** The next state of a record. */
@@ -17,7 +17,7 @@ export interface NextRecord<Result> {
  * @param rule is called with the value, or null if there is none, and the time.
  */
 export function changeRecord<Result>(
-  redis: RedisConnection,
+  redis: RedisKeyspace,
   key: string,
   rule: (value: string | null, now: number) => NextRecord<Result>,
 ): Promise<Result> {

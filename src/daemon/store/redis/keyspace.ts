@@ -1,0 +1,113 @@
+import { Cluster, type Redis } from 'ioredis';
+import type { RedisConnection, Reply } from './connection.ts';
+import { KeyNames, ShardedNames } from './key-names.ts';
+import { SHARD_TAGS, shardOf } from './shards.ts';
+
+/** Number of keys that one step of `SCAN` examines. */
+const SCAN_COUNT = 1000;
+
+/**
+ * The keys of the store, by name. In a Cluster, there is also a keyspace for each shard (`at`). A script can use only
+ * keys of one shard, so a caller that changes several records in one step runs its script in the keyspace of their
+ * shard.
+ */
+export class RedisKeyspace {
+  readonly names: KeyNames;
+  /** The shards of a Cluster; otherwise, the only one is this. */
+  readonly shards: readonly RedisKeyspace[];
+  readonly #connection: RedisConnection;
+  readonly #byTag: ReadonlyMap<string, RedisKeyspace>;
+
+  constructor(connection: RedisConnection, names?: KeyNames) {
+    const isSharded = names === undefined && connection.client instanceof Cluster;
+    this.#connection = connection;
+    this.names = names ?? (isSharded ? new ShardedNames() : new KeyNames());
+    const tags = isSharded ? SHARD_TAGS : [];
+    this.#byTag = new Map(tags.map((tag) => [tag, new RedisKeyspace(connection, new KeyNames(tag))]));
+    this.shards = isSharded ? [...this.#byTag.values()] : [this];
+  }
+
+  /** Whether keys are in different shards. */
+  get isSharded(): boolean {
+    return this.#byTag.size > 0;
+  }
+
+  /** The shard of the records that belong to this name, or to one that lies beside it. */
+  at(name: string): RedisKeyspace {
+    return this.isSharded ? this.tagged(shardOf(name)) : this;
+  }
+
+  /** The shard with this hash tag. */
+  tagged(tag: string): RedisKeyspace {
+    return this.#byTag.get(tag) ?? this;
+  }
+
+  /** The hash tag of this shard; empty for keys that have different ones. */
+  get tag(): string {
+    return this.names.tagIn('');
+  }
+
+  /** Whether the records of two names are in one shard. */
+  lieTogether(one: string, other: string): boolean {
+    return this.at(one) === this.at(other);
+  }
+
+  /**
+   * Runs a named script (`RedisConnection.run`).
+   * @param keys the first one decides which node runs the script, and in which shard its other keys are.
+   */
+  run(name: string, keys: readonly string[], ...args: (string | number)[]): Promise<Reply> {
+    const tag = this.names.tagIn(keys[0] as string);
+    return this.#connection.run(name, keys.length, [...keys, tag, this.#connection.now?.() ?? '', ...args]);
+  }
+
+  /** @throws StoreUnavailable if the server is out of reach, or does not answer in time. */
+  send<T>(work: () => Promise<T>): Promise<T> {
+    return this.#connection.send(work);
+  }
+
+  get client(): Redis | Cluster {
+    return this.#connection.client;
+  }
+
+  /** The servers that hold keys. */
+  get nodes(): Redis[] {
+    return this.#connection.nodes;
+  }
+
+  /** Another client of the same server, for subscriptions. */
+  another(): Redis | Cluster {
+    return this.#connection.another();
+  }
+
+  /** The time of the store, ms since the epoch. */
+  now(): Promise<number> {
+    if (this.#connection.now) return Promise.resolve(this.#connection.now());
+    return this.send(async () => {
+      const [seconds, micros] = (await this.client.time()) as [number | string, number | string];
+      return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+    });
+  }
+
+  /**
+   * The keys that a pattern matches, on all nodes, in batches. Keys that are written in the meantime may be missing.
+   */
+  async *scan(pattern: string): AsyncGenerator<string[]> {
+    const seen = new Set<string>();
+    let steps = this.nodes.map((node) => ({ node, cursor: '0' }));
+    while (steps.length > 0) {
+      const found = await Promise.all(
+        steps.map(({ node, cursor }) =>
+          this.send(() => node.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT)),
+        ),
+      );
+      steps = steps
+        .map(({ node }, place) => ({ node, cursor: found[place]?.[0] ?? '0' }))
+        .filter(({ cursor }) => cursor !== '0');
+      // SCAN may name a key twice.
+      const fresh = [...new Set(found.flatMap(([, keys]) => keys))].filter((key) => !seen.has(key));
+      for (const key of fresh) seen.add(key);
+      if (fresh.length > 0) yield fresh;
+    }
+  }
+}
