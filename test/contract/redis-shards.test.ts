@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Cluster, Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import { tagOf } from '../../src/daemon/session/session.ts';
+import { parseRedisUrl } from '../../src/daemon/settings/redis-url.ts';
 import { StoreUnsharded } from '../../src/daemon/store/failures.ts';
 import { idBeside } from '../../src/daemon/store/id-beside.ts';
+import type { Arrival, QueuedMessage } from '../../src/daemon/store/inbox.ts';
+import { clientOf } from '../../src/daemon/store/redis/client.ts';
 import { shardOf } from '../../src/daemon/store/redis/shards.ts';
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -21,6 +25,20 @@ import {
   GUARD_LIMITS,
 } from './fixtures.ts';
 import { claimSession } from './store-writes.ts';
+
+interface Sender {
+  user_id: string;
+  /** The node with the windows of the sender. */
+  node: number;
+}
+
+function arrivalOf(user_id: string, session_id: string, message_id: string): Arrival {
+  const user = guardUser({ platform: 'chat', user_id, person: null, address: null });
+  const { message, ...rest } = anInboxMessage({ message_id, session_id, queue: session_id });
+  const notice = anInboxMessage({ message_id: null, message: null, reply: 'over', session_id: null });
+  const guarded = { user, session_id, text: message_id, message_id, sent_at: null };
+  return { message: { ...rest, session_id, message: message as QueuedMessage }, guarded, notice };
+}
 
 const HOUR = 60 * 60 * 1000;
 const SESSIONS = 60;
@@ -195,11 +213,64 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(await store.guard.check(other, GUARD_LIMITS)).toMatchObject({ messages: 2, turns: 2 });
   });
 
+  it('keep the messages of a session in the order of arrival if the node of one of the senders is slow', async () => {
+    const store = await open();
+    const session_id = 'chat:room';
+    const own = await cluster.masterOf(`{${shardOf(session_id)}}`);
+    const first = await senderOn((node) => node !== own);
+    const second = await senderOn((node) => node === own);
+    const screen = (sender: Sender, id: string) =>
+      store.inbox.screen([arrivalOf(sender.user_id, session_id, id)], GUARD_LIMITS);
+    await nodes[first.node]?.call('CLIENT', 'PAUSE', 300, 'ALL');
+    await Promise.all([screen(first, 'm1'), screen(second, 'm2')]);
+    const claims = await store.inbox.claim('run', ['chat'], 1);
+    expect(claims.map(({ message }) => message.message_id)).toEqual(['m1']);
+  });
+
+  it('are not changed twice by a script that loses its connection while it runs', async () => {
+    const client = clientOf(parseRedisUrl(cluster.url)) as Cluster;
+    client.on('error', () => undefined);
+    await client.connect();
+    const node = await cluster.masterOf('{k}');
+    const busy = `local n = redis.call('INCR', KEYS[1]) for i = 1, 2e7 do n = n + 0 end return n`;
+    const ran = client.eval(busy, 1, '{k}').catch(() => 'rejected');
+    await vi.waitFor(async () => {
+      // The node answers no other command while the script runs.
+      const answered = await Promise.race([nodes[node]?.ping(), delay(5)]);
+      if (answered !== undefined) throw new Error('the script does not run yet');
+    });
+    for (const one of client.nodes('master')) one.stream?.destroy();
+    expect(await ran).toBe('rejected');
+    await vi.waitFor(() => client.ping());
+    await delay(300);
+    expect(await nodes[node]?.get('{k}')).toBe('1');
+    client.disconnect();
+  });
+
+  it('name nobody if they only say where a foreign name is bound', async () => {
+    const store = await open();
+    const key = JSON.stringify(['web', ['client', '192.0.2.7', 'canary']]);
+    await store.idempotency.claim(key, 'body', elsewhere(key));
+    const bound = (await allKeys()).filter((name) => name.includes(':bound:'));
+    expect(bound).toHaveLength(1);
+    expect(bound.join()).not.toContain('canary');
+  });
+
   it('are refused if an earlier version wrote them, which kept all on one node', async () => {
     const slot = await cluster.masterOf('agentd:{agentd}:inbox:clock');
     await nodes[slot]?.set('agentd:{agentd}:inbox:clock', 1);
     await expect(open()).rejects.toThrow(StoreUnsharded);
   });
+
+  /** A sender whose windows are on a node that fits. */
+  async function senderOn(fits: (node: number) => boolean): Promise<Sender> {
+    for (let n = 0; ; n++) {
+      const user_id = `u${n}`;
+      const { key } = guardUser({ platform: 'chat', user_id, person: null, address: null });
+      const node = await cluster.masterOf(`{${shardOf(key)}}`);
+      if (fits(node)) return { user_id, node };
+    }
+  }
 
   /** A session in another shard. */
   function elsewhere(session_id: string): string {

@@ -27,6 +27,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'provide-contracts.ts',
     'secret.ts',
     'source-location.ts',
+    'tickets.ts',
     'time-limit.ts',
     'version.ts',
     'unless-aborted.ts',

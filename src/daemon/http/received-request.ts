@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChannelRequest } from '../../channel/index.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
-import type { Ticket } from '../message/request-sequencer.ts';
+import type { Ticket } from '../tickets.ts';
 import { parseJson } from './body.ts';
 import { clientAddress } from './client-address.ts';
 import type { Context } from './exchange.ts';

@@ -3,8 +3,8 @@ import { timeOrderedId } from '../clock.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
 import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
+import type { Ticket } from '../tickets.ts';
 import { maskMessage } from './mask-message.ts';
-import type { Ticket } from './request-sequencer.ts';
 import { requireMessage } from './require-message.ts';
 import type { Arrived, ArrivedChannel } from './turn.ts';
 

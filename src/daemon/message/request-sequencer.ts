@@ -1,28 +1,17 @@
 import type { ChannelRequest, Route } from '../../channel/index.ts';
-
-/** The position of a request among the requests of its thread, in the order of arrival. */
-export interface Ticket {
-  /** Resolves when every earlier request has released its ticket. */
-  readonly reached: Promise<void>;
-  /**
-   * Releases the ticket, so that the next request may continue. Called when the request waits for its session's lock,
-   * or has ended.
-   */
-  leave(): void;
-}
+import { type Ticket, Tickets } from '../tickets.ts';
 
 /**
  * Keeps the requests of one thread in the order of arrival until they wait for the session's lock. Without it, a
  * request could overtake an earlier one, because the work before the lock, such as the check of a token, takes longer
- * for some requests. A thread takes memory only while it has such requests.
+ * for some requests. A request releases its ticket when it waits for its session's lock, or has ended.
  */
 export class RequestSequencer {
-  /** For each thread, resolves when the last request has released its ticket. */
-  readonly #last = new Map<string, Promise<void>>();
+  readonly #tickets = new Tickets();
 
   /** The number of threads with waiting requests. */
   get size(): number {
-    return this.#last.size;
+    return this.#tickets.size;
   }
 
   /** Called as soon as the complete request has arrived. Null if the request names no thread. */
@@ -33,15 +22,7 @@ export class RequestSequencer {
 
   /** A ticket that follows those of all earlier requests of this thread. */
   ticketIn(thread: string): Ticket {
-    const reached = this.#last.get(thread) ?? Promise.resolve();
-    const { promise: left, resolve: leave } = Promise.withResolvers<void>();
-    // If this request ends early, the next one must still wait for all requests before it.
-    const passed = reached.then(() => left);
-    this.#last.set(thread, passed);
-    void passed.then(() => {
-      if (this.#last.get(thread) === passed) this.#last.delete(thread);
-    });
-    return { reached, leave };
+    return this.#tickets.take(thread);
   }
 }
 

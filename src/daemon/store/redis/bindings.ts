@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { SEEN_MS } from '../bounds.ts';
 import type { RedisKeyspace } from './keyspace.ts';
@@ -66,6 +67,8 @@ export class Bindings {
   }
 
   #key(name: string): string {
-    return this.#redis.names.key('bound', `${this.#kind}:${name}`, 'shard');
+    // Names contain ids and addresses of people, and nobody could find them to erase them.
+    const hash = createHash('sha256').update(name).digest('base64url');
+    return this.#redis.names.key('bound', `${this.#kind}:${hash}`, 'shard');
   }
 }

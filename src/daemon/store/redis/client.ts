@@ -5,6 +5,8 @@ import type { Node, RedisAddress } from '../../settings/redis-url.ts';
 const COMMAND_MS = 5000;
 /** How long connecting may take, ms. */
 const CONNECT_MS = 5000;
+/** How often the nodes of a Cluster are asked which slots they hold, ms. After a failover, this finds the new master. */
+const SLOTS_MS = 1000;
 /** The longest pause between two attempts to connect, ms. */
 export const RECONNECT_MAX_MS = 1000;
 
@@ -45,7 +47,10 @@ export function clientOf(address: RedisAddress, differing?: Differing): Redis | 
         lazyConnect: common.lazyConnect,
         enableOfflineQueue: common.enableOfflineQueue,
         clusterRetryStrategy: retryStrategy,
+        // Otherwise a script that may have run is sent again if its node closes the connection.
+        retryDelayOnFailover: 0,
         slotsRefreshTimeout: CONNECT_MS,
+        slotsRefreshInterval: SLOTS_MS,
         redisOptions: { ...common, ...address.options },
       });
   }

@@ -155,8 +155,11 @@ function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
-/** An error from the server that means that a script has a defect. */
-const DEFECT = /^(?:ERR|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
+/**
+ * An error from the server that means that a script has a defect. While the slot of a shard is moved to another node, a
+ * script may find that some of its keys are there.
+ */
+const DEFECT = /^(?:ERR(?!.*non local key)|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
 
 function asStoreFailure(error: unknown): unknown {
   if (error instanceof AgentdError || !(error instanceof Error)) return error;

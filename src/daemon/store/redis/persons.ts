@@ -115,7 +115,6 @@ export class RedisPersons implements PersonStore {
       match.answer(name, { session_id: '', response: '' }),
     );
     const seen = await this.#named('seen', 'facts', ['id', 'verdict'], (name) => isSeen(match, name));
-    const bound = await this.#named('bound', 'shard', ['shard'], (name) => isBound(match, name));
     const users = await this.#named('user', 'guard', ['value'], (name, [value]) =>
       match.guard(name, value ? userStateOf(value) : null),
     );
@@ -136,17 +135,7 @@ export class RedisPersons implements PersonStore {
     const moved = sessions
       .filter(({ shared }) => !shared && this.#redis.isSharded)
       .map(({ session }) => this.#key('moved', session.session_id, 'tag'));
-    const keys = [
-      ...moved,
-      ...answers,
-      ...running,
-      ...seen,
-      ...bound,
-      ...users,
-      ...counts,
-      ...limits,
-      ...budgets,
-    ];
+    const keys = [...moved, ...answers, ...running, ...seen, ...users, ...counts, ...limits, ...budgets];
     const shown = sessions.map(({ session, turns, shared }) => ({ session, turns, shared }));
     const records = { sessions: shown, links, actions: actions.map(({ action }) => action), inbox, others };
     return { match, sessions, links, actions, inbox, traces, streams, keys, records };
@@ -324,10 +313,4 @@ function seenNameOf(name: string): string {
 function isSeen(match: PersonMatch, name: string): boolean {
   const [platform = '', message_id = ''] = seenNameOf(name).split(/:(.*)/s);
   return match.seenMessage(platform, message_id);
-}
-
-/** @param name kind and name of a binding (`Bindings`). */
-function isBound(match: PersonMatch, name: string): boolean {
-  const [kind, of = ''] = name.split(/:(.*)/s);
-  return kind === 'seen' ? isSeen(match, of) : match.answer(of, { session_id: '', response: '' });
 }

@@ -1,4 +1,5 @@
 import type { GuardLimits } from '../../guard/verdict.ts';
+import { Tickets } from '../../tickets.ts';
 import { INBOX_FOUND_MAX } from '../bounds.ts';
 import type {
   Arrival,
@@ -35,6 +36,7 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
   readonly #bounds: InboxBounds;
   readonly #arrivals: EnqueueSharded;
   readonly #watch: DueWatch;
+  readonly #screened = new Tickets();
   /** Number of messages that have failed with the commit of their turn. */
   #failed = 0;
 
@@ -56,8 +58,14 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
     return messages.length === 0 ? [] : this.#arrivals.enqueue(messages);
   }
 
+  /**
+   * Several nodes are asked before a message is stored, and one of them may be slow. So that a message is not overtaken
+   * by a later one of its queue, they are screened one after the other.
+   */
   async screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened> {
-    return this.#desk.judge({ guarded: arrivals.map(({ guarded }) => guarded), limits, follow: arrivals });
+    const guarded = arrivals.map((arrival) => arrival.guarded);
+    const queues = arrivals.map(({ message }) => message.queue);
+    return this.#screened.inOrder(queues, () => this.#desk.judge({ guarded, limits, follow: arrivals }));
   }
 
   async edit(platform: string, message_id: string, text: string): Promise<boolean> {
