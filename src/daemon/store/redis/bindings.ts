@@ -8,12 +8,12 @@ import type { RedisKeyspace } from './keyspace.ts';
  * 7 days after the end of a run.
  */
 const BOUND_MS = SEEN_MS + 24 * 60 * 60 * 1000;
-/** A caller that has bound a name and written nothing in this time has died, ms. */
-const WRITING_MS = 15_000;
-/** Number of looks at the shard of another caller before it counts as dead. */
-const LOOKS_MAX = 50;
-/** Pause between two looks, ms. */
+/** A caller that has bound a name and has written nothing in this time has died, ms: a command takes at most 5 s. */
+const WRITING_MS = 6_000;
+/** Pause between two looks at the shard of another caller, ms. */
 const PAUSE_MS = 20;
+/** Number of looks before the other caller counts as dead. */
+const LOOKS_MAX = WRITING_MS / PAUSE_MS;
 
 /**
  * In which shard the records of a foreign name are: the Idempotency-Key of a client, or the message id of a platform.
