@@ -173,7 +173,8 @@ class Choices {
     const ends_claim = chance(0.3);
     const trace = aTrace(null, { turn_id: record.turn_id, session_id: created.session_id });
     const ttl_ms = pick([HOUR / 4, HOUR, 2 * HOUR]);
-    const pending = chance(0.4) ? this.#pending() : null;
+    // A question is stored with the turn that asks it.
+    const pending = chance(0.4) && parts.turn ? this.#pending() : null;
     return under(claimOf, async ({ store, inbox, keys, streams }, claim) => {
       const session: Session = { ...created, session_id: claim.session_tag };
       const [message, key, stream] = [inbox.at(-1 - place), keys.at(-1 - place), streams.at(-1 - place)];
