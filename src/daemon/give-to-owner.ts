@@ -1,14 +1,16 @@
-import { chownSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { fchownSync, fstatSync, statSync } from 'node:fs';
 
 /**
  * Gives a new file that root made to the owner of its directory. Root may run commands, while the daemon, which must
- * open the file, runs as the owner of the directory.
+ * open the file, runs as the owner of the directory. This owner can replace the file at any time, so its path must not
+ * be used.
+ *
+ * @param fd the descriptor with which the file was made
  */
-export function giveToOwner(path: string): void {
+export function giveToOwner(fd: number, directory: string): void {
   if (process.getuid?.() !== 0) return;
-  const { uid, gid } = statSync(dirname(path));
-  const file = statSync(path);
+  const { uid, gid } = statSync(directory);
+  const made = fstatSync(fd);
   // Root without the capability to change owners, as in a container, works in its own directories.
-  if (file.uid !== uid || file.gid !== gid) chownSync(path, uid, gid);
+  if (made.uid !== uid || made.gid !== gid) fchownSync(fd, uid, gid);
 }

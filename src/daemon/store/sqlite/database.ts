@@ -36,8 +36,12 @@ export function createPrivateFile(path: string): void {
   try {
     // `wx` fails if the file exists. Opening and closing an existing file would drop the locks that this process holds
     // on it.
-    closeSync(openSync(path, 'wx', 0o600));
-    giveToOwner(path);
+    const file = openSync(path, 'wx', 0o600);
+    try {
+      giveToOwner(file, dirname(path));
+    } finally {
+      closeSync(file);
+    }
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw new StoreUnavailable(error);
   }
