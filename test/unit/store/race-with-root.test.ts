@@ -14,8 +14,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { giveToOwner } from '../../../src/daemon/give-to-owner.ts';
+import { giveDirectoryToOwner, giveToOwner } from '../../../src/daemon/give-to-owner.ts';
 import { makeKeyFile } from '../../../src/daemon/identity/key-file.ts';
+import { makePrivateDirectory } from '../../../src/daemon/make-directory.ts';
 import { createPrivateFile } from '../../../src/daemon/store/sqlite/database.ts';
 import { restoreSqliteStore } from '../../../src/daemon/store/sqlite/restore.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
@@ -143,4 +144,49 @@ describe.skipIf(process.getuid?.() !== 0)('a user who replaces what root makes i
     expect(() => restoreSqliteStore(path, backup)).toThrow('cannot be read as a store');
     expect([ownerOf(victim), statSync(victim).mode & 0o777, ...made.map(ownerOf)]).toEqual([0, 0o640, USER]);
   });
+
+  it('gets no other directory', () => {
+    begin(victims);
+    expect(() => makePrivateDirectory(join(theirs, 'state'), giveDirectoryToOwner)).toThrow(/ENOTDIR|ELOOP/);
+    expect(ownerOf(victims)).toBe(0);
+  });
+
+  it('gets no directory to which a link above the path leads for a moment', () => {
+    chownSync(theirs, USER, USER);
+    const [above, moved] = [join(theirs, 'a'), join(theirs, 'b')];
+    race.open = (path, open) => {
+      if (!path.endsWith('full')) return open();
+      renameSync(above, moved);
+      symlinkSync(victims, above);
+      const fd = open();
+      rmSync(above);
+      renameSync(moved, above);
+      return fd;
+    };
+    makePrivateDirectory(join(above, 'full'), giveDirectoryToOwner);
+    expect([ownerOf(above), ownerOf(join(victims, 'full'))]).toEqual([USER, 0]);
+  });
+
+  it('gets no directory of root that already has files', () => {
+    const other = join(theirs, 'of-root');
+    mkdirSync(other);
+    writeFileSync(join(other, 'file'), '');
+    chownSync(theirs, USER, USER);
+    const path = join(theirs, 'state');
+    race.onMade = () => {
+      race.onMade = () => {};
+      rmSync(path, { recursive: true });
+      renameSync(other, path);
+    };
+    makePrivateDirectory(path, giveDirectoryToOwner);
+    expect(ownerOf(path)).toBe(0);
+  });
+});
+
+it.skipIf(process.getuid?.() !== 0)('root that may not change owners keeps what it makes', () => {
+  chownSync(theirs, USER, USER);
+  race.mayChown = false;
+  const path = join(theirs, 'state', 'agentd.db');
+  createPrivateFile(path);
+  expect([ownerOf(join(theirs, 'state')), ownerOf(path)]).toEqual([0, 0]);
 });

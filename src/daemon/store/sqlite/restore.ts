@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { giveToOwner } from '../../give-to-owner.ts';
+import { giveDirectoryToOwner, giveToOwner } from '../../give-to-owner.ts';
 import { makePrivateDirectory } from '../../make-directory.ts';
 import { RestoreRefused } from '../failures.ts';
 import { sync } from './backup.ts';
@@ -30,7 +30,7 @@ const COPIED_AT_ONCE = 1024 * 1024;
  * @throws StoreLocked, RestoreRefused
  */
 export function restoreSqliteStore(path: string, file: string): string | null {
-  makePrivateDirectory(dirname(path));
+  makePrivateDirectory(dirname(path), giveDirectoryToOwner);
   const unlock = takeLock(path);
   const copy = `${path}.restored`;
   try {
