@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -99,6 +99,21 @@ describe('agentd link before the first start of the daemon', () => {
     ] as const) {
       const { code } = await command(['link', channel, user, '-'], { cwd: fresh, env: own, input: 'x' });
       expect([code, existsSync(own.STATE_DIR)]).toEqual([2, false]);
+    }
+    await rm(fresh, { recursive: true, force: true });
+  });
+
+  it('makes nothing without a valid token', async () => {
+    const fresh = mkdtempSync(join(tmpdir(), 'agentd-link-'));
+    const own = { ...env, STATE_DIR: join(fresh, 'state') };
+    for (const [input, exit, told] of [
+      ['abc', 1, /^agentd: the token is invalid: JWT Malformed; nothing was linked\n/],
+      [await tokenOf('bob', -60), 1, /^agentd: the token is invalid: Token Expired; nothing was linked\n/],
+      ['', 2, /^agentd: no token was given\n/],
+    ] as const) {
+      const { code, stderr } = await command(['link', 'printer', 'u1', '-'], { cwd: fresh, env: own, input });
+      expect([code, stderr]).toEqual([exit, expect.stringMatching(told)]);
+      expect(readdirSync(fresh)).toEqual([]);
     }
     await rm(fresh, { recursive: true, force: true });
   });

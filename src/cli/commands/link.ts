@@ -7,13 +7,13 @@ import { createValidator } from '../../daemon/identity/validator.ts';
 import { writingsOf } from '../../daemon/linking/link-ids.ts';
 import { type LinkHolder, type LinkOutcome, link } from '../../daemon/linking/links.ts';
 import { printable } from '../../daemon/printable.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
 import { StoreMissing } from '../../daemon/store/failures.ts';
 import type { Store } from '../../daemon/store/store.ts';
 import { type CliError, failed, misconfigured, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
 import { confirm } from '../confirm.ts';
+import { coreSettings } from '../core-settings.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type LinkableChannel, linkableChannel } from '../linkable-channel.ts';
 import { noteAudit } from '../note-audit.ts';
@@ -64,16 +64,16 @@ export const command: Command = {
   async run({ args: [word = '', user = '', given], options, out }) {
     const channel = await linkableChannel(options, word);
     const user_id = storedId(channel, user);
-    const linkIn = async (store: Store, settings: Settings, seal: Seal) => {
-      const services = {
-        store,
-        clock: systemClock,
-        seal,
-        // The validator logs nothing: the command itself reports why a token is invalid.
-        tokens: createValidator(settings, await importKeys(settings), systemClock, QUIET),
-        log: QUIET,
-      };
-      const token = await readToken(given, out.note);
+    const settings = await coreSettings(options, 'link');
+    // The validator logs nothing: the command itself reports why a token is invalid.
+    const tokens = createValidator(settings, await importKeys(settings), systemClock, QUIET);
+    const token = await readToken(given, out.note);
+    const validate = async () => {
+      const verdict = await tokens.validate(token);
+      if (!verdict.valid) throw invalid(verdict.reason);
+    };
+    const linkIn = async (store: Store, seal: Seal) => {
+      const services = { store, clock: systemClock, seal, tokens, log: QUIET };
       const who = { platform: channel.name, user_id };
       await noteAudit(store, { command: 'link', about: channel.name, who });
       const outcome = await link(services, channel, user_id, token, () => options.replace === true);
@@ -88,7 +88,7 @@ export const command: Command = {
       if (again.reason === 'held_by_another') throw held(again.holder, user_id);
       throw invalid(again.reason);
     };
-    const linked = await withSealedStore(options, linkIn, out.note);
+    const linked = await withSealedStore(options, validate, linkIn, out.note);
     out.data(viewOf(linked, channel, user_id), () => inWords(linked, channel, user_id));
     return EXIT.ok;
   },
@@ -97,10 +97,12 @@ export const command: Command = {
 /**
  * Opens the store and its seal. If there is no store, creates it with a key as the first start of the daemon does, so
  * that people can be linked before.
+ * @param beforeMaking runs before a store is created; if it throws, nothing is created
  */
 async function withSealedStore<T>(
   options: OptionValues,
-  work: (store: Store, settings: Settings, seal: Seal) => Promise<T>,
+  beforeMaking: () => Promise<void>,
+  work: (store: Store, seal: Seal) => Promise<T>,
   note: (line: string) => void,
 ): Promise<T> {
   try {
@@ -109,19 +111,20 @@ async function withSealedStore<T>(
       async (store, settings) => {
         const { seal, knowsKey } = await openAdministratorSeal(settings);
         if (!knowsKey) throw unknownKey(settings.STATE_DIR);
-        return work(store, settings, seal);
+        return work(store, seal);
       },
       'link',
     );
   } catch (error) {
     if (!(error instanceof StoreMissing)) throw error;
+    await beforeMaking();
     return withStore(
       options,
       async (store, settings) => {
         note(
           `made the store ${printable(store.description)}, because there was none; a daemon with another STATE_DIR does not see it`,
         );
-        return work(store, settings, await openSeal(settings, store, QUIET));
+        return work(store, await openSeal(settings, store, QUIET));
       },
       'link',
       { mayCreate: true },

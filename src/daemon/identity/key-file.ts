@@ -69,7 +69,7 @@ export async function makeKeyFile(stateDir: string): Promise<void> {
   try {
     await file.writeFile(`${randomBytes(32).toString('base64')}\n`);
     await file.sync();
-    giveToOwner(unfinished);
+    giveToOwner(file.fd, stateDir);
     // A hard link, since renaming would replace the file of another daemon that starts.
     await link(unfinished, path);
   } catch (error) {

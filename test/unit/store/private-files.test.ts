@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { StoreMissing } from '../../../src/daemon/store/failures.ts';
-import { openDatabase } from '../../../src/daemon/store/sqlite/database.ts';
+import { createPrivateFile, openDatabase } from '../../../src/daemon/store/sqlite/database.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
@@ -19,6 +19,35 @@ it('the store creates the directory with mode 0700 and every file in it with 060
   for (const file of ['agentd.db', 'agentd.db-wal', 'agentd.db-shm', 'agentd.lock']) {
     expect(mode(join(directory, file)), file).toBe('600');
   }
+});
+
+describe.skipIf(process.getuid?.() !== 0)('root', () => {
+  /** The id of the daemon's user. */
+  const USER = 10001;
+  const owners = (paths: string[]) => paths.map((path) => [statSync(path).uid, statSync(path).gid]);
+
+  it('gives each new directory and file of the store to the owner of the directory above', () => {
+    const above = stateDirectory();
+    chownSync(above, USER, USER + 1);
+    const directory = join(above, 'a', 'b', 'state');
+    const path = join(directory, 'agentd.db');
+    createPrivateFile(path);
+    const made = [join(above, 'a'), join(above, 'a', 'b'), directory, path];
+    expect(owners(made)).toEqual(made.map(() => [USER, USER + 1]));
+    expect(mode(directory)).toBe('700');
+  });
+
+  it('changes no directory that exists', () => {
+    const above = stateDirectory();
+    const directory = join(above, 'state');
+    mkdirSync(directory);
+    chownSync(above, USER, USER);
+    createPrivateFile(join(directory, 'agentd.db'));
+    expect(owners([directory, join(directory, 'agentd.db')])).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  });
 });
 
 it('an administrator is refused if there is no store, and nothing is created', () => {

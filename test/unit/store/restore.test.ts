@@ -66,6 +66,20 @@ describe('a backup', () => {
     },
   );
 
+  it.skipIf(process.getuid?.() !== 0)(
+    'that root restores into a new directory belongs to the owner of the directory above',
+    async () => {
+      const store = open();
+      await store.maintenance.backup(backup);
+      await store.close();
+      chownSync(folder, USER, USER);
+      const state = join(folder, 'a', 'state');
+      restoreSqliteStore(join(state, 'agentd.db'), backup);
+      const made = [join(folder, 'a'), state, join(state, 'agentd.db')];
+      expect(made.map((one) => statSync(one).uid)).toEqual([USER, USER, USER]);
+    },
+  );
+
   it('restores a pending question as withdrawn, because its action may have been carried out after the backup', async () => {
     let store = open();
     const session = aSession(clock.now());

@@ -2,7 +2,7 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../errors.ts';
-import { giveToOwner } from '../../give-to-owner.ts';
+import { giveDirectoryToOwner, giveToOwner } from '../../give-to-owner.ts';
 import { makePrivateDirectory } from '../../make-directory.ts';
 import { StoreMissing } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
@@ -26,18 +26,25 @@ const CHECKPOINT_PAGES = 4000;
 /** The size to which the log file is truncated after a burst, bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** Creates the directory (0700) and an empty file (0600) if they are missing. Existing ones are not changed. */
+/**
+ * Creates the directory (0700) and an empty file (0600) if they are missing. Existing ones are not changed. What root
+ * creates belongs to the owner of the directory above.
+ */
 export function createPrivateFile(path: string): void {
   try {
-    makePrivateDirectory(dirname(path));
+    makePrivateDirectory(dirname(path), giveDirectoryToOwner);
   } catch (error) {
     throw new StoreUnavailable(error);
   }
   try {
     // `wx` fails if the file exists. Opening and closing an existing file would drop the locks that this process holds
     // on it.
-    closeSync(openSync(path, 'wx', 0o600));
-    giveToOwner(path);
+    const file = openSync(path, 'wx', 0o600);
+    try {
+      giveToOwner(file, dirname(path));
+    } finally {
+      closeSync(file);
+    }
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw new StoreUnavailable(error);
   }

@@ -1,13 +1,26 @@
-import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { giveToOwner } from '../../give-to-owner.ts';
+import { giveDirectoryToOwner, giveToOwner } from '../../give-to-owner.ts';
 import { makePrivateDirectory } from '../../make-directory.ts';
 import { RestoreRefused } from '../failures.ts';
 import { sync } from './backup.ts';
 import { emptyLog } from './database.ts';
 import { takeLock } from './lock.ts';
 import { readMigrations } from './migrations.ts';
+
+/** Bytes. */
+const COPIED_AT_ONCE = 1024 * 1024;
 
 /**
  * Replaces the database at `path` with a copy of `file`. The copy is fully verified before anything is changed, and
@@ -17,7 +30,7 @@ import { readMigrations } from './migrations.ts';
  * @throws StoreLocked, RestoreRefused
  */
 export function restoreSqliteStore(path: string, file: string): string | null {
-  makePrivateDirectory(dirname(path));
+  makePrivateDirectory(dirname(path), giveDirectoryToOwner);
   const unlock = takeLock(path);
   const copy = `${path}.restored`;
   try {
@@ -38,13 +51,35 @@ export function restoreSqliteStore(path: string, file: string): string | null {
 function copyPrivately(file: string, copy: string): void {
   try {
     rmSync(copy, { force: true });
-    copyFileSync(file, copy, constants.COPYFILE_EXCL);
-    chmodSync(copy, 0o600);
-    giveToOwner(copy);
-    sync(copy);
+    withOpen(file, 'r', (from) =>
+      withOpen(copy, 'wx', (to) => {
+        copyContent(from, to);
+        giveToOwner(to, dirname(copy));
+        fsyncSync(to);
+      }),
+    );
   } catch (cause) {
     if (!existsSync(file)) throw new RestoreRefused(file, 'it does not exist', { cause });
     throw new RestoreRefused(file, cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+/** Opens a file, which is created with mode 0600 if the flags say so, and closes it when the work is done or has failed. */
+function withOpen(path: string, flags: 'r' | 'wx', work: (fd: number) => void): void {
+  const fd = openSync(path, flags, 0o600);
+  try {
+    work(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function copyContent(from: number, to: number): void {
+  const buffer = Buffer.alloc(COPIED_AT_ONCE);
+  for (;;) {
+    const read = readSync(from, buffer);
+    if (read === 0) return;
+    for (let written = 0; written < read; ) written += writeSync(to, buffer, written, read - written);
   }
 }
 

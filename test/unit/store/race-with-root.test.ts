@@ -1,0 +1,192 @@
+import {
+  chownSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { giveDirectoryToOwner, giveToOwner } from '../../../src/daemon/give-to-owner.ts';
+import { makeKeyFile } from '../../../src/daemon/identity/key-file.ts';
+import { makePrivateDirectory } from '../../../src/daemon/make-directory.ts';
+import { createPrivateFile } from '../../../src/daemon/store/sqlite/database.ts';
+import { restoreSqliteStore } from '../../../src/daemon/store/sqlite/restore.ts';
+import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+
+// A user who owns the directory in which root makes files replaces each of them at once, for example with a symbolic
+// link to a file of root. Root must not give that file away.
+
+const race = vi.hoisted(() => ({
+  /** Runs after a file or directory was made at this path, and before anything else is done with it. */
+  onMade: (_path: string) => {},
+  /** Opens a directory. */
+  open: (_path: string, open: () => number) => open(),
+  /** Whether root may change owners. */
+  mayChown: true,
+}));
+vi.mock('node:fs', async (original) => {
+  const fs = await original<typeof import('node:fs')>();
+  return {
+    ...fs,
+    openSync: (...args: Parameters<typeof fs.openSync>) => {
+      if (typeof args[1] === 'number') return race.open(String(args[0]), () => fs.openSync(...args));
+      const fd = fs.openSync(...args);
+      if (args[1] === 'wx') race.onMade(String(args[0]));
+      return fd;
+    },
+    copyFileSync: (...args: Parameters<typeof fs.copyFileSync>) => {
+      fs.copyFileSync(...args);
+      race.onMade(String(args[1]));
+    },
+    mkdirSync: (...args: Parameters<typeof fs.mkdirSync>) => {
+      const made = fs.mkdirSync(...args);
+      race.onMade(String(args[0]));
+      return made;
+    },
+    fchownSync: (...args: Parameters<typeof fs.fchownSync>) => {
+      if (race.mayChown) return fs.fchownSync(...args);
+      throw Object.assign(new Error('not permitted'), { code: 'EPERM', syscall: 'fchown' });
+    },
+  };
+});
+vi.mock('node:fs/promises', async (original) => {
+  const fs = await original<typeof import('node:fs/promises')>();
+  return {
+    ...fs,
+    open: async (...args: Parameters<typeof fs.open>) => {
+      const file = await fs.open(...args);
+      if (args[1] === 'wx') race.onMade(String(args[0]));
+      return file;
+    },
+  };
+});
+
+/** The id of the user who owns the directory. */
+const USER = 10001;
+
+let folder: string;
+/** The user's directory. */
+let theirs: string;
+/** A file and a directory of root. */
+let victim: string;
+let victims: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'agentd-race-'));
+  [theirs, victim, victims] = [join(folder, 'theirs'), join(folder, 'victim'), join(folder, 'victims')];
+  mkdirSync(theirs);
+  writeFileSync(victim, 'of root', { mode: 0o640 });
+  mkdirSync(join(victims, 'full'), { recursive: true });
+});
+afterEach(() => {
+  Object.assign(race, {
+    onMade: () => {},
+    open: (_path: string, open: () => number) => open(),
+    mayChown: true,
+  });
+  rmSync(folder, { recursive: true });
+});
+
+/** Gives the directory to its user, who replaces each new file with a symbolic link. */
+function begin(target: string): string[] {
+  chownSync(theirs, USER, USER);
+  const made: string[] = [];
+  race.onMade = (path) => {
+    const moved = `${path}.moved-${made.length}`;
+    made.push(moved);
+    renameSync(path, moved);
+    symlinkSync(target, path);
+  };
+  return made;
+}
+
+const ownerOf = (path: string) => lstatSync(path).uid;
+
+describe.skipIf(process.getuid?.() !== 0)('a user who replaces what root makes in their directory', () => {
+  it('gets the file that was made, and not the one at its path', () => {
+    chownSync(theirs, USER, USER);
+    const path = join(theirs, 'file');
+    const fd = openSync(path, 'wx', 0o600);
+    renameSync(path, `${path}.moved`);
+    symlinkSync(victim, path);
+    giveToOwner(fd, theirs);
+    closeSync(fd);
+    expect([ownerOf(victim), ownerOf(`${path}.moved`)]).toEqual([0, USER]);
+  });
+
+  it('gets no other file with the store', () => {
+    const [path, made] = [join(theirs, 'agentd.db'), begin(victim)];
+    createPrivateFile(path);
+    expect([ownerOf(victim), ...made.map(ownerOf)]).toEqual([0, USER]);
+  });
+
+  it('gets no other file with the key', async () => {
+    const made = begin(victim);
+    await makeKeyFile(theirs);
+    expect([ownerOf(victim), ...made.map(ownerOf)]).toEqual([0, USER]);
+  });
+
+  it('gets no other file with a restored store, and the mode of the file stays', async () => {
+    const options = { role: 'daemon', clock: { now: () => Date.now() }, traceRetentionMs: 1000 } as const;
+    const [path, backup] = [join(theirs, 'agentd.db'), join(folder, 'backup.db')];
+    const store = openSqliteStore(join(folder, 'old', 'agentd.db'), options);
+    await store.maintenance.backup(backup);
+    await store.close();
+    createPrivateFile(join(theirs, 'agentd.lock'));
+    const made = begin(victim);
+    expect(() => restoreSqliteStore(path, backup)).toThrow('cannot be read as a store');
+    expect([ownerOf(victim), statSync(victim).mode & 0o777, ...made.map(ownerOf)]).toEqual([0, 0o640, USER]);
+  });
+
+  it('gets no other directory', () => {
+    begin(victims);
+    expect(() => makePrivateDirectory(join(theirs, 'state'), giveDirectoryToOwner)).toThrow(/ENOTDIR|ELOOP/);
+    expect(ownerOf(victims)).toBe(0);
+  });
+
+  it('gets no directory to which a link above the path leads for a moment', () => {
+    chownSync(theirs, USER, USER);
+    const [above, moved] = [join(theirs, 'a'), join(theirs, 'b')];
+    race.open = (path, open) => {
+      if (!path.endsWith('full')) return open();
+      renameSync(above, moved);
+      symlinkSync(victims, above);
+      const fd = open();
+      rmSync(above);
+      renameSync(moved, above);
+      return fd;
+    };
+    makePrivateDirectory(join(above, 'full'), giveDirectoryToOwner);
+    expect([ownerOf(above), ownerOf(join(victims, 'full'))]).toEqual([USER, 0]);
+  });
+
+  it('gets no directory of root that already has files', () => {
+    const other = join(theirs, 'of-root');
+    mkdirSync(other);
+    writeFileSync(join(other, 'file'), '');
+    chownSync(theirs, USER, USER);
+    const path = join(theirs, 'state');
+    race.onMade = () => {
+      race.onMade = () => {};
+      rmSync(path, { recursive: true });
+      renameSync(other, path);
+    };
+    makePrivateDirectory(path, giveDirectoryToOwner);
+    expect(ownerOf(path)).toBe(0);
+  });
+});
+
+it.skipIf(process.getuid?.() !== 0)('root that may not change owners keeps what it makes', () => {
+  chownSync(theirs, USER, USER);
+  race.mayChown = false;
+  const path = join(theirs, 'state', 'agentd.db');
+  createPrivateFile(path);
+  expect([ownerOf(join(theirs, 'state')), ownerOf(path)]).toEqual([0, 0]);
+});
