@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import { tagOf } from '../../src/daemon/session/session.ts';
 import { parseRedisUrl } from '../../src/daemon/settings/redis-url.ts';
@@ -245,6 +246,26 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     await delay(300);
     expect(await nodes[node]?.get('{k}')).toBe('1');
     client.disconnect();
+  });
+
+  it('are out of reach while their slot is moved to another node', async () => {
+    const store = await open();
+    const claim = await claimSession(store, 's');
+    const tag = `{${shardOf('s')}}`;
+    const from = await cluster.masterOf(tag);
+    const [source, target] = [nodes[from], nodes[(from + 1) % nodes.length]] as [Redis, Redis];
+    const slot = await source.cluster('KEYSLOT', tag);
+    const [source_id, target_id] = (await Promise.all(
+      [source, target].map((node) => node.cluster('MYID')),
+    )) as [string, string];
+    await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source_id);
+    await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target_id);
+    try {
+      await expect(store.commitTurn(claim, { trace: aTrace(null) })).rejects.toThrow(StoreUnavailable);
+    } finally {
+      for (const node of [source, target]) await node.call('CLUSTER', 'SETSLOT', slot, 'STABLE');
+    }
+    expect(await store.commitTurn(claim, { trace: aTrace(null) })).toBe('committed');
   });
 
   it('name nobody if they only say where a foreign name is bound', async () => {
