@@ -15,7 +15,7 @@ import { eventsOf } from '../../../src/channel/conformance/signature-cases.ts';
 import { TEXT_MAX } from '../../../src/channel/index.ts';
 import { hostileBodies } from './hostile-bodies.ts';
 
-/** Maximum number of bytes that a channel may read of an answer. */
+/** The maximum number of bytes that a channel may read from an answer. */
 const READ_MAX = 16 * 1024 * 1024;
 const CHUNK = new Uint8Array(65_536).fill(0x20);
 
@@ -33,7 +33,7 @@ export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
     ...(isPush && (isSimulated || send) ? answerCases() : []),
     ...(!isPush && requests.length > 0
       ? [
-          ['answers no hostile body with an internal error', (trial) => acceptsBodies(trial, requests)] as [
+          ['does not answer a hostile body with an internal error', (trial) => acceptsBodies(trial, requests)] as [
             string,
             Trial,
           ],
@@ -44,8 +44,8 @@ export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
 
 function simulatedCases(): [string, Trial][] {
   return [
-    ['answers no hostile signed body with an internal error', acceptsSignedBodies],
-    ['answers no hostile text with an internal error', acceptsTexts],
+    ['does not answer a hostile signed body with an internal error', acceptsSignedBodies],
+    ['does not answer a hostile text with an internal error', acceptsTexts],
   ];
 }
 
@@ -53,11 +53,11 @@ function answerCases(): [string, Trial][] {
   const retryAfter = { final: false, retryAfterSeconds: 7 };
   return [
     failing(
-      'passes on Retry-After of a platform that fails',
+      'passes on the Retry-After header of a failing platform',
       () => status(503, { 'Retry-After': '7' }),
       retryAfter,
     ),
-    ["reports no answer as final that is not the platform's", retriesAfterNonsense],
+    ['does not report a failure as final because of a malformed answer', retriesAfterNonsense],
     ['reads at most 16 MiB of an answer', readsWithinBounds],
   ];
 }
@@ -141,7 +141,7 @@ async function readsWithinBounds(options: TrialOptions): Promise<void> {
           new ReadableStream({
             pull(out) {
               read += CHUNK.length;
-              // A channel that has no such limit would read forever.
+              // Without this, a channel that has no limit would read forever.
               if (read > READ_MAX) out.close();
               else out.enqueue(CHUNK);
             },
@@ -150,7 +150,7 @@ async function readsWithinBounds(options: TrialOptions): Promise<void> {
         );
       const error = await send();
       if (error !== null) isFailure(error, PASSING);
-      assert.ok(read <= READ_MAX, `${READ_MAX} bytes of an answer were read`);
+      assert.ok(read <= READ_MAX, `more than ${READ_MAX} bytes of an answer were read`);
     });
   }
 }
