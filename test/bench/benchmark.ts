@@ -1,6 +1,6 @@
 /**
- * A benchmark compares a piece of work with its lower limit: the least code that could do the same. Only the ratio of
- * the two is meaningful; the speed of one machine varies by a third within minutes.
+ * A benchmark compares agentd with a limit: the least code that could do the same work. Only the ratio of the two is
+ * meaningful, because the speed of one machine varies by a third within minutes.
  */
 export interface Benchmark {
   /** The name to type: `npm run bench <name>`. */
@@ -10,7 +10,7 @@ export interface Benchmark {
   /** The limit, in words. */
   limit: string;
   unit: 'requests/s' | 'checks/s' | 'events/s' | 'µs' | 'ms' | 'KiB';
-  /** Creates what all rounds start from; the returned function removes it. */
+  /** Creates the data from which all rounds start. The returned function removes it. */
   prepare?(effort: Effort): Promise<() => Promise<void>>;
   bare: Contender;
   /** Other software that does the same work: measured for comparison, without a target. */
@@ -32,7 +32,10 @@ export interface Sample {
   value: number;
   /** Further figures of the round by name, such as percentiles. */
   figures?: Readonly<Record<string, number>>;
-  /** Numbers of stored and acknowledged work, which must be equal: a fast wrong answer does not count. */
+  /**
+   * Counts of the work that was acknowledged and of the work that was stored. They must be equal, because a fast wrong
+   * answer does not count.
+   */
   counts?: Readonly<Record<string, number>>;
 }
 
@@ -51,7 +54,7 @@ export interface Effort {
   spawns: number;
 }
 
-/** Before three seconds of warm-up are over, the server runs at two thirds of its speed. */
+/** During its first three seconds, a server reaches only two thirds of its speed. The warm-up takes as long. */
 export const FULL: Effort = {
   rounds: 5,
   warm_up_ms: 3000,

@@ -8,11 +8,11 @@ import { CAN_PIN } from './machine.ts';
 const CORES = { server: '0', load: '1' } as const;
 
 export interface StartOptions {
-  /** Pins the server to the core of this part. Absent: the system chooses the core. */
+  /** Pins the process to the core of this part. Absent: the system chooses the core. */
   part?: keyof typeof CORES;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
-  /** File descriptor for its standard error. Absent: that of this process. */
+  /** The file descriptor for its standard error. Absent: it shares the standard error of this process. */
   stderr?: number;
 }
 

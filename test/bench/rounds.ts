@@ -70,7 +70,7 @@ export function median(values: readonly number[]): number {
   );
 }
 
-/** @param sorted ascending; 0 if it is empty. */
+/** @param sorted values in ascending order @returns 0 if there are no values */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   const middle = (sorted.length - 1) * share;
   const below = sorted[Math.floor(middle)] ?? 0;

@@ -115,7 +115,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.find(action_id)).toMatchObject(outcome);
       });
 
-      it('replaces an unknown outcome when the outcome becomes known, but never replaces the outcome `done`', async () => {
+      it('replaces an unknown outcome when the outcome becomes known, but never replaces `done`', async () => {
         const { action_id } = await started();
         await store.actions.finish(action_id, 1, UNKNOWN);
         await store.actions.finish(action_id, 1, DONE);

@@ -84,7 +84,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.enqueue(again())).toEqual(['kept', 'kept']);
       });
 
-      it('accepts no message of a delivery that does not fit in the inbox, but recognizes repeated messages', async () => {
+      it('stores no message of a delivery that does not fit, but recognizes repeated messages', async () => {
         await inbox.enqueue(Array.from({ length: 49 }, (_, n) => anInboxMessage({ message_id: `m${n}` })));
         const [first, second] = [anInboxMessage({ message_id: 'a' }), anInboxMessage({ message_id: 'b' })];
         expect(await inbox.enqueue([first, second])).toBeNull();
@@ -203,7 +203,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await test.store.traces.find('m2')).toHaveLength(1);
       });
 
-      it('gives a repeated delivery the same verdicts as the first delivery, and counts and stores nothing twice', async () => {
+      it('gives a repeated delivery the same verdicts, and counts and stores nothing twice', async () => {
         const first = await screen('m1', 'm2', 'm3');
         const again = await screen('m1', 'm2', 'm3');
         expect(again.verdicts).toEqual(first.verdicts.map((verdict) => ({ ...verdict, repeated: true })));
@@ -499,7 +499,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('messages during which a process died', () => {
-      it('are claimed with the fewest interruptions first, and count as not interrupted after an attempt has failed', async () => {
+      it('are claimed with the fewest interruptions first, until a failed attempt resets their count', async () => {
         const [a, b] = [inQueue('a'), inQueue('b')];
         await inbox.enqueue([a, b]);
         await inbox.claim('run', ['chat'], 10);
@@ -666,7 +666,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toBeNull();
       });
 
-      it('is failed when its notice has been sent, and only then can the next message of the queue be claimed', async () => {
+      it('is failed when its notice was sent, and only then can the next message be claimed', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         expect(await notify(await claimed(), 'sorry', 'agent_failed')).toBe(true);
@@ -723,7 +723,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await finish(now)).toBe(true);
       });
 
-      it('gives the messages of a dead process to the next process with their attempts counted, but none of a live process', async () => {
+      it('gives only the messages of a dead process to the next one, with their attempts counted', async () => {
         const [run, replied, behind] = [inQueue('a'), inQueue('b'), inQueue('a')];
         await inbox.enqueue([run, replied, behind]);
         const claims = await inbox.claim('run', ['chat'], 10);
@@ -830,7 +830,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
           expect(await inbox.search(stranger)).toEqual([]);
       });
 
-      it('finds every message that an id can mean, newest first; a request id or session id finds only messages that are not done', async () => {
+      it('finds every message for an id, newest first, but no done message by request or session id', async () => {
         const [first, second, done] = [
           inQueue('a', { message_id: 'm', request_id: 'r' }),
           inQueue('a', { message_id: 'm', platform: 'mail', request_id: 'r' }),

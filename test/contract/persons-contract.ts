@@ -91,21 +91,18 @@ export function describePersons(current: () => StoreUnderTest): void {
     it.each([
       ['a person', asPerson],
       ["a platform's user", asUser],
-    ])(
-      'erases all data about %s, and no data about anybody else',
-      async (_, selector) => {
-        const persons = await fill();
-        if (persons === null) return;
-        const before = await persons.show(selector(bob));
-        const found = await persons.show(selector(ada));
-        expect(await persons.erase(selector(ada))).toEqual(found);
-        expect(countRecords(await persons.show(selector(ada)))).toBe(0);
-        expect(withoutTies(await persons.show(selector(bob)))).toEqual(withoutTies(before));
-        expect((await store.sessions.find(`dm:${bob.user_id}`))?.user_id).toBe(bob.user_id);
-      },
-    );
+    ])('erases all data about %s, and no data about anybody else', async (_, selector) => {
+      const persons = await fill();
+      if (persons === null) return;
+      const before = await persons.show(selector(bob));
+      const found = await persons.show(selector(ada));
+      expect(await persons.erase(selector(ada))).toEqual(found);
+      expect(countRecords(await persons.show(selector(ada)))).toBe(0);
+      expect(withoutTies(await persons.show(selector(bob)))).toEqual(withoutTies(before));
+      expect((await store.sessions.find(`dm:${bob.user_id}`))?.user_id).toBe(bob.user_id);
+    });
 
-    it("keeps other people's turns of a shared thread in order, but not the id of the erased person who opened the thread", async () => {
+    it("keeps others' turns in a shared thread, but not the id of the erased person who opened it", async () => {
       const persons = await fill();
       if (persons === null) return;
       await speakInThread(store, test.now(), ada, ada.person);

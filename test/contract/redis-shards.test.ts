@@ -186,7 +186,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(GUARD_LIMITS.max_messages);
   });
 
-  it('count a repeated message only once, even if a process died between the counts of its user and its session', async () => {
+  it('count a repeated message once, even if a process died after it had counted only the user', async () => {
     const store = await open();
     const message_id = randomUUID();
     const session_id = randomUUID();

@@ -194,7 +194,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
     });
 
     describe('claims', () => {
-      it('are given to only one caller, however many ask at once, and to the next caller after the release', async () => {
+      it('are given to one of many simultaneous callers, and to the next caller after the release', async () => {
         const claims = await Promise.all(Array.from({ length: 20 }, () => store.sessions.claim('s')));
         const [claim] = claims.filter((one) => one !== null);
         expect(claims.filter((one) => one !== null)).toHaveLength(1);
@@ -299,7 +299,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         return sessions.filter((_, place) => found[place] !== null);
       };
 
-      it('are deleted with their turns and traces if they take up too much space: first the longest idle sessions of the largest client', async () => {
+      it('are deleted if they take up too much space: first the longest idle of the largest client', async () => {
         const few = await beginMany(5, { client: 'few' });
         const many = await beginMany(10, { client: 'many' });
         const [first, second] = many as [Session, Session];

@@ -36,7 +36,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(1);
     });
 
-    it('creates one stream for a key, however many callers try at once, and a new stream after the first has expired', async () => {
+    it('creates one stream for a key, even for many callers at once, until the stream has expired', async () => {
       const many = Array.from({ length: 10 }, () => aStream({ idempotency_key: 'k' }));
       const created = await Promise.all(many.map((stream) => streams.create(stream)));
       expect(new Set(created.map(({ stream_id }) => stream_id))).toEqual(new Set([many[0]?.stream_id]));
@@ -62,7 +62,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.read(stream.stream_id, 0)).toEqual([]);
     });
 
-    it('stores the first events together with the claim, and only those of the caller that gets the claim', async () => {
+    it('stores the first events with the claim, and only those of the caller that gets the claim', async () => {
       const { stream_id } = await streams.create(aStream());
       const told: unknown[] = [];
       const end = streams.subscribe(stream_id, (...change) => told.push(change));
@@ -87,7 +87,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.find(nobodys.stream_id)).toMatchObject({ owner: bob, reader: bob });
     });
 
-    it('returns the events after a given event in order, and rejects events that do not follow the last one', async () => {
+    it('returns the events after a given event, and rejects events that do not follow the last one', async () => {
       const { claim, stream_id } = await running();
       expect(await streams.append(claim, [chunk(2), chunk(3)])).toBe(true);
       await streams.append(claim, [chunk(4)]);

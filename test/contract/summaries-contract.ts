@@ -66,7 +66,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(begun.filter((token) => token !== null)).toHaveLength(1);
     });
 
-    it('lets another caller make a summary after the time of the first caller has passed, and refuses the late summary', async () => {
+    it('lets another caller take over after the time has passed, and refuses the late summary', async () => {
       const late = await store.summaries.begin(tag, MINUTE);
       test.advance(MINUTE);
       const next = await store.summaries.begin(tag, MINUTE);

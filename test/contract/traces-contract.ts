@@ -15,7 +15,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    it('finds a trace by turn, request, session or message id, and the message id may begin with the channel name', async () => {
+    it('finds a trace by turn, request, session or message id, with or without the channel name', async () => {
       const trace = aTrace(null, { session_id: 's:1', message_id: 'C1:17.5', platform: 'chat' });
       await store.traces.keep(trace);
       for (const id of [trace.turn_id, trace.request_id, 's:1', 'C1:17.5', 'chat:C1:17.5']) {

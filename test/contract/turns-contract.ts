@@ -253,7 +253,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await read()).toEqual(before);
     });
 
-    it('ends the claim of the session in the same commit if the changes request this, but not if the commit is refused', async () => {
+    it('ends the claim of the session in the same commit on request, unless the commit is refused', async () => {
       const { claim, changes } = await beginFullTurn(store, test.now());
       expect(await store.commitTurn({ ...claim, owner: 'another' }, { ...changes, ends_claim: true })).toBe(
         'lost',

@@ -4,7 +4,7 @@ export interface ShownCommand {
   prints: string;
 }
 
-/** The commands of a console block: those after `$ `, each with the lines that follow it. */
+/** The commands of a console block. Each begins after `$ `, and its output is the lines that follow it. */
 export function shownCommands(block: string): ShownCommand[] {
   return block
     .split(/^\$ /m)

@@ -22,7 +22,7 @@ export interface RedisServers {
 /** Number of slots of a Cluster. */
 const SLOTS = 16_384;
 
-/** Starts a Cluster. Its servers are first the masters, and then, on request, a replica of each. */
+/** Starts a Cluster. The masters are the first servers. On request, one replica of each master follows them. */
 export async function startCluster(
   size: number,
   { replicas = false, options = [] }: { replicas?: boolean; options?: readonly string[] } = {},

@@ -13,7 +13,7 @@ import { bareFile, countBare, countOurs, seedBare, seedOurs } from './state.ts';
 const CONNECTIONS = 64;
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The directory with the store at the start of a round, and the expiry of the tokens in the store. */
+/** The directory that each round copies, with the store, and the expiry of the tokens in the store. */
 let template = '';
 let exp = 0;
 

@@ -5,7 +5,7 @@ import { percentile } from '../rounds.ts';
 
 const program = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
 
-/** The commands that scripts, supervisors and people use most often, compared with only starting the runtime. */
+/** The commands that scripts, supervisors and people use most often, compared with a start of Node.js alone. */
 export const cli: Benchmark = {
   name: 'cli',
   work: 'a command from its start to its end, p50',

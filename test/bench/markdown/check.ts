@@ -55,7 +55,7 @@ function textsOf(texts: MarkdownOrder['texts'], size: number): Readonly<Record<s
   return Object.fromEntries(sizes.map((one) => [`${one / 1000} KB`, made(one)]));
 }
 
-/** The library alone, with its defaults. It reads a text at once. */
+/** The library alone, with its defaults. It reads a whole text in one tick of the event loop. */
 function alone(): Render {
   const parser = new MarkdownIt({ html: false });
   return async (text) => parser.parse(text, {});
@@ -70,7 +70,7 @@ async function shortest(render: Render, text: string): Promise<{ hold_ms: number
   return shortest;
 }
 
-/** Measures in every tick of the event loop how much processor time was used while a text is rendered. */
+/** Renders a text, and measures the processor time of each tick of the event loop meanwhile. */
 async function measure(render: Render, text: string): Promise<{ hold_ms: number; total_ms: number }> {
   const began = threadMs();
   let last = began;

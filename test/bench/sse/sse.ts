@@ -42,8 +42,8 @@ const firstPlan: Plan = ({ port }, { streams, warm_up_ms, measure_ms }) => ({
 });
 
 /**
- * Memory of each connection that reads a stream. Either many connections share a stream, or each has its own, with a
- * run that has sent a word.
+ * Memory of each connection that reads a stream. Either many connections share a stream, or each connection has its own
+ * stream, with a run that has sent a word.
  */
 export const streamMemory: Benchmark = {
   name: 'sse',

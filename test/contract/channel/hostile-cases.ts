@@ -33,10 +33,10 @@ export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
     ...(isPush && (isSimulated || send) ? answerCases() : []),
     ...(!isPush && requests.length > 0
       ? [
-          ['does not answer a hostile body with an internal error', (trial) => acceptsBodies(trial, requests)] as [
-            string,
-            Trial,
-          ],
+          [
+            'does not answer a hostile body with an internal error',
+            (trial) => acceptsBodies(trial, requests),
+          ] as [string, Trial],
         ]
       : []),
   ]);
