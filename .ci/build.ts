@@ -31,7 +31,7 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** Writes the type declarations. Returns false if the sources have errors, which the compiler has then printed. */
+/** Writes the type declarations. Returns false if the sources have errors. The compiler prints the errors. */
 function declareTypes(directory: string): boolean {
   const tsc = join(ROOT, 'node_modules/.bin/tsc');
   const options = ['-p', 'tsconfig.build.json', '--outDir', directory, '--noEmitOnError'];

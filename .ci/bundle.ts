@@ -17,8 +17,8 @@ const ENTRY_POINTS = [
 
 /**
  * A module finds the files beside it through `import.meta.url`. This plugin replaces it with the URL that the module
- * would have if it were not bundled. The replacement is relative to the bundle, and is correct in all of them because
- * every bundle is two folders below the build directory.
+ * would have if it were not bundled. The replacement is relative to the URL of the bundle. It is the same for all
+ * bundles, because each of them is two folders below the build directory.
  */
 const moduleUrls: Plugin = {
   name: 'module-urls',

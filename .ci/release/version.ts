@@ -1,4 +1,4 @@
-/** A release: three numbers. A pre-release adds a word and a number, as in `1.0.0-rc.1`. */
+/** A release has three numbers. A pre-release adds a word and a number, as in `1.0.0-rc.1`. */
 const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([a-z]+)\.(0|[1-9]\d*))?$/;
 
 export function isVersion(text: string): boolean {

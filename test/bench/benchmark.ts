@@ -5,9 +5,9 @@
 export interface Benchmark {
   /** The name to type: `npm run bench <name>`. */
   name: string;
-  /** One unit of work, in words. */
+  /** A description of one unit of work. */
   work: string;
-  /** The limit, in words. */
+  /** A description of the limit. */
   limit: string;
   unit: 'requests/s' | 'checks/s' | 'events/s' | 'µs' | 'ms' | 'KiB';
   /** Creates the data from which all rounds start. The returned function removes it. */
@@ -54,7 +54,9 @@ export interface Effort {
   spawns: number;
 }
 
-/** During its first three seconds, a server reaches only two thirds of its speed. The warm-up takes as long. */
+/**
+ * During its first three seconds, a server reaches only two thirds of its speed, so the warm-up takes three seconds.
+ */
 export const FULL: Effort = {
   rounds: 5,
   warm_up_ms: 3000,

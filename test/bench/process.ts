@@ -87,7 +87,7 @@ export async function timeRun(program: readonly string[]): Promise<number> {
 }
 
 /**
- * The environment that is passed on. It has a compile cache only if this process has one: without a cache, programs
+ * The environment that programs inherit. It has a compile cache only if this process has one. Without a cache, programs
  * start as they do on users' machines.
  */
 const PASSED_ON = Object.fromEntries(

@@ -14,7 +14,7 @@ export interface Series {
 }
 
 /**
- * Runs the limit, the peers and agentd in alternation, and in reverse order every other round, so that a machine that
+ * Runs the limit, the peers and agentd in turn, with the order reversed in every other round, so that a machine that
  * slows down affects all of them.
  * @returns the series of the limit, then of the peers, then ours
  */

@@ -9,7 +9,7 @@ export interface RollingRestart {
   restarts: number;
   /** How many times each status with its detail, or each error code, occurred. */
   failed: Record<string, number>;
-  /** Streams that were read to their end, over all reconnections. */
+  /** Streams that were read to their end, even if the reader had to reconnect. */
   streams: number;
   /** Streams whose connection was cut, and that continued at another replica. */
   resumed: number;
@@ -19,7 +19,7 @@ export interface RollingRestart {
   errors: string[];
 }
 
-/** Maximum number of restarts of all replicas until a stream is cut. */
+/** If no stream is cut, all replicas are restarted at most this many times. */
 const MAX_ROUNDS_FOR_A_CUT = 5;
 
 /**

@@ -217,14 +217,14 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await list({ platform: 'mail', user_id: 'u2' })).toEqual([]);
       });
 
-      it('has the writes of a session, by its tag or by the id that it had at that time', async () => {
+      it('has the writes of a session, found by its tag or by its id at the time of the write', async () => {
         const { action_id } = await started({ session_tag: 'tag', session_id: 'id' });
         await started({ session_tag: 'other', session_id: 'other' });
         for (const of of ['tag', 'id'])
           expect(ids(await store.actions.list({ session: of, limit: 10 }))).toEqual([action_id]);
       });
 
-      it('has the writes that were sent since a time', async () => {
+      it('has the writes that were sent since a given time', async () => {
         await started();
         test.advance(1000);
         const { action_id } = await started();
@@ -256,7 +256,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         ]);
       });
 
-      it('are not stored if the turn is not', async () => {
+      it('are not stored if the turn is not stored', async () => {
         const action = aPendingAction(session);
         const claim = await claimSession(store, action.session_tag);
         await store.sessions.release(claim);
@@ -328,7 +328,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('pending');
       });
 
-      it('expire', async () => {
+      it('expire when the time for the answer has passed', async () => {
         const { claim, action } = await commitPending(store, session, { answer_ms: 1000 });
         test.advance(999);
         expect(await stateOf(action.action_id)).toBe('pending');
@@ -340,7 +340,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('expired');
       });
 
-      it('are withdrawn one at a time by id: other actions of the session stay pending', async () => {
+      it('can be withdrawn by id, while other actions of the session stay pending', async () => {
         const { claim, action } = await commitPending(store, session, { principal: ada });
         const other = aPendingAction(session, { principal: bob });
         await store.commitTurn(claim, { trace: aTrace(session), pending: other });

@@ -67,7 +67,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       }
     });
 
-    it('finds a session by its id even under the claim of another session, but no expired session', async () => {
+    it('finds a session by its id even under the claim of another session, unless it has expired', async () => {
       const session = aSession(test.now());
       await saveSession(store, session);
       const other = await begin('other', session.session_id);

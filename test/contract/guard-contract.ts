@@ -240,7 +240,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session.session_id)).toMatchObject({ turns: 1 });
       });
 
-      it('keeps the count of an id without a session when a new session with this id is saved', async () => {
+      it('keeps the turns counted for an id when a new session with this id is saved', async () => {
         const { session_id } = await saved();
         await turn(session_id);
         test.advance(HOUR);

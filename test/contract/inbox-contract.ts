@@ -221,7 +221,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await screen('m2')).verdicts).toMatchObject([{ allowed: true, messages: 2 }]);
       });
 
-      it('remembers that a message was stored, and what its verdict was, each for 7 days', async () => {
+      it('remembers for 7 days that a message was stored, and for 7 days what its verdict was', async () => {
         // `m1` is stored without a verdict, and judged later. `m2` is judged, and stored again later.
         await inbox.enqueue([anInboxMessage({ message_id: 'm1', reply: 'said' })]);
         expect(await screen('m1')).toMatchObject({ verdicts: [{ repeated: false }], outcomes: ['repeated'] });
@@ -345,7 +345,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('retryLater', () => {
-      it('postpones a message and the later ones of its queue, but no other queue', async () => {
+      it('postpones a message and the later messages of its queue, but no other queue', async () => {
         const [a1, a2, b1] = [inQueue('a'), inQueue('a'), inQueue('b')];
         await inbox.enqueue([a1, a2]);
         const claim = await claimed();
@@ -460,7 +460,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toMatchObject({ state: 'done', failure: null });
       });
 
-      it('drops the reasons why earlier runs failed once a reply is stored', async () => {
+      it('clears the failure of earlier runs when a reply is stored', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         await retryLater(await claimed(), 0, 'agent_failed');
@@ -666,7 +666,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toBeNull();
       });
 
-      it('is failed when its notice was sent, and only then can the next message be claimed', async () => {
+      it('has failed when its notice was sent, and only then can the next message be claimed', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         expect(await notify(await claimed(), 'sorry', 'agent_failed')).toBe(true);
@@ -767,7 +767,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await ids(['waiting', 'done'], 1)).toEqual([open.id]);
       });
 
-      it('retries a failed message before the later ones of its queue', async () => {
+      it('retries a failed message before the later messages of its queue', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         await notify(await claimed(), 'sorry', 'agent_failed');

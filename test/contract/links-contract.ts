@@ -63,7 +63,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect(await put('k', 'new', null)).toBe(true);
     });
 
-    it('removes a link, but not if another token is expected than the stored token', async () => {
+    it('removes a link, but not if the stored token differs from an expected token', async () => {
       await put('k', 'mine', null);
       expect(await links.remove('k', 'another')).toBe(false);
       expect(await links.get('k')).not.toBeNull();

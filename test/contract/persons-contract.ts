@@ -60,7 +60,7 @@ export function describePersons(current: () => StoreUnderTest): void {
     });
     const asUser = ({ user_id }: typeof ada): PersonSelector => ({ platform: PLATFORM, user_id });
 
-    it('shows what is stored about a person, of every kind', async () => {
+    it('shows the stored data of every kind about a person', async () => {
       const persons = await fill();
       if (persons === null) return;
       const { sessions, links, actions, inbox, others } = await persons.show(asPerson(ada));
@@ -73,7 +73,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(others).toEqual(EVERY_OTHER);
     });
 
-    it("shows what is stored about a platform's user, of every kind", async () => {
+    it("shows the stored data of every kind about a platform's user", async () => {
       const persons = await fill();
       if (persons === null) return;
       const { sessions, links, actions, inbox, others } = await persons.show(asUser(ada));

@@ -130,7 +130,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     const kinds = /}:(session|action|key|stream|actions-of-[a-z]+|pending-[a-z]+):/;
     const elsewhere = keys.filter((key) => kinds.test(key) && !tags.some((tag) => key.includes(`{${tag}}`)));
     expect(elsewhere).toEqual([]);
-    // No id had to be found by a pointer.
+    // No id had to be found through a pointer from another shard.
     expect(keys.filter((key) => key.includes(':moved:'))).toEqual([]);
   });
 
@@ -193,7 +193,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     const user = guardUser({ platform: 'chat', user_id: `user beside nobody`, person: null, address: null });
     const message = { user, session_id, text: 'a', message_id, sent_at: null };
     await store.guard.check(message, GUARD_LIMITS);
-    // As if the process had died before it counted the message in the session.
+    // This is as if the process had died before it counted the message in the session.
     await Promise.all(
       nodes.map(async (node) => {
         for (const key of await keysOf(node, `agentd:{${shardOf(session_id)}}:*`))

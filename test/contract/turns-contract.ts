@@ -93,7 +93,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       });
     });
 
-    it('stores everything that a turn changes, even after a restart', async () => {
+    it('stores everything that a turn changes, and keeps it across a restart', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       expect(await store.commitTurn(claim, changes)).toBe('committed');
       const { session, turn, trace, events } = changes;

@@ -23,7 +23,7 @@ function violations(folder: string, isViolation: (file: string, found: Import) =
 }
 
 describe('boundaries', () => {
-  it('no platform is named outside plugins/', () => {
+  it('no platform is named in src/', () => {
     const named = sourcesBelow('src').flatMap((file) =>
       read(file)
         .split('\n')

@@ -18,7 +18,7 @@ import { fileSettings } from '../../src/daemon/settings/secret-files.ts';
 import { SETTINGS } from '../../src/daemon/settings/settings.ts';
 import { filesBelow, ROOT, read } from './source-files.ts';
 
-// The files in config/ that agentd-deploy(7) describes.
+// Tests of the files in config/ that agentd-deploy(7) describes.
 
 const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
 const records: readonly SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ plugin }) => plugin.settings)];

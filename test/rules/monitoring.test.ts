@@ -11,7 +11,7 @@ import { ALERT_TESTS, type AlertTest } from '../fixtures/alerts.ts';
 import { groupingsIn, metricsIn } from './promql.ts';
 import { ROOT, read } from './source-files.ts';
 
-// agentd-metrics(7), "Dashboard and alerts".
+// Tests of the dashboard and the alert rules (agentd-metrics(7), "Dashboard and alerts").
 
 interface Rule {
   alert: string;

@@ -91,7 +91,7 @@ function checkPerson(world: World, { person: known, text }: AgentTurn, run: Agen
     world.report(`run ${run.number}: the message of ${person} acts for ${named}`);
 }
 
-/** Compiled once for all seeds, because the object is always the same. */
+/** This schema is compiled only once for all seeds, because the object is always the same. */
 const NO_PARAMETERS = { type: 'object', properties: {}, additionalProperties: false };
 
 /** A tool that returns the person whose token it would use. */

@@ -77,7 +77,7 @@ export class SimulatedApi {
   }
 }
 
-/** Compiled once for all seeds, because the object is always the same. */
+/** This schema is compiled only once for all seeds, because the object is always the same. */
 const PARAMETERS = {
   type: 'object',
   properties: { order: { type: 'string' }, note: { type: 'string' } },

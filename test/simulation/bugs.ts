@@ -3,7 +3,7 @@ import type { Change } from '../support/rewrite-sources.ts';
 export interface Bug {
   /** The effect of the bug. */
   says: string;
-  /** The first seed that finds it. */
+  /** The first seed that finds the bug. */
   seed: number;
   /** Matches the problem that the run reports. */
   shows: RegExp;

@@ -45,7 +45,7 @@ function checkMessage(world: World, clients: Clients, message: PlannedMessage): 
   }
 }
 
-/** Whether the refusal is right: a web client pressed a button for which no action waits. */
+/** Whether a web client was refused because it pressed a button for which no action is waiting. */
 function isGone(code: string, { presses }: PlannedMessage): boolean {
   return code === 'confirmation_gone' && presses !== null;
 }

@@ -163,8 +163,8 @@ export class SimulatedDaemon {
   }
 
   /**
-   * Processes a request like the HTTP server: it takes a ticket in the order of the thread, validates the token, and
-   * then calls the handler.
+   * Processes a request like the HTTP server: it takes the next ticket of the thread, validates the token, and then
+   * calls the handler.
    * @param gone aborts when the client disconnects
    */
   request<T>(

@@ -97,7 +97,9 @@ const OPS = [
   ['platform.send', 8],
 ] as const;
 
-/** Calls that happen often. For these, the fault can be at a later call than for the others. */
+/**
+ * Calls that happen often. Their fault is at one of the first 12 calls. For the others, it is at one of the first 4.
+ */
 const OFTEN = /^(?:agent|inbox\.nextDueAt|outages\.list|inbox\.take|sessions\.find|streams\.append)$/;
 
 export function randomFault(random: SeededRandom, acts: readonly Fault['act'][]): Fault {

@@ -14,8 +14,8 @@ export interface AgentRun {
   label: string;
   history: AgentTurn['history'];
   /**
-   * The problem to report if the run is stored. Outdated data is allowed only for a run that has lost its session, and
-   * that run is not stored.
+   * A problem that is reported only if the run is stored. A run that has lost its session may get outdated data, but it
+   * cannot be stored.
    */
   doubt?: string;
 }

@@ -4,7 +4,10 @@ import { durationOf, type Fault, randomFault, weighted } from './faults.ts';
 export const DAEMONS = ['A', 'B'] as const;
 export type DaemonName = (typeof DAEMONS)[number];
 
-/** `chat` answers in the response, `feed` on an event stream, `post` is a platform. */
+/**
+ * The channel of a message: `chat` answers in the response, `feed` answers on an event stream, and `post` is a
+ * platform.
+ */
 export type Door = 'chat' | 'feed' | 'post';
 
 /** A sender. Everybody has a token, and may or may not use it. */
@@ -60,7 +63,7 @@ export interface PlannedMessage {
   door: Door;
   room: Room;
   person: Person;
-  /** Time after the beginning, ms. */
+  /** When the message is sent, ms after the beginning. */
   at: number;
   /** Whether the person writes the message only after the previous message in the room has been answered. */
   waits: boolean;
@@ -80,7 +83,7 @@ export interface PlannedMessage {
   presses: { label: string; approve: boolean } | null;
   /** feed: number of readers of its stream. post: minimum number of deliveries by the platform. */
   copies: number;
-  /** feed: the person stops it after this many ms; null for never. */
+  /** feed: the person stops the stream after this many ms; null for never. */
   stops: number | null;
   /** Whether it is sent over the other web channel as well, at the same time and with the same key. */
   both: boolean;

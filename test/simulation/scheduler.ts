@@ -62,7 +62,7 @@ export class Scheduler {
     });
   }
 
-  /** Removes all tasks of the actor, and accepts no more. */
+  /** Removes all tasks of the actor. It gets no new tasks. */
   kill(actor: Actor): void {
     actor.isDead = true;
     for (const task of this.#tasks.filter((one) => one.actor === actor)) this.#remove(task);

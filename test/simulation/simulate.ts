@@ -81,7 +81,7 @@ async function play(world: World, clients: Clients): Promise<void> {
   // Some work, such as the release of a claim, ends only after the last answer. This gives it time to end.
   await scheduler.run(isBroken, scheduler.now + 1500);
   if (world.struck.length === 0) return;
-  // A claim that could not be released expires; it must not be renewed forever.
+  // The remaining claims could not be released. They must expire, and must not be renewed forever.
   if (world.claims.held().length > 0) await scheduler.run(isBroken, scheduler.now + CLAIM_MS);
 }
 

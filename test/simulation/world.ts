@@ -33,7 +33,7 @@ export const BEGIN = Date.UTC(2030, 0, 1);
 const SECRET = new Secret('a-secret-of-the-simulation-with-32-bytes');
 /** How long after a failed start a daemon is started again, ms. */
 const START_AGAIN_MS = 1000;
-/** A stop that takes longer is reported as a problem, ms. */
+/** The maximum duration of a stop, ms. A longer stop is reported as a problem. */
 const STOP_MAX_MS = 300_000;
 /** Calls that are made again and again even while nothing happens. Most of them do not wait for the scheduler. */
 const POLLS: ReadonlySet<string> = new Set([
@@ -164,7 +164,10 @@ export class World {
     this.#outages.set(what, this.scheduler.now + ms);
   }
 
-  /** Runs work that changes the state and checks the change. No other such work runs in between. */
+  /**
+   * Runs one piece of work on the state at a time, so that its effect is checked before anything else changes the
+   * state.
+   */
   atomically<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#lastWork.then(work);
     this.#lastWork = result.catch(() => undefined);

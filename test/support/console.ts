@@ -28,7 +28,7 @@ export function outputPattern(shown: string): RegExp {
   const last = rest.pop();
   if (last === undefined) return new RegExp(`^${first}$`);
   // Each part is searched for once, at the first possible place: trying all places would take forever if one of many
-  // is missing. A part ends with as few spaces as possible, because the next part may begin with spaces.
+  // parts is missing. A part ends with as few spaces as possible, because the next part may begin with spaces.
   const middle = rest
     .map((piece) => piece.replace(/\]\+$/, ']+?'))
     .map((piece, place) => `(?=([^]*?${piece}))\\${place + 1}`)

@@ -43,7 +43,7 @@ export type ModelAnswer =
   /** Never answers, not even with headers. */
   | 'hang';
 
-/** An OpenAI-compatible server that answers by a script. */
+/** An OpenAI-compatible server with scripted answers. */
 export class FakeModel {
   readonly requests: CompletionRequest[] = [];
   /** The models that the server lists. Null if it has no list of models. */
@@ -79,7 +79,8 @@ export class FakeModel {
   }
 
   /**
-   * Sets the answers: a list with one answer for each request, of which the last repeats, or a function of the request.
+   * Sets the answers: either a list with one answer for each request, where the last answer is repeated, or a function
+   * of the request.
    */
   script(
     answers: readonly ModelAnswer[] | ((request: CompletionRequest, index: number) => ModelAnswer),

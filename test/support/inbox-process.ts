@@ -182,7 +182,7 @@ class Life {
     return this.isOver ? NEVER : result;
   }
 
-  /** Wraps the store so that its calls are part of this lifetime. */
+  /** Wraps the store so that its calls are never answered after the end of this lifetime. */
   of(store: Store): Store {
     const mortal = Object.fromEntries(MORTAL.map((name) => [name, this.#port(store[name])]));
     const commitTurn: Store['commitTurn'] = (...args) =>

@@ -21,7 +21,7 @@ export const cli: Benchmark = {
 
 function spawns(argv: readonly string[]): Contender['round'] {
   return async (effort) => {
-    await timeRun(argv); // Its files are in the page cache from here on.
+    await timeRun(argv); // After this run, the files of the program are in the page cache.
     const took: number[] = [];
     while (took.length < effort.spawns) took.push(await timeRun(argv));
     took.sort((a, b) => a - b);

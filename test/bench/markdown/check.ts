@@ -21,7 +21,9 @@ export interface MarkdownResult {
 type Render = (text: string) => Promise<unknown>;
 
 const PLATFORMS: readonly Render[] = [renderTeamchat, renderPhonechat, renderMsgbot];
-/** Disturbances only make a measurement longer, so the shortest of this number of measurements counts. */
+/**
+ * Each text is measured this many times. The shortest measurement counts, because disturbances only make it longer.
+ */
 const TIMES = 2;
 
 /** Answers an order from the parent process with a result for each text. */

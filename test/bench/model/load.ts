@@ -9,7 +9,7 @@ export interface ModelOrder {
 }
 
 export interface ModelResult {
-  /** Median time from the model's first token to the reader's first event with words, ms. */
+  /** Median time from the model's first token to the reader's first event with text, ms. */
   p50_ms: number;
   p99_ms: number;
   /** Number of runs that were read to their end. */
@@ -40,7 +40,7 @@ async function measure({ port, runs, warm_up_ms, measure_ms }: ModelOrder): Prom
   return { p50_ms: percentile(sorted, 0.5), p99_ms: percentile(sorted, 0.99), answered };
 }
 
-/** @returns the ms from the time that the model's first word contains to the arrival of this word */
+/** @returns the time from the timestamp in the model's first word to the arrival of this word, ms */
 async function readOne(server: string, number: number): Promise<number> {
   const started = await fetch(`${server}/sse/chat`, {
     method: 'POST',

@@ -5,7 +5,7 @@ import type { AgentRuntime, AgentTurn } from 'agentd/agent';
 let waiting = 0;
 let begin = Promise.withResolvers<void>();
 
-// Garbage must not be counted as used memory.
+// Collects garbage on this signal, so that it is not counted as used memory.
 process.on('SIGUSR2', () => globalThis.gc?.());
 
 /**

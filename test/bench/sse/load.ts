@@ -13,7 +13,7 @@ export interface SseResult {
   /** KiB per stream, events per second, or ms to the first event (median). */
   value: number;
   p99: number;
-  /** Streams that were opened and received something. */
+  /** Number of readers that were connected and received something. */
   opened: number;
 }
 
@@ -72,7 +72,8 @@ async function fanOut({
 }: Extract<SseOrder, { kind: 'fan-out' }>): Promise<SseResult> {
   const text = `all ${streams} ${measure_ms}`;
   const ids = await inTurns(streams, () => start(port, text));
-  // The last stream has only one reader, who connects last. No run speaks before, so all readers are then connected.
+  // The last stream has only one reader, who connects last. The runs begin to speak only then, when all readers are
+  // connected.
   const all: Reader[] = [];
   for (const [index, id] of ids.entries()) {
     if (index < ids.length - 1) all.push(...(await inTurns(readers, () => open(port, id))));

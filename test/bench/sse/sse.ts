@@ -9,7 +9,7 @@ import type { SseOrder, SseResult } from './load.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The number of streams and of readers per stream: each word is written to all of them. */
+/** The number of streams, and of the readers to whom each word of a stream is written. */
 const FAN_OUT = { streams: 50, readers: 20 } as const;
 
 type Plan = (server: Server, effort: Effort) => SseOrder;

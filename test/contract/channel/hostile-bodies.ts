@@ -88,8 +88,8 @@ function* pathsIn(value: unknown, at: readonly string[] = []): Generator<readonl
 }
 
 /**
- * Returns a copy with a different value at a path. If the value is undefined, JSON then lacks a member of an object,
- * and has null for an item of a list.
+ * Returns a copy with a different value at a path. If the value is undefined, the JSON of the copy lacks the member, or
+ * has null if it is an item of a list.
  */
 function replaced(value: unknown, [name, ...rest]: readonly string[], instead: unknown): unknown {
   if (name === undefined) return instead;
