@@ -13,7 +13,7 @@ const TEXT_MIN = 6;
 const KEY_PIECE_MIN = 6;
 /** Members of a request that contain no text of a person, a prompt or a tool. */
 const NO_CONTENT: readonly string[] = ['model', 'role', 'type', 'name', 'id', 'tool_choice', 'tools'];
-/** Keys as the usual servers write them, including keys with asterisks in the middle. */
+/** Keys in the forms that common servers use, including keys with asterisks in the middle. */
 const KEYS = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|gsk|xai|key|api)[-_][\w*.-]{5,}[\w*]|[A-Za-z0-9_*]{24,})/gi;
 
 /**
@@ -72,7 +72,7 @@ function* textsIn(value: unknown): Generator<string> {
       if (!NO_CONTENT.includes(name)) yield* textsIn(member);
 }
 
-/** Masks every piece of a key, however it was cut. */
+/** Masks every piece of a key, even if the text contains only a part of the key. */
 function maskPieces(text: string, keys: readonly string[]): string {
   const isKey = new Array<boolean>(text.length).fill(false);
   for (let at = 0; at + KEY_PIECE_MIN <= text.length; at++)

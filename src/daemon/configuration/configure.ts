@@ -50,7 +50,7 @@ export interface Configuration {
   effective: readonly EffectiveSetting[];
   /** Warnings about settings that are allowed but rarely intended; logged at each start. */
   warnings: readonly string[];
-  /** `NODE_ENV`, `production` and `staging` in lower case; empty if it is not set. */
+  /** The value of `NODE_ENV`, empty if it is not set. `production` and `staging` are converted to lower case. */
   environment: string;
 }
 
@@ -225,8 +225,8 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
 }
 
 /**
- * Whether the problem is that `.env` in the working directory cannot be read, while the configuration is elsewhere:
- * then the file belongs to somebody else.
+ * Whether the problem is that `.env` in the working directory cannot be read, although the configuration file is in
+ * another folder. That `.env` does not belong to this configuration.
  */
 function isStrayEnvFile({ setting }: SettingProblem, { cwd, envFile, configFile }: Place): boolean {
   if (setting !== DEFAULT_ENV_FILE || envFile !== undefined || configFile === undefined) return false;
@@ -273,7 +273,8 @@ function environmentOf({ layers }: Sources): string {
   );
   const named = String(layer?.values.get('NODE_ENV') ?? '').trim();
   const lower = named.toLowerCase();
-  // Fails closed: `PRODUCTION` counts as `production`, but only the exact words switch checks off.
+  // Fails closed: `PRODUCTION` counts as `production`, but a word that turns checks off, such as `development`, must be
+  // exact.
   return GUARDED.includes(lower) ? lower : named;
 }
 

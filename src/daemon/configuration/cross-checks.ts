@@ -68,7 +68,7 @@ function checkDailyTokens(look: Examination): void {
   );
 }
 
-/** A model without a server address must be a model of a provider. */
+/** Without a server address, the model must name its provider. */
 function expectProvider(
   look: Examination,
   name: 'AGENT_MODEL' | 'AGENT_FALLBACK_MODEL',
@@ -82,7 +82,7 @@ function expectProvider(
   );
 }
 
-/** Checks that long-term memory can be kept where the settings say (agentd-store(7), "Memory"). */
+/** Checks that the settings of long-term memory fit together (agentd-store(7), "Memory"). */
 export function checkMemorySettings(look: Examination): void {
   const asked = look.value('MEMORY_BACKEND');
   const [SESSION_BACKEND, REDIS_URL] = [look.value('SESSION_BACKEND'), look.value('REDIS_URL')];

@@ -17,8 +17,8 @@ export interface PlatformsOptions {
 }
 
 /**
- * The lowest port. All ports are below those of outgoing connections, which may be in use when `agentd simulate` wants
- * to listen.
+ * The lowest port. All ports are below the range that the system uses for outgoing connections: a port in that range
+ * may be in use when `agentd simulate` wants to listen.
  */
 const PORT_MIN = 20_000;
 const PORT_MAX = 32_000;

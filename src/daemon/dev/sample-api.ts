@@ -82,7 +82,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   return {
     url: `http://127.0.0.1:${port}`,
     requestsAfter(last) {
-      // A page that still has a number from before a restart of the daemon gets all requests.
+      // If the page still has a number from before a restart of the daemon, it gets all requests.
       const known = last > (requests.at(-1)?.number ?? 0) ? 0 : last;
       return requests.filter(({ number }) => number > known);
     },
@@ -127,7 +127,7 @@ async function answer(
   return { ...(await answerCustomer(request, url.pathname, person)), reader };
 }
 
-/** What a person may do with their own record. */
+/** Answers a request that a person makes about their own record. */
 async function answerCustomer(
   request: IncomingMessage,
   path: string,

@@ -28,8 +28,8 @@ export interface DoneAction {
 
 /**
  * The routes of the sample shop, a page of `serve --dev` on which a visitor signs in as a sample person. The page
- * belongs to a bundled channel: the first active one whose folder has a module `shop-page` with the routes of the
- * page's files. Empty if no active channel has one.
+ * belongs to a bundled channel: the first active channel with a module `shop-page` in its folder, which exports the
+ * routes of the page's files. Empty if no active channel has such a module.
  */
 export async function shopRoutes(channels: readonly string[], parts: ShopParts): Promise<readonly Route[]> {
   for (const channel of channels) {

@@ -87,7 +87,7 @@ export async function chooseCredentials(
   }
 }
 
-/** The claims exactly as in the token: a claim that binds a parameter must not be converted to a text. */
+/** The claims exactly as in the token: a claim that is bound to a parameter must keep its type. */
 function claimsOf(token: string, { user_id, email }: JwtContext): PersonClaims {
   return Object.freeze({ sub: user_id, ...decodePayload(token), email });
 }

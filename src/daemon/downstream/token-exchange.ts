@@ -12,7 +12,7 @@ import { BodyTooLong, httpRequest } from './http-request.ts';
 const MAX_KEPT = 1_000;
 /** A token that has no `expires_in` and no `exp` is assumed to be valid this long, ms. */
 const ASSUMED_LIFE_MS = 60_000;
-/** A token is not used in this time before it expires, ms, because it could expire while the request is on its way. */
+/** How long before its expiry a token is no longer used, ms: it could expire while the request is on its way. */
 const MARGIN_MS = 5_000;
 
 /** How the token of a person is exchanged for one of another system (RFC 8693, section 2.1). */

@@ -16,7 +16,7 @@ export interface EntryContext {
 
 const RIGHT_LIST = 'a list of entries, each with the key openapi, mcp, command or module';
 
-/** The readers, by the key that an entry of the kind must have. */
+/** The reader for each kind of entry, by the key that every entry of the kind has. */
 const READERS: Readonly<
   Record<string, (node: ConfigNode, context: EntryContext) => SourceEntry | undefined>
 > = {
