@@ -12,7 +12,7 @@ import type { WindowState } from './limits.ts';
 
 export interface WindowHit {
   state: WindowState;
-  /** The hits including this one; the hits as before if this one was refused. */
+  /** The hits including the new one. Unchanged if the new one was refused. */
   hits: Hits;
   /** The hit, if adding it (`addHit`) is the only change. A log then needs to store only this hit. Null otherwise. */
   added: AddedHit | null;

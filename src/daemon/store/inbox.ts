@@ -46,8 +46,8 @@ export interface InboxStore {
   /**
    * Returns everything that a worker needs before its next attempts: the outages, and claims of fresh messages as from
    * `claim`. `room` limits the claims of each kind. Texts for a platform with an outage are not claimed. While an
-   * interrupted message waits (`holdsInterrupted`), nothing is claimed. Interrupted texts for a platform with an outage
-   * do not count.
+   * interrupted message is waiting (`holdsInterrupted`), nothing is claimed. Interrupted texts for a platform with an
+   * outage do not prevent claims.
    */
   take(platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Promise<Taken>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
@@ -233,7 +233,7 @@ export interface InboxMessage extends NewInboxMessage {
 /** The result of `take`. */
 export interface Taken {
   outages: Outage[];
-  /** Whether an interrupted message waits. If so, there are no claims. */
+  /** Whether an interrupted message is waiting. If so, there are no claims. */
   interrupted: boolean;
   claims: InboxClaim[];
 }

@@ -6,7 +6,7 @@ export interface RankedMemory {
 }
 
 /**
- * The memories that match, best one first. A word counts more if fewer memories of the owner contain it, so that common
+ * The memories that match, best first. A word counts more if fewer memories of the owner contain it, so that common
  * words hardly matter (the inverse document frequency of BM25). Among equally good memories, the newest comes first.
  * @param all all memories of the owner, newest first.
  */

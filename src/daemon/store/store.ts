@@ -60,9 +60,10 @@ export interface Store {
    */
   commitTurn(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome>;
   /**
-   * Whether the records of two names can be changed in one step. A store on several servers spreads sessions over them.
-   * The ids that the daemon makes for a session (of the session after sign-in, of streams, messages and actions) must
-   * lie beside its tag; with other ids everything still works, but a turn is not stored in one step.
+   * Whether the records of two names are in the same shard, so that they can be changed in one step. A store on several
+   * servers spreads sessions over them, in shards. The ids that the daemon makes for a session (of the session after
+   * sign-in, of streams, messages and actions) must lie together with its tag. With other ids everything still works,
+   * but a turn is not stored in one step.
    */
   lieTogether(one: string, other: string): boolean;
   /** The daemons that share the store; null if only one daemon at a time can use it. */

@@ -66,7 +66,7 @@ export function replaceToken(context: MemoryContext, found: StoredToken, value: 
   return true;
 }
 
-/** The record that held the token. It may hold a different one now. Undefined if the record was deleted. */
+/** The record that contained the token. It may contain a different token now. Undefined if the record was deleted. */
 function holderOf(
   context: MemoryContext,
   found: Exclude<StoredToken, { kind: 'action' }>,

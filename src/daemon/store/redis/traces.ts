@@ -6,7 +6,7 @@ import type { RedisKeyspace } from './keyspace.ts';
 /** Number of entries that one step of a search examines. */
 const BITE = 500;
 
-/** An id that names traces; or a user's id, and the channel, empty for all channels. */
+/** An id that traces have, or the id of a user and the channel (empty for all channels). */
 type Wanted = readonly [id: string] | readonly [user_id: string, platform: string];
 
 export class RedisTraces implements TraceStore {

@@ -59,7 +59,7 @@ const COLUMNS = 'seq, queue, platform, state, next_attempt_at, wait_ms, interrup
  * `nextDueAt` and `holdsInterrupted` must be called within a commit.
  */
 export class InboxQueues implements Resident {
-  /** Begins each claim of this process, to distinguish it from claims of other processes. */
+  /** The beginning of each claim of this process, which distinguishes it from claims of other processes. */
   readonly #owner: string;
   readonly #queues = new Map<string, Queue>();
   /**

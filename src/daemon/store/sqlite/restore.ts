@@ -152,8 +152,8 @@ function replace(path: string, copy: string): string | null {
 }
 
 /**
- * The first name that is not taken. Replaced stores of earlier restores stay: if the first restore used a wrong file,
- * one of them is the only copy of what was live.
+ * The first name that is not taken. Stores that earlier restores replaced are kept: if the first restore used a wrong
+ * file, one of them is the only copy of the live data.
  */
 function freeName(name: string): string {
   for (let number = 1; ; number++) {
