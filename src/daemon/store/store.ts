@@ -93,7 +93,7 @@ export interface Store {
   countTokens(prefix: string): Promise<number>;
   /**
    * How many live tokens and texts of actions each key has sealed, by the mark at their beginning (seal.ts). Unsealed
-   * ones are counted under ''. Reads all of them.
+   * tokens and texts are counted under ''. Reads every token and text.
    */
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**

@@ -3,8 +3,8 @@ import type { Clock } from '../../clock.ts';
 import type { Resident } from './writer.ts';
 
 /**
- * How much the log may hold beyond twice the current states before its oldest rows are rewritten, in the unit of
- * `Packing.size`.
+ * How far the size of the log may exceed twice the size of the current states before the oldest rows are rewritten, in
+ * the unit of `Packing.size`.
  */
 export const LOG_SURPLUS = 1000;
 
@@ -46,8 +46,9 @@ export type PackedEntry =
  * State that changes with every message and lasts for minutes. All of it is in memory. On disk it is a log: each commit
  * writes one row with all its changes, for any number of keys. For a large state, the row contains only the change.
  *
- * Only the oldest row can be deleted, and only when nothing in it counts anymore. So an old state of a key never comes
- * back. If the log becomes too long, the states in the oldest rows that still count are written again completely.
+ * Only the oldest row can be deleted, and only when nothing in it counts anymore. So an old state of a key can never
+ * take effect again. If the log becomes too long, states in the oldest rows are written again completely if they still
+ * count.
  */
 export class StateLog<State, Change> implements Resident {
   readonly #clock: Clock;
@@ -201,10 +202,7 @@ export class StateLog<State, Change> implements Resident {
     return changes.length;
   }
 
-  /**
-   * Marks the oldest rows to be rewritten. It rewrites somewhat more than the commit adds, so that the log becomes
-   * shorter.
-   */
+  /** Marks the oldest rows to be rewritten: somewhat more than the commit adds, so that the log becomes shorter. */
   #shorten(): void {
     const now = this.#clock.now();
     let room = 2 * this.#unsaved.size + 1;

@@ -7,13 +7,13 @@ import { type GroupCommit, read } from './writer.ts';
 
 /** Maximum number of rows that one read returns. It limits how long a read blocks the event loop. */
 const BITE = 500;
-/** Maximum number of rows that one read covers if SQLite filters them. */
+/** Maximum number of rows that one read examines if SQLite filters them. */
 const SPAN = 1000;
 
 /** A row that may hold a token, with its position in its table (`place`). */
 type Row = (StoredToken | { token: null }) & { place: number | string };
 
-/** How far a table has been read, and what to leave out. */
+/** How far a table has been read, and which tokens to leave out. */
 interface Position {
   /** The `place` up to which the table has been read. */
   after: Row['place'];
@@ -189,7 +189,7 @@ export class StoredTokens {
   }
 }
 
-/** @returns the token of a row; nothing if the row holds none. */
+/** @returns the token of a row; an empty list if the row contains none. */
 function tokenOf({ place: _, ...row }: Row): StoredToken[] {
   return row.token === null ? [] : [row];
 }
