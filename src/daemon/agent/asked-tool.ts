@@ -102,8 +102,8 @@ function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
     rest
       .replace(/\s+/g, ' ')
       .replace(/^(?:[\s:;,#]|\p{Pd} )+/u, '')
-      // Matches only at the beginning of a run of such characters. Otherwise a long run in the middle would be scanned
-      // from each character.
+      // A match begins only if no such character comes before. Otherwise a long sequence in the middle would be scanned
+      // from each of its characters.
       .replace(/(?<![\s.!?,;:])[\s.!?,;:]+$/, '')
       .trim(),
   );

@@ -26,7 +26,7 @@ const TOOLS_LISTED = 20;
 /**
  * The runtime that needs no model: plain rules. It looks up the person who asks "Who am I?" or a similar question, or
  * the user whose e-mail address a message contains. It calls the tool whose title a message contains. It answers any
- * other message with what it can do.
+ * other message with a list of its abilities.
  */
 export function createBuiltin(): AgentRuntime {
   return {

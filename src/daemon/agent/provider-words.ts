@@ -17,8 +17,8 @@ const NO_CONTENT: readonly string[] = ['model', 'role', 'type', 'name', 'id', 't
 const KEYS = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|gsk|xai|key|api)[-_][\w*.-]{5,}[\w*]|[A-Za-z0-9_*]{24,})/gi;
 
 /**
- * What a model server says about a refusal, for the operator: one line, bounded, with keys and tokens masked. It must
- * never reach the person who wrote the message.
+ * The reason that a model server gives for a refusal, for the operator: one line, bounded, with keys and tokens masked.
+ * It must never reach the person who wrote the message.
  * @param body body of the server's answer
  * @param options.keys API keys of the models
  * @param options.request the request that the server got; an answer that quotes its texts is not kept

@@ -60,7 +60,7 @@ export interface Configuration {
 export interface Inspection extends Omit<Configuration, 'settings'> {
   /** All available plugins, active or not. */
   plugins: readonly ChannelPlugin[];
-  /** The origin of each plugin, and the problems of plugins that do not fit. */
+  /** The origin of each plugin, and the problems of plugins that do not follow the contract. */
   loaded: LoadedPlugins;
   problems: readonly SettingProblem[];
 }
@@ -114,7 +114,7 @@ export async function configure(place: Place): Promise<Configuration> {
   return { ...found, settings: settingsOf(found.effective) };
 }
 
-/** All available plugins, active or not, with the problems of plugins that do not fit. */
+/** All available plugins, active or not, with the problems of plugins that do not follow the contract. */
 export async function pluginsAt(place: Place): Promise<LoadedPlugins> {
   return loadFrom(await readSources(place), place);
 }

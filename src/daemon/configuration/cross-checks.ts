@@ -157,8 +157,8 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
 }
 
 /**
- * Checks that ADMIN_LISTEN is an address with its own port, and that the delay of a stop is shorter than its grace
- * period.
+ * Checks that ADMIN_LISTEN is an address with its own port, and that SHUTDOWN_DELAY_SECONDS is less than
+ * SHUTDOWN_GRACE_SECONDS.
  */
 export function checkAdminListener(look: Examination): void {
   const text = look.value('ADMIN_LISTEN');

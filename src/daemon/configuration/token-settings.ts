@@ -111,7 +111,7 @@ async function checkPublicKey(look: Examination): Promise<void> {
   } catch (error) {
     if (!(error instanceof UnusableKey)) throw error;
     const setting = error.setting as keyof Settings;
-    // A value that is wrong in itself has already been reported.
+    // An invalid value is undefined here, and has already been reported.
     if (look.value(setting) !== undefined) look.refuse(setting, error.problem, error.right);
   }
 }

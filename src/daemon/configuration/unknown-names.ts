@@ -31,7 +31,7 @@ export interface UnknownNames {
  *
  * @param known names of all records.
  * @param channels names of all available channels
- * @param complete false if a plugin could not be loaded: unknown names in the file may be its own.
+ * @param complete false if a plugin could not be loaded: unknown names in the file may be settings of that plugin.
  */
 export function findUnknownNames(
   sources: Sources,

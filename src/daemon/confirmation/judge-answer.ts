@@ -36,8 +36,8 @@ export type AnswerVerdict =
   | 'foreign';
 
 /**
- * What a message means for a pending action of its session (agentd-agent(7), "Confirmation"). The channel user and the
- * person must both be the same as for the message that requested the action. A word counts only if its message was
+ * The meaning of a message for a pending action of its session (agentd-agent(7), "Confirmation"). The channel user and
+ * the person must both be the same as for the message that requested the action. A word counts only if its message was
  * accepted after the question was sent; a button cannot be pressed earlier.
  */
 export function judgeAnswer(

@@ -25,9 +25,9 @@ const PORT_MAX = 32_000;
 const TRIES = 50;
 
 /**
- * Settings with which the channels of platforms run without an account: generated secrets, and instead of the
- * platform's API a loopback address, where `agentd simulate` simulates the platform. A channel that the operator has
- * set up gets none of these settings: it talks to its platform.
+ * Settings with which the channels of platforms run without an account: generated secrets and, instead of the address
+ * of the platform's API, a loopback address, where `agentd simulate` simulates the platform. A channel that the
+ * operator has set up gets none of these settings: it talks to its platform.
  *
  * @throws ConfigurationError if a channel's simulator does not follow the contract.
  */

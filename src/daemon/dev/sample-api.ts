@@ -94,7 +94,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   };
 }
 
-/** `reader`: whose credentials the request had. */
+/** `reader`: the owner of the request's credentials. */
 type Answer = { status: number; body: unknown; reader: Reader | null };
 
 async function answer(

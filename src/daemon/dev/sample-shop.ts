@@ -8,7 +8,7 @@ import { SAMPLE_PEOPLE } from './sample-people.ts';
 const BUNDLED = new URL('../../../plugins/', import.meta.url);
 const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 
-/** What the shop knows about its people and its API. */
+/** The data about its people and its API that the shop can get. */
 export interface ShopParts {
   /** A fresh token, as the company's website would sign it. Null if there is no such person, or no secret. */
   issueToken(person_id: string): Promise<string | null>;

@@ -15,7 +15,7 @@ const ASSUMED_LIFE_MS = 60_000;
 /** How long before its expiry a token is no longer used, ms: it could expire while the request is on its way. */
 const MARGIN_MS = 5_000;
 
-/** How the token of a person is exchanged for one of another system (RFC 8693, section 2.1). */
+/** How the token of a person is exchanged for a token of another system (RFC 8693, section 2.1). */
 export interface ExchangeSettings {
   readonly url: string;
   readonly client_id: string;
@@ -208,7 +208,7 @@ function parse(text: string): Readonly<Record<string, unknown>> | null {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
   } catch {
-    // The error then reports only the status.
+    // The text is not JSON, so the error reports only the status.
     return null;
   }
 }

@@ -1,6 +1,6 @@
 import { maxHitsInWindow } from './max-hits-in-window.ts';
 
-/** A hit that was counted; ms since the epoch. */
+/** A hit that was counted. Times are ms since the epoch. */
 export interface Hit {
   /** When it happened. */
   readonly at: number;
@@ -86,7 +86,7 @@ export function addedHit<H extends Hit>(hits: Hits<H>, hit: H, keep_ms: number):
   return { hit, dropped: place - hits.start };
 }
 
-/** The hits with one added. */
+/** The hits after one more was added. */
 export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<H>): Hits<H> {
   const { end } = hits;
   const array = hits.array as H[];
@@ -102,7 +102,7 @@ export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<
 }
 
 /**
- * The hits as they count now. If some are in the future, the clock was set back: then all are moved back by the same
+ * The hits as they apply now. If some are in the future, the clock was set back: then all are moved back by the same
  * amount, so that nobody waits longer than a window. If they would move by more than `keep_ms`, none of them counts.
  * @returns the same value if nothing changes.
  */

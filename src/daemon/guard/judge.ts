@@ -51,11 +51,11 @@ export interface Judgement {
 }
 
 /**
- * The verdict on a message, and what it changes (agentd-message(7), "Loop guard"): the first verdict of a repeated
- * message, open circuit, burst, repetition, turns, in this order. Backends read the state, call this function and write
- * the state in one atomic step. A message that passes, or is over the turn limit, counts as a message of its user. A
- * message that a circuit blocks counts in no window, and opening a circuit empties the windows: a message after the
- * cooldown passes, as `Retry-After` promises.
+ * The verdict on a message, and the changes that follow from it (agentd-message(7), "Loop guard"). The checks, in this
+ * order: first verdict of a repeated message, open circuit, burst, repetition, turns. Backends read the state, call
+ * this function and write the state in one atomic step. A message that passes, or is over the turn limit, counts as a
+ * message of its user. A message that a circuit blocks counts in no window, and opening a circuit empties the windows:
+ * a message after the cooldown passes, as `Retry-After` promises.
  * @param now by the store's clock.
  */
 export function judge(

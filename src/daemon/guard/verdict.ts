@@ -95,8 +95,8 @@ export interface SessionTurns {
 export type CircuitReason = 'rate_limit' | 'repetition';
 
 /**
- * While a circuit is open, it blocks every message of its user. Its times are compared with those of messages, ms since
- * the epoch.
+ * While a circuit is open, it blocks every message of its user. Its times are compared with the times of messages, ms
+ * since the epoch.
  */
 export interface Circuit {
   reason: CircuitReason;

@@ -110,7 +110,7 @@ export class InboxWorker {
     return this.#questions.ended(session_ids);
   }
 
-  /** What the inbox knows about a platform's health; null if there is no problem. */
+  /** The health of a platform, as far as the inbox knows it; null if there is no problem. */
   health(platform: string): ChannelHealth | null {
     return this.#reach.health(platform);
   }

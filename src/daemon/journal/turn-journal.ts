@@ -41,7 +41,7 @@ export interface JournalParts {
   seal: Seal;
 }
 
-/** What a run knows about the writes of its turn. */
+/** The writes of a turn, as far as the run knows them. */
 interface Calls {
   /** The writes by id, in the order in which they were started. */
   readonly writes: Map<string, TurnWrite>;

@@ -30,10 +30,10 @@ export interface InboxStore {
    */
   edit(platform: string, message_id: string, text: string): Promise<boolean>;
   /**
-   * Claims up to `limit` queues of these platforms whose first message is due, longest due first. Also begins an
-   * attempt at that message: `waiting` becomes `running` and is counted in `attempts`; `replied` stays `replied` and is
-   * counted in `sends`. Each claim belongs to one caller until it is settled, or until it is lost because its process
-   * died or did not renew it for `CLAIM_MS`.
+   * Claims up to `limit` queues of these platforms whose first message is due, beginning with the queues that have been
+   * due the longest. Also begins an attempt at that message: `waiting` becomes `running` and is counted in `attempts`;
+   * `replied` stays `replied` and is counted in `sends`. Each claim belongs to one caller until it is settled, or until
+   * it is lost because its process died or did not renew it for `CLAIM_MS`.
    * @param which `interrupted`: messages that were interrupted by the death of a process, beginning with those with the
    * fewest interruptions. `fresh`: all others.
    */

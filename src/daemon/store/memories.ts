@@ -36,8 +36,8 @@ export interface NewMemory {
   /** The turn in which it was stored. */
   turn_id: string;
   /**
-   * Whether the run that stored it got tool results from outside the origin of `API_BASE_URL`. The agent gets such a
-   * memory only if it searches for it.
+   * Whether the run that stored it got tool results from outside the origin of `API_BASE_URL`. The agent gets a tainted
+   * memory only if the agent searches for it.
    */
   tainted: boolean;
 }

@@ -117,8 +117,8 @@ export interface StoreMaintenance {
   /** Looks for damage by reading everything. @returns descriptions of the damage; empty if there is none. */
   examine(): Promise<readonly string[]>;
   /**
-   * Deletes one batch of expired data, or returns free space to the file system. Works on a full disk. The daemon calls
-   * it regularly. @returns how much was done; 0 if nothing remains to be done.
+   * Deletes one batch of expired data, or returns free space to the file system. This also works on a full disk. The
+   * daemon calls it regularly. @returns how much was done; 0 if nothing remains to be done.
    */
   sweep(): Promise<number>;
   /**

@@ -1,7 +1,7 @@
 import type { Action, NewAction, NewPendingAction } from '../actions.ts';
 import type { Reply } from './connection.ts';
 
-/** A pending action, in the form for the script of a commit. */
+/** A pending action, in the form that the script of a commit expects. */
 export function storedPending({ asked_by, answer_ms, unasked_ms, principal, ...action }: NewPendingAction) {
   const given = { ...storedAction(action), principal, answer_ms, ...(asked_by !== null && { asked_by }) };
   return { id: action.action_id, unasked_ms, given };

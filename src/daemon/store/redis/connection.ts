@@ -159,8 +159,8 @@ function isNoScript(error: unknown): boolean {
 }
 
 /**
- * Matches an error from the server that means that a script has a defect. `non local key` does not: while the slot of a
- * shard is being moved to another node, some keys of a script may already be on that node.
+ * Matches an error from the server that means that a script has a defect. `non local key` is no defect: while the slot
+ * of a shard is being moved to another node, some keys of a script may already be on that node.
  */
 const DEFECT = /^(?:ERR(?!.*non local key)|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
 

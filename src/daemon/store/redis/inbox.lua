@@ -27,7 +27,7 @@ local function queue_of(id)
   return alive(message_key(queue, id)) and queue or nil
 end
 
--- A message in the form for the caller: fields and values.
+-- A message as the caller gets it: fields and values.
 local function message_of(queue, id)
   return call('HGETALL', message_key(queue, id))
 end

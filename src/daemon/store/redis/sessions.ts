@@ -134,7 +134,7 @@ export class RedisSessions implements SessionStore {
   }
 }
 
-/** A session, in the form for scripts. */
+/** A session, in the form that scripts expect. */
 export function storedSession(session: Session): Record<string, unknown> {
   const { session_id, former_id, turns, last_active_at, expires_at, ...rest } = session;
   const doc = JSON.stringify({ former_id, ...rest });

@@ -60,7 +60,7 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
 
   /**
    * Screens the messages of a queue one after the other. Several nodes are asked before a message is stored, and one of
-   * them may be slow. Otherwise, a later message of the queue could overtake an earlier one.
+   * them may be slow. Without this order, a later message of the queue could overtake an earlier one.
    */
   async screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened> {
     const guarded = arrivals.map((arrival) => arrival.guarded);

@@ -62,8 +62,8 @@ export interface RedisStoreOptions {
 }
 
 /**
- * The store that many daemons share (agentd-store(7), "Redis"). Every operation is one script, or several scripts; a
- * script that writes then checks that nothing has changed since it was read.
+ * The store that many daemons share (agentd-store(7), "Redis"). An operation is one script or several. If one script
+ * reads and a later script writes, the later script checks that nothing has changed in the meantime.
  * @throws StoreUnavailable
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {

@@ -12,7 +12,7 @@ export const TURN_BYTES = 500;
 const ENOUGH = 0.98;
 /** Maximum number of rows that one commit deletes to make room. */
 const BITE = 500;
-/** After a scan of all clients, only this many of the largest clients are sorted. */
+/** A scan of all clients keeps only this many of the largest, in order of size. */
 const CANDIDATES = 64;
 
 /** Deletes sessions with their turns and traces, to make room for others. */

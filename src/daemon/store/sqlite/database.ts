@@ -72,8 +72,8 @@ export function openDatabase(path: string): Database.Database {
     // Has an effect only on an empty file, before anything is written to it.
     db.pragma('auto_vacuum = INCREMENTAL');
     db.pragma('journal_mode = WAL');
-    // By default, this build of SQLite opens an existing database that has a write-ahead log with NORMAL, which can
-    // lose commits in a power failure.
+    // By default, this build of SQLite uses NORMAL for an existing database with a write-ahead log, which can lose
+    // commits in a power failure.
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
     db.pragma('secure_delete = ON');

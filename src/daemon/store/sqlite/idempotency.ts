@@ -6,7 +6,7 @@ import { Claims } from './claims.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 const NEW = { outcome: 'new' } as const;
-/** Stored in place of an answer if a write was started under the key and there is no answer yet. */
+/** Stored instead of an answer if a write was started under the key and there is no answer yet. */
 const UNANSWERED = JSON.stringify({ session_id: '', response: '' });
 /** Maximum number of released keys that are remembered. */
 const RELEASED_MAX = 10_000;

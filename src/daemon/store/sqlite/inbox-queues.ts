@@ -107,7 +107,8 @@ export class InboxQueues implements Resident {
   }
 
   /**
-   * Claims queues that are due, longest due first. The caller must write the claims into the rows.
+   * Claims queues that are due, beginning with the queues that have been due the longest. The caller must write the
+   * claims into the rows.
    * @returns the message for which each queue was claimed.
    */
   claim(wanted: Wanted, platforms: readonly string[], limit: number): { seq: number; owner: string }[] {

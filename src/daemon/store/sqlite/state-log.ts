@@ -29,7 +29,7 @@ interface Entry<State> {
   size: number;
 }
 
-/** What a commit writes for a key: the complete state, or the changes to it. */
+/** The data that a commit writes for a key: the complete state, or the changes to it. */
 type Unsaved<Change> = 'all' | Change[];
 
 interface Row {

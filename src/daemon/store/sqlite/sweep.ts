@@ -111,7 +111,7 @@ export class Sweep {
   }
 }
 
-/** Ignores a lack of space: the database file may have to grow before it can take the content of the log. */
+/** Ignores a lack of space: the database file may have to grow before the content of the log can be moved into it. */
 function passOverLackOfSpace(error: unknown): void {
   if (!isOutOfSpace(error)) throw error;
 }
