@@ -106,7 +106,7 @@ export async function isDaemonAt(place: Place): Promise<boolean> {
 
 /**
  * The configuration of the daemon: sources, plugins, every check, activation (agentd-settings(5), "Description").
- * @throws ConfigurationError with all problems at once.
+ * @throws ConfigurationError with all problems together.
  */
 export async function configure(place: Place): Promise<Configuration> {
   const { problems, plugins: _plugins, loaded: _loaded, ...found } = await inspectConfiguration(place);

@@ -33,7 +33,7 @@ export interface ApiRequest {
   method: string;
   /** Path and query. */
   path: string;
-  /** The person's own credentials, the default ones, or none that are valid. */
+  /** The person's own credentials, the default credentials, or no valid credentials. */
   credentials: 'user' | 'default' | 'none';
   /** E-mail address that the credentials belong to. */
   as: string | null;

@@ -24,7 +24,7 @@ export interface DefaultToken {
    * failure is not cached: the next message tries again.
    */
   get(signal?: AbortSignal): Promise<Secret>;
-  /** Call this if the API answered 401 to this token: `get` then fetches another one. */
+  /** Call this if the API answered 401 to this token: `get` then fetches another token. */
   refused(token: Secret): void;
 }
 

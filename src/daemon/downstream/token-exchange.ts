@@ -8,7 +8,7 @@ import { unlessAborted } from '../unless-aborted.ts';
 import { MAX_RESPONSE_BYTES } from './client.ts';
 import { BodyTooLong, httpRequest } from './http-request.ts';
 
-/** Maximum number of exchanged tokens that are kept; the least recently used one is dropped first. */
+/** Maximum number of exchanged tokens that are kept; the least recently used token is dropped first. */
 const MAX_KEPT = 1_000;
 /** A token that has no `expires_in` and no `exp` is assumed to be valid this long, ms. */
 const ASSUMED_LIFE_MS = 60_000;

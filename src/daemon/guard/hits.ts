@@ -92,7 +92,7 @@ export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<
   const array = hits.array as H[];
   const start = hits.start + dropped;
   const place = firstAfter({ array, start, end }, hit.at);
-  // No other value uses the array beyond the end of its slice. Once half of the array is unused, a new one is made.
+  // No other value uses the array beyond the end of its slice. Once half of the array is unused, a new array is made.
   if (place === end && end === array.length && start <= end / 2) {
     array.push(hit);
     return { array, start, end: end + 1 };

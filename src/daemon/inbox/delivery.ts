@@ -228,7 +228,7 @@ export class Delivery {
   }
 
   /**
-   * The outcome after a failure to send. While the platform is out of reach, the message is due at once, because it
+   * The outcome after a failure to send. While the platform is out of reach, the message is due immediately, because it
    * waits for the platform and not for a certain time.
    */
   #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {

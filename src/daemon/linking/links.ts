@@ -159,7 +159,7 @@ export async function unlink(services: Lookup, channel: LinkedChannel, user_id: 
   return removed;
 }
 
-/** Removes the link of a channel's user if it belongs to the person of the token. Links of other people stay. */
+/** Removes the link of a channel's user if it belongs to the person of the token. Links of other people are kept. */
 export async function unlinkPerson(
   services: LinkServices,
   channel: LinkedChannel,
@@ -176,8 +176,8 @@ export async function unlinkPerson(
 }
 
 /**
- * Removes the link under a key if it belongs to this person. The link of another person stays, even if it replaced this
- * person's link just now.
+ * Removes the link under a key if it belongs to this person. The link of another person is kept, even if it replaced
+ * this person's link just now.
  */
 async function removeOwn(
   services: LinkServices,
@@ -210,7 +210,7 @@ export async function noteExpiryNotified(
 /**
  * Withdraws the actions that a channel's user has not confirmed yet: a user who signs out, or signs in as somebody
  * else, must not confirm them. Done before the link changes, so that a crash in between leaves nothing to confirm.
- * @param keep the person whose actions stay.
+ * @param keep the person whose actions are kept.
  */
 async function withdrawActions(
   { store }: Lookup,

@@ -36,7 +36,7 @@ export function hitWindow(
   const hits = added ? addHit(before, added) : before;
   const used = countSince(hits, now - window_ms);
   const last = newestHit(hits)?.at ?? now;
-  // If the limit was lowered, the window may hold more hits than the limit allows.
+  // If the limit was lowered, the window may contain more hits than the limit allows.
   const frees = used < max ? undefined : newestHit(hits, max)?.at;
   return {
     state: {

@@ -11,9 +11,9 @@ export interface MemoryStore {
   /** Names the backend for people, without secrets: for example `postgres db.example.com/agentd`. */
   readonly description: string;
   /**
-   * Stores a memory, which counts as used now. If the owner has more than `MEMORIES_MAX`, the least recently used one
-   * is deleted. A memory of the owner with the same text is replaced. The new memory is untainted if either of the two
-   * was. Atomic.
+   * Stores a memory, which counts as used now. If the owner has more than `MEMORIES_MAX`, the least recently used
+   * memory is deleted. A memory of the owner with the same text is replaced. The new memory is untainted if either of
+   * the two was. Atomic.
    */
   add(owner: MemoryOwner, memory: NewMemory): Promise<Memory>;
   /** The memories that match the query best, best first. Of equally good matches, the newest comes first. */

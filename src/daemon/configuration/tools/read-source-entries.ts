@@ -26,7 +26,7 @@ const READERS: Readonly<
   module: readModuleEntry,
 };
 
-/** Checks the key `tools` of the configuration file (agentd-agent(7), "Sources"), and reports every problem at once. */
+/** Checks the key `tools` of the configuration file (agentd-agent(7), "Sources"), and reports all problems together. */
 export function readSourceEntries(
   file: StructuredValue | undefined,
   context: EntryContext,

@@ -33,7 +33,7 @@ function actionTexts({ state }: MemoryContext): StoredToken[] {
   );
 }
 
-/** The tokens of links, sessions and streams. Expired ones have been dropped before. */
+/** The tokens of links, sessions and streams. Expired tokens were deleted before. */
 function tokensOf({ state }: MemoryContext): StoredToken[] {
   const links = [...state.links.values()].map(({ key, token }) => ({ kind: 'link' as const, key, token }));
   const sessions = [...state.sessions.values()].flatMap(({ session }) => {

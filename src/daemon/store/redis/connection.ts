@@ -113,7 +113,7 @@ export class RedisConnection {
     }
   }
 
-  /** The servers that hold keys. */
+  /** The servers that store keys. */
   get nodes(): Redis[] {
     return this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
   }

@@ -144,8 +144,8 @@ export function revisionKey({ names }: RedisKeyspace): string {
 }
 
 /**
- * Chooses the queues that are due first. The times of shards are compared only for this order: whether a queue is due is
- * decided by the clock of its shard.
+ * Chooses the queues that are due first. The times of shards are compared only for this order: the clock of its shard
+ * decides whether a queue is due.
  */
 function choose({ limit }: WantedQueues, looks: readonly Look[]): DueQueues {
   const heads = looks.flatMap((look) => look.heads).sort(byOrder);

@@ -10,8 +10,8 @@ type Outcome = 'kept' | 'repeated';
 /**
  * Stores messages in the shards of their queues. A message id of a platform is recognized in the shard of its queue, by
  * the script that stores the message: if the process dies before that, the message counts as new when the platform
- * delivers it again. The id is bound to that shard first, so that an edit finds the message, and a message with the same
- * id in another queue is recognized.
+ * delivers it again. The id is bound to that shard first, so that an edit finds the message, and so that a message with
+ * the same id in another queue is recognized.
  *
  * A delivery with messages of several shards is not stored in one step. Nothing is acknowledged before all of it is
  * stored, and the messages that were stored are recognized when the platform delivers it again.

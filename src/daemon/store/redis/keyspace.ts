@@ -54,7 +54,7 @@ export class RedisKeyspace {
 
   /**
    * Runs a named script (`RedisConnection.run`).
-   * @param keys the first one decides which node runs the script, and in which shard its other keys are.
+   * @param keys the first key decides which node runs the script, and in which shard its other keys are.
    */
   run(name: string, keys: readonly string[], ...args: (string | number)[]): Promise<Reply> {
     const tag = this.names.tagIn(keys[0] as string);
@@ -70,7 +70,7 @@ export class RedisKeyspace {
     return this.#connection.client;
   }
 
-  /** The servers that hold keys. */
+  /** The servers that store keys. */
   get nodes(): Redis[] {
     return this.#connection.nodes;
   }

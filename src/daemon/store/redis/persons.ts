@@ -20,7 +20,7 @@ import { traceRings } from './traces.ts';
 
 /** A limit that is higher than the number of records of any kind. */
 const ALL = 1_000_000_000;
-/** Number of entries of a ring that are read at once. */
+/** Number of entries of a ring that are read in one step. */
 const BITE = 500;
 /** Maximum number of attempts to erase turns of a session if others change the session at the same time. */
 const TRIES = 10;

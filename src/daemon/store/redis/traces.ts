@@ -68,7 +68,7 @@ export class RedisTraces implements TraceStore {
 
 /**
  * The rings of traces. In a Cluster, each shard has a ring for the traces that are stored with a turn; traces that are
- * stored without one are in common rings.
+ * stored without a turn are in common rings.
  */
 export function traceRings(redis: RedisKeyspace): { name: 'kept' | 'refused'; key: string }[] {
   const ring = (of: RedisKeyspace, name: 'kept' | 'refused') => ({

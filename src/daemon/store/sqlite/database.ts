@@ -27,8 +27,8 @@ const CHECKPOINT_PAGES = 4000;
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Creates the directory (0700) and an empty file (0600) if they are missing. Existing ones are not changed. If root
- * creates them, they are given to the owner of the directory above.
+ * Creates the directory (0700) and an empty file (0600) if they are missing. An existing directory or file is not
+ * changed. If root creates them, they are given to the owner of the directory above.
  */
 export function createPrivateFile(path: string): void {
   try {

@@ -91,7 +91,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     this.#claims.end(key);
   }
 
-  /** Within a commit: deletes at most `bite` answers whose time has passed. @returns the number of deleted answers. */
+  /** Within a commit: deletes at most `bite` expired answers. @returns the number of deleted answers. */
   deleteExpired(bite: number): number {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
   }

@@ -52,7 +52,7 @@ export class KnownMessages implements Resident {
     Object.assign(this.#meet(platform, message_id, now), noted, { expires_at: now + SEEN_MS });
   }
 
-  /** Deletes at most `bite` records whose time has passed. @returns the number of deleted records. */
+  /** Deletes at most `bite` expired records. @returns the number of deleted records. */
   deleteExpired(bite: number, now: number): number {
     return this.#forget.run(now, bite).changes;
   }

@@ -64,7 +64,9 @@ function copyPrivately(file: string, copy: string): void {
   }
 }
 
-/** Opens a file, which is created with mode 0600 if the flags say so, and closes it when the work is done or has failed. */
+/**
+ * Opens a file, or creates it with mode 0600 if the flags say so. Closes the file when the work is done or has failed.
+ */
 function withOpen(path: string, flags: 'r' | 'wx', work: (fd: number) => void): void {
   const fd = openSync(path, flags, 0o600);
   try {

@@ -23,7 +23,10 @@ export interface Packing<State, Change> {
 interface Entry<State> {
   state: State;
   expires_at: number;
-  /** The row that holds the complete state; later rows may hold changes to it. Null if the state is not written yet. */
+  /**
+   * The row that contains the complete state. Later rows may contain changes to it. Null if the state is not written
+   * yet.
+   */
   row: number | null;
   /** The size of the entry: of the state, and 1 for its key. */
   size: number;
@@ -122,8 +125,8 @@ export class StateLog<State, Change> implements Resident {
 
   /**
    * Within a commit: forgets expired states row by row, until at least `bite` states are forgotten.
-   * @returns the number of forgotten states, but at most `bite`: the last row may hold more, and callers subtract the
-   * result from their limit.
+   * @returns the number of forgotten states, but at most `bite`: the last row may contain more, and callers subtract
+   * the result from their limit.
    */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
@@ -230,7 +233,7 @@ export class StateLog<State, Change> implements Resident {
     }
   }
 
-  /** Whether this row holds the complete state of a key, and the state still counts. */
+  /** Whether this row contains the complete state of a key, and the state still counts. */
   #counts(key: string, row: number, now: number): boolean {
     const entry = this.#entries.get(key);
     return entry?.row === row && entry.expires_at > now;

@@ -14,7 +14,7 @@ const BITE = 500;
 
 /** A part of the store whose rows expire. */
 export interface Expiring {
-  /** Within a commit: deletes at most `bite` rows whose time has passed. @returns the number of deleted rows. */
+  /** Within a commit: deletes at most `bite` expired rows. @returns the number of deleted rows. */
   deleteExpired(bite: number): number;
 }
 

@@ -79,7 +79,7 @@ export class TurnChain {
 
   /**
    * Within a commit: deletes the newest turns, at most `most`.
-   * @returns the number of deleted turns, and the id of the turn that is now the last one.
+   * @returns the number of deleted turns, and the id of the turn that is now the last turn.
    */
   deleteNewest(last_turn: number | null, most: number): { deleted: number; last_turn: number | null } {
     let [deleted, last] = [0, last_turn];

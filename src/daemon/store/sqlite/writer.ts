@@ -368,7 +368,7 @@ export class GroupCommit {
       this.#begin.run();
     } catch (error) {
       // The transaction may have begun in spite of the error. An open transaction would hold the lock and block all
-      // later ones.
+      // later transactions.
       if (this.#db.inTransaction) this.#rollback.run();
       throw error;
     }
