@@ -2,12 +2,12 @@
 export interface IncomingMessage {
   /** The channel's name. */
   platform: string;
-  /** The channel's id of the sender, 1 to 256 characters. */
+  /** The sender's id on the channel, 1 to 256 characters. */
   user_id: string;
   /**
-   * Another id of the sender, which the platform may later send as the `user_id` instead. The link of the `user_id` is
-   * then found through this alias. If a `user_id` arrives with a different `alias_id`, its link no longer belongs to
-   * the sender.
+   * Another id of the sender, which the platform may later send as the `user_id` instead. The daemon then finds the
+   * link of the first `user_id` through this alias. If a `user_id` arrives with a different `alias_id`, the link of
+   * that `user_id` no longer belongs to the sender.
    */
   alias_id?: string;
   /** The room. On channels without rooms, the sender's id. */
@@ -17,8 +17,8 @@ export interface IncomingMessage {
   /** The trimmed text, 1 to 16,000 characters. It may be empty if there is a `confirm`. */
   text: string;
   /**
-   * Set if the sender pressed a button of a question (`ReplyConfirmation`, `Confirmation`). As untrusted as the text:
-   * the daemon compares sender, session and action.
+   * Set if the sender pressed a button of a question (`ReplyConfirmation`, `Confirmation`). It is as untrusted as the
+   * text, so the daemon compares sender, session and action.
    */
   confirm?: ConfirmationAnswer;
   /**

@@ -137,7 +137,7 @@ function isEmpty(message: unknown): boolean {
 
 /**
  * What the client claims about itself.
- * @param holdsToken whether the token may be in the metadata, so that its type is checked
+ * @param holdsToken whether the token may be in the metadata; if so, its type is checked
  */
 function clientMetadata(
   { metadata }: Body,

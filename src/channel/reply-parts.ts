@@ -60,7 +60,7 @@ export class ReplyParts {
     this.#sent.set(reply_id, sent);
     const [oldest] = this.#sent.keys();
     if (this.#sent.size > REMEMBERED_MAX && oldest !== undefined) this.#sent.delete(oldest);
-    // The inbox stores the end of the whole reply right after its last part.
+    // After the last part, the inbox itself stores that the whole reply was sent.
     if (sent < parts) await this.#memory?.note(reply_id, sent);
   }
 }

@@ -7,9 +7,9 @@ import type { Who } from './who.ts';
 export interface Administration {
   /** The name of the command. */
   command: string;
-  /** What it is about, without a person's data. */
+  /** What the command is about, without a person's data. */
   about?: string;
-  /** The person or the platform's user that it is about: the log holds an HMAC of it. */
+  /** The person or the platform user that the command is about. The log contains only an HMAC of them. */
   who?: Who;
 }
 

@@ -17,9 +17,9 @@ export interface TableStyle {
 }
 
 /**
- * Aligned columns without borders, under a line with their titles. If the terminal is too narrow for the table, a last
- * column that can be wrapped moves below its row; if that is not enough, each item is a block of lines. So nothing is
- * lost.
+ * Aligned columns without borders, under a line with their titles. If the terminal is too narrow for the table, the
+ * last column moves below its row if it can be wrapped. If that is not enough, each item becomes a block of lines.
+ * Nothing is lost.
  */
 export function renderTable<T>(
   columns: readonly Column<T>[],

@@ -11,8 +11,8 @@ export interface SendOptions {
 }
 
 /**
- * Sends an HTTP request on a connection of its own; resolves when the head of the response has arrived. Follows no
- * redirect. Does not use `fetch`, which refuses ports that a daemon may use (6000, 10080).
+ * Sends an HTTP request on its own connection; resolves when the head of the response has arrived. Follows no redirect.
+ * Does not use `fetch`, which refuses ports that a daemon may use (6000, 10080).
  */
 export async function sendRequest(
   url: URL,

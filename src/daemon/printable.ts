@@ -6,12 +6,12 @@ export function withoutControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
 }
 
-/** As `withoutControls`, but line feeds and tabs stay. */
+/** Like `withoutControls`, but keeps line feeds and tabs. */
 export function printableLines(text: string): string {
   return text.replace(/[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
 }
 
-/** As `withoutControls`, on one line: line breaks become spaces. */
+/** Like `withoutControls`, on one line: line breaks become spaces. */
 export function printable(text: string): string {
   return withoutControls(text.replace(/\s+/g, ' '));
 }

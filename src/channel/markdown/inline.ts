@@ -61,8 +61,8 @@ function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[
 }
 
 /**
- * No platform understands code that is also bold, so code loses such styles. Code within a link keeps the link with its
- * styles, and loses the code mark.
+ * No platform understands code that is also bold, so code loses marks such as bold. Code within a link keeps the link
+ * with its styles, and loses the code mark.
  */
 function codeSpan(value: string, frames: readonly Mark[], styles: readonly Mark[], dialect: Dialect): Run[] {
   const text = value.replaceAll('`', dialect.lookalikes['`'] ?? '`');
@@ -105,7 +105,7 @@ function linked(
   return [...inside, open, address, { kind: 'text', text: ')', marks }];
 }
 
-/** Whether the label is the address itself. Scheme, case and a slash at the end do not count. */
+/** Whether the label is the address itself. The scheme, upper or lower case, and a slash at the end are ignored. */
 function isSame(label: string, url: string): boolean {
   const bare = (text: string) =>
     text

@@ -18,10 +18,10 @@ export interface Blank {
   readonly kind: 'space' | 'line' | 'paragraph';
   /** For kind `space`: the original text. */
   readonly text: string;
-  /** How good a place this is for a cut. */
+  /** How good it is to cut a message here. */
   readonly cut: Cut;
 }
 
-/** The higher value is the better place. */
+/** A higher value is a better place for a cut. */
 export const CUT = { word: 0, sentence: 1, line: 2, paragraph: 3 } as const;
 export type Cut = (typeof CUT)[keyof typeof CUT];

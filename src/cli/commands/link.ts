@@ -95,8 +95,8 @@ export const command: Command = {
 };
 
 /**
- * Opens the store and its seal. If there is no store, creates it with a key as the first start of the daemon does, so
- * that people can be linked before.
+ * Opens the store and its seal. If there is no store, creates one with a key, as the first start of the daemon does, so
+ * that people can be linked before that start.
  * @param beforeMaking runs before a store is created; if it throws, nothing is created
  */
 async function withSealedStore<T>(

@@ -35,7 +35,7 @@ export class InFlight {
     this.#retiring = true;
     for (const response of this.#responses) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
-      // The client does not expect that the connection ends, and may send another request on it.
+      // The client does not expect the connection to end, and may send another request on it.
       else response.once('finish', () => response.req.socket.destroySoon());
     }
   }

@@ -74,7 +74,7 @@ export function problems(log: Log): Middleware {
   };
 }
 
-/** Uses the route's own texts if it has some, even if the path exists only for another method. */
+/** Uses the route's own error body (`refusal`) if it has one, even if the path exists only for another method. */
 function refusalOf({ state }: Context, error: unknown, log: Log): Problem {
   const { request_id } = state;
   const problem = problemOf(error, request_id);

@@ -50,7 +50,7 @@ function checkHeaders(headers: RouteHeaders): void {
   }
 }
 
-/** Sets a header, in place of the value that the daemon has set. `Vary` is extended instead. */
+/** Sets a header, and replaces the value that the daemon has set. `Vary` is extended instead. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
   const own = typeof value === 'string' ? value : [...value];
   if (name.toLowerCase() === 'vary') ctx.vary(own);

@@ -14,7 +14,7 @@ export interface KeySetSource {
 
 /**
  * Fetches a key set within limits. After a failure, there is no new attempt for as long as the failed one took: an
- * issuer that does not answer must not hold up each message, and one that recovers at once is used again at once.
+ * issuer that does not answer must not hold up each message, but an issuer that recovers should be used again soon.
  * Redirects are answers other than 200, so they are not followed: only the configured address may decide which keys the
  * daemon trusts.
  */

@@ -14,7 +14,7 @@ export interface Seal {
    * token.
    */
   open(stored: string, record: string): string | null;
-  /** The marks of all keys. The first is that of the key that seals. Empty if there is no key to seal with. */
+  /** The marks of all keys, first the mark of the key that seals. Empty if there is no key to seal with. */
   readonly marks: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
   let known = source.current();
   let own = keysOf(known);
   const others = keysOf(earlier);
-  /** Whether the keys have changed. */
+  /** Reads the keys again. Returns whether they have changed. */
   const look = () => {
     const now = source.current();
     if (now === known) return false;

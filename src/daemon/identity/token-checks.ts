@@ -91,7 +91,9 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   },
 ];
 
-/** Whether any issuer or audience is allowed, or none at all: `*` says so explicitly, an unset setting by default. */
+/**
+ * Whether a token may have any issuer (or audience) or none: `*` allows this explicitly, an unset setting by default.
+ */
 export function isAny(expected: string | undefined): expected is undefined | '*' {
   return expected === undefined || expected === '*';
 }

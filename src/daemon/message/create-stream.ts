@@ -30,7 +30,7 @@ export const createStream: Step<Starting & Identified & Numbered & Guarded, { st
   run: async (turn, services) => ({ stream: await createStreamOf(turn, turn, services) }),
 };
 
-/** Stores a new stream. If two messages with the same key come at the same time, both get the stream of the first. */
+/** Stores a new stream. If two messages with the same key arrive at the same time, both get the stream of the first. */
 export async function createStreamOf(
   turn: Starting & Identified,
   { idempotency_key, counted_in }: Numbered & Guarded,
@@ -79,7 +79,7 @@ export function sameStream(
   return { stream_id: stream.stream_id, session_id: stream.start.session_id };
 }
 
-/** What the sealed token of a stream is bound to: the id of the stream. */
+/** The record that the sealed token of a stream is bound to. */
 export function tokenRecord(stream_id: string): string {
   return `stream:${stream_id}`;
 }

@@ -59,8 +59,8 @@ function mayHaveRun({ channel, key }: Answering & Deduplicated): boolean {
 }
 
 /**
- * Whether the session's id can no longer change. Sign-in changes a generated id that nobody owns: sign-in by this
- * message or by an earlier one. While the first message of a session is still running, the session is not stored yet.
+ * Whether the session's id can no longer change. Sign-in, by this message or by an earlier one, changes a generated id
+ * that nobody owns. While the first message of a session is still running, the session is not stored yet.
  */
 function isIdCertain({ found, session_id, session_is_generated }: NamedSession): boolean {
   if (found === null) return session_is_generated || !isLikeGenerated(session_id);

@@ -38,7 +38,8 @@ export function nameSession(
     return named(found, found.session_id, false);
   }
   const make = () => generateSessionId(turn.channel.name, turn.message.user_id);
-  // The answer is stored under the key of the request, which lies beside the session that it names.
+  // The answer is stored with the key of the request, beside the session that the request named, so the new id must be
+  // there.
   return named(null, idBeside(store, session_id, make), true);
 }
 

@@ -115,8 +115,8 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
 }
 
 /**
- * Whether a failed turn may be stored. After a lost claim, it may not. After a commit whose outcome is unknown, it may
- * be stored already.
+ * Whether a failed turn may be stored. It may not after a lost claim, or after a commit whose outcome is unknown,
+ * because the turn may already be stored.
  */
 function mayBeStored(error: unknown): boolean {
   return !(error instanceof ClaimLost || error instanceof CommitUnknown);

@@ -44,7 +44,9 @@ export interface Arrived {
   /** The span of the message. Null if no spans are collected. */
   span: MessageSpan | null;
   started_at: number;
-  /** Registers a function that releases what a step has taken. It is called when the turn ends, the last one first. */
+  /**
+   * Registers a function that releases what a step has taken. When the turn ends, these are called in reverse order.
+   */
   defer(release: (failed: boolean) => Promise<void>): void;
 }
 

@@ -29,8 +29,8 @@ const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'
 const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
 
 /**
- * Gauges of prom-client that only counters may be named like: `promtool check metrics` refuses them. They are sums of
- * `nodejs_active_handles` and so on, which stay.
+ * Gauges of prom-client whose names end in `_total`, which only the name of a counter may do: `promtool check metrics`
+ * refuses them. They are sums of gauges such as `nodejs_active_handles`, which are kept.
  */
 const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { importFailure } from '../import-failure.ts';
 import type { Refusal } from './refusal.ts';
 
-/** How long importing a module may take, ms. Modules must not have side effects; this limits those that have. */
+/** How long importing a module may take, ms. Modules must not have side effects; this limits modules that have some. */
 const IMPORT_MS = 10_000;
 
 export type Imported = { ok: true; value: unknown } | { ok: false; refusal: Refusal };

@@ -58,7 +58,7 @@ async function packageEntry(folder: string): Promise<string | null> {
   try {
     return entryOf(JSON.parse(await readFile(manifest, 'utf8'))) ?? null;
   } catch {
-    // A `package.json` that is not JSON names no module; index files are still looked for.
+    // A `package.json` that is not JSON names no module, but index files are still tried.
     return null;
   }
 }

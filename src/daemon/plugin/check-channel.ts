@@ -9,7 +9,7 @@ const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'checkRe
  * allowed.
  */
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
-/** Maximum body limit that a webhook may have beyond BODY_LIMIT_BYTES, bytes. */
+/** Largest `bodyLimit` of a route, bytes. */
 const BODY_LIMIT_MAX = 4_194_304;
 /** The route that the daemon itself answers (agentd-service(7), "GET /"). */
 const OWN_ROUTE = 'GET /';

@@ -65,7 +65,7 @@ function isHost(host: string): boolean {
     .some((part) => part.includes('_'));
 }
 
-/** Removes the full stop of a sentence and a bracket around an address, which are not part of the address. */
+/** Removes the period of a sentence and a bracket around an address, which are not part of the address. */
 function withoutTail(found: string): string {
   const opened = found.split('(').length;
   let closed = found.split(')').length;
