@@ -81,8 +81,8 @@ export interface Daemon {
 }
 
 /**
- * The composition root: every part is made here, in start order, and handed to those that use it. A start that fails
- * stops the parts that it has started.
+ * The composition root: every part is made here, in start order, and handed to the parts that use it. If the start
+ * fails, the parts that were already started are stopped.
  */
 export async function startDaemon(
   { settings, channels, environment, texts, tools: entries }: Configuration,

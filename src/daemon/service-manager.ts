@@ -87,7 +87,7 @@ export class ServiceManager {
 
 /**
  * The manager of this process. Removes its variables from the environment, so that a program that the daemon starts
- * cannot notify the manager in its place.
+ * cannot send notifications in the daemon's name.
  */
 export function serviceManager(log: Log, env: NodeJS.ProcessEnv = process.env): ServiceManager {
   const manager = new ServiceManager({ ...env }, log);

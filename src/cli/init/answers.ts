@@ -12,7 +12,9 @@ interface Question {
   default: string;
 }
 
-/** The questions in their order. Those of one group are asked again together if their answers do not fit together. */
+/**
+ * The questions, in order. If the answers of a group do not fit together, all questions of the group are asked again.
+ */
 const GROUPS = [
   [{ option: 'name', question: 'Name of the service that the agent speaks for', default: 'agentd' }],
   [

@@ -127,8 +127,8 @@ function isResolved(turn: Answering & Partial<Locked & Resolved>): turn is Answe
 }
 
 /**
- * Stores the trace of a message without a turn. Anybody can send messages that are refused, except on platforms, which
- * sign their messages.
+ * Stores the trace of a message without a turn. Anybody can send messages that are refused, so the store limits their
+ * traces. Platforms sign their messages, so traces of their messages are not limited in this way.
  */
 export function storeTrace(
   turn: Arrived,

@@ -120,8 +120,8 @@ export class Metrics implements Observer {
   }
 
   /**
-   * @returns a function to call when an operation of the store has ended, with the error if it failed. The operation is
-   * in the metrics from this call on.
+   * @returns a function to call when an operation of the store has ended, with the error if it failed. The operation
+   *   appears in the metrics after the first of these calls.
    */
   storeOperation(operation: string): (seconds: number, error?: unknown) => void {
     let durations: HistogramSeries | undefined;

@@ -35,8 +35,8 @@ export interface Session {
    */
   client?: string;
   /**
-   * The person to whom the session belongs: the person of its first valid token. It never changes after that. Null
-   * before.
+   * The person to whom the session belongs: the person of its first valid token. Null before that token; afterward it
+   * never changes.
    */
   owner: PersonKey | null;
   metadata: { jwt_context?: JwtContext };

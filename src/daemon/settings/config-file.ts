@@ -5,8 +5,8 @@ import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
 /**
- * The file names that are searched first. After them, the places are searched where cosmiconfig finds files of a
- * program with this name.
+ * The file names that are searched first. After them, the places are searched in which cosmiconfig expects the files of
+ * a program with this name.
  */
 const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
 const RIGHT_PLUGIN =
@@ -38,7 +38,7 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
   });
 
   const { cosmiconfig, defaultLoaders, getDefaultSearchPlaces } = await import('cosmiconfig');
-  // For YAML, a file that contains only comments is a mistake, but the example configuration is such a file.
+  // For a YAML parser, a file with only comments is an error, but the example configuration has only comments.
   let text = '';
   const keepText =
     (load: Loader): Loader =>

@@ -28,7 +28,7 @@ export interface Layer {
   /** An environment also has variables of other programs. In a file every name must be known. */
   kind: 'environment' | 'env-file' | 'file' | 'defaults';
   values: ReadonlyMap<string, unknown>;
-  /** The folder of the file. Absent if the source is not a file. */
+  /** The path of the file. Absent if the source is not a file. */
   path?: string;
   /** The absolute paths of the files from which secrets were read, by the name of the secret (secret-files.ts). */
   fromFile?: ReadonlyMap<string, string>;

@@ -140,8 +140,8 @@ function refuseOtherReaders(
 }
 
 /**
- * Whether the cookie is used. Browsers send it even if somebody else made the link. So it is used only if the message
- * came from the same person: with a token or a cookie of that person.
+ * Whether the cookie counts. Browsers send it even if the person follows somebody else's link. Therefore it counts only
+ * if the message came from the same person: with a token or a cookie of that person.
  */
 function countsFor({ owner, start }: StreamRecord, ambient: ValidatedToken | null): boolean {
   const person = personOf(ambient);

@@ -84,7 +84,7 @@ async function begin(
   const { stream_id } = stream;
   const known = await answeredElsewhere(services, stream);
   if (known.outcome === 'running' || known.outcome === 'other_body') {
-    // The run may be that of this stream, if another request was faster.
+    // If another request was faster, the running answer may be the run of this stream.
     if ((await streams.find(stream_id))?.state !== 'waiting') return 'by-another';
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }

@@ -13,7 +13,7 @@ export class StopRequest {
   readonly #requested = new AbortController();
   readonly #endings: (() => void)[];
 
-  /** From its creation on, it misses no request. Create it before the stream is claimed. */
+  /** Notices every request that is made after its creation, so create it before the stream is claimed. */
   constructor(parts: Parts, stream_id: string) {
     const { clock, store } = parts;
     this.#parts = parts;

@@ -36,7 +36,7 @@ export interface ToolRequest {
   path: string;
   /** The query parameters in order, already serialized by the style of each parameter. */
   query?: readonly (readonly [name: string, value: string])[];
-  /** The whole query, used in place of `query`: already percent-encoded, without the question mark. */
+  /** The whole query, which replaces `query`: already percent-encoded, without the question mark. */
   search?: string;
   /** `Authorization`, `Cookie`, `Host` and hop-by-hop headers are refused. */
   headers?: Readonly<Record<string, string>>;

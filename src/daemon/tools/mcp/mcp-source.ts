@@ -240,8 +240,8 @@ export class McpSource implements ToolSource {
     const progress = { begun: false };
     const { credentials } = call.client;
     const work = async (connection: McpConnection): Promise<Sent> => {
-      // Checked only after the call has its connection, because the tools may have been listed again while it waited
-      // for it.
+      // Checked only after the call has its connection, because the tools may have been listed again while the call
+      // waited for that connection.
       if (!(await this.#link.isCurrent([call.signal, connection.ended])))
         return failed('tool_changing', 'The server has changed its tools, and has not described them yet.');
       if (configured.tool === null || configured.definition?.digest !== digest)
@@ -277,7 +277,7 @@ export class McpSource implements ToolSource {
   }
 
   /**
-   * Does the work on the connection for listing if the call carries no credential, otherwise on one with that
+   * Does the work on the connection for listing if the call carries no credential, otherwise on a connection with that
    * credential.
    */
   async #onConnection<T>(

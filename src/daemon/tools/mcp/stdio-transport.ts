@@ -32,8 +32,8 @@ export interface StdioTransportOptions {
  * of its entry, and nothing else from the daemon's environment. The library's transport is not used: it would pass on
  * more, and has no limits.
  *
- * The program leads its own process group. So the programs that it starts end with it, and a signal to the daemon's
- * terminal does not end it before the daemon has finished the messages in progress.
+ * The program leads its own process group. Therefore the programs that it starts end with it, and a signal to the
+ * daemon's terminal does not end it before the daemon has finished the messages in progress.
  */
 export class StdioTransport implements McpTransport {
   onclose?: () => void;

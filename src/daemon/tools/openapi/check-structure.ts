@@ -112,7 +112,7 @@ async function violations(part: Fields): Promise<DocumentProblem[]> {
 }
 
 /**
- * The errors as problems of the document. Each form that a value could have adds errors of its own; the errors at the
+ * The errors as problems of the document. Each form that a value could have adds its own errors; the errors at the
  * deepest locations describe the mistake best.
  */
 function inWords(errors: readonly ErrorObject[]): DocumentProblem[] {
