@@ -59,7 +59,7 @@ export interface AgentTurn {
    * signed in.
    */
   person: AgentPerson | null;
-  /** Whether the sender was signed in, and the sign-in has expired. */
+  /** Whether the sender's sign-in has expired. */
   sign_in_expired: boolean;
   /**
    * What the client claims about itself, unverified. `other` holds further claims under the client's own keys, at most
@@ -189,7 +189,7 @@ export type MeteredCall =
        */
       content?(texts: { input: unknown; output: string }): void;
     }
-  /** AGENT_DAILY_TOKENS are used up. Make no call, and answer with this text. */
+  /** The budget AGENT_DAILY_TOKENS is used up. Make no call, and answer with this text. */
   | { ok: false; message: string };
 
 /** How a call of a model ended. Only the first result of a call counts. */
@@ -307,8 +307,8 @@ export interface ToolContext {
 }
 
 /**
- * Each method resolves to the parsed JSON of a 2xx answer, and throws a `ToolApiError` for any other. Data that was
- * fetched under default credentials is reduced to the `public` fields of the tool.
+ * Each method resolves to the parsed JSON of a 2xx answer, and throws a `ToolApiError` for any other answer. Data that
+ * was fetched under default credentials is reduced to the `public` fields of the tool.
  */
 export interface ToolApi {
   get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers'>): Promise<unknown>;

@@ -167,7 +167,7 @@ export interface Route {
   /** Whether pages of `WEBCHAT_ALLOWED_ORIGINS` may call the route. */
   cors?: boolean;
   /**
-   * Whether requests count towards the rate limit: per person if `token` returns a valid token, else per client
+   * Whether requests count toward the rate limit: per person if `token` returns a valid token, otherwise per client
    * address. Leave it out for webhooks, which all come from the addresses of the platform.
    */
   limited?: boolean;
@@ -204,7 +204,7 @@ export interface ChannelRequest {
   query: URLSearchParams;
   /** Names in lower case. Repeated headers are joined by `, `. */
   headers: Readonly<Record<string, string | undefined>>;
-  /** The exact bytes, for the check of a signature. At most `bodyLimit` of the route. */
+  /** The exact bytes, so that a signature can be checked. At most `bodyLimit` bytes. */
   body: Uint8Array;
   /** The body as a JSON object. Throws the problem `malformed_json`. Parsed once. */
   json(): Record<string, unknown>;
@@ -249,10 +249,10 @@ export interface ChannelScope {
   now(): number;
   /**
    * Runs the agent for a message and yields its events. `request` contains the client address and the token that was
-   * validated for the rate limit. It throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …). Do not
-   * catch them: the daemon turns them into responses. The run continues if you stop reading. Like `streams`, it is not
-   * available to channels with `delivery: 'push'`: the daemon trusts the sender and the session that a push channel
-   * passes, but a web client only claims them.
+   * validated for the rate limit. This method throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …).
+   * Do not catch them: the daemon turns them into responses. The run continues if you stop reading. Like `streams`, the
+   * method is not available to channels with `delivery: 'push'`: the daemon trusts the sender and the session that a
+   * push channel passes, but a web client only claims them.
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
@@ -291,8 +291,8 @@ export interface ChannelScope {
   notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;
   /**
    * Sends a reply as several messages, in order, for `Channel.send`. If a part fails, the attempt fails. The next
-   * attempt, even after a restart, skips the parts that the platform has confirmed. Two attempts at one reply never
-   * overlap, so `sendPart` needs a timeout.
+   * attempt, even after a restart, skips the parts that the platform has confirmed. Attempts at one reply never
+   * overlap: each waits for the attempt before it, so `sendPart` needs a timeout.
    * @param reply_id the `id` of the reply
    * @param parts called once per attempt; must return the same parts each time
    */
@@ -401,8 +401,8 @@ export interface StreamTokens {
 
 export interface OpenStream {
   /**
-   * Gives the events to the reader as they arrive. Resolves after the last one, when the reader disconnects, and when
-   * the daemon cannot continue, so that the reader reconnects. Rejects if the reader throws.
+   * Gives the events to the reader as they arrive. Resolves after the last event, or when the reader disconnects. Also
+   * resolves when the daemon cannot continue; the reader then reconnects. Rejects if the reader throws.
    */
   follow(reader: StreamReader): Promise<void>;
 }
@@ -460,8 +460,8 @@ export interface LinkRequest {
 
 export interface LinkOptions extends LinkRequest {
   /**
-   * Whether to replace a link of another person that has not expired. Default true, because the platform has verified
-   * the user id.
+   * Whether to replace another person's link that has not expired. Default true, because the platform has verified the
+   * user id.
    */
   replace?: boolean;
   /** The request that contains the token. */

@@ -21,8 +21,8 @@ export interface CheckedChannel {
 /**
  * Returns all errors in a message that a channel enqueues; empty if there are none. Nothing is cut or corrected,
  * because the ids of the message become keys.
- * @param channel with delivery `push`, session ids must begin with the channel's name and a colon, so that a channel
- *   cannot use the sessions of another; otherwise the client may choose the session id
+ * @param channel if its delivery is `push`, session ids must begin with the channel's name and a colon, so that it
+ *   cannot use the sessions of another channel; otherwise the client may choose the session id
  * @param at prefix of the field names: `messages[0]`.
  */
 export function checkMessage(

@@ -13,7 +13,7 @@ export class ReplyParts {
   readonly #memory: PartsMemory | null;
   /**
    * How many parts of a reply were sent, most recent reply last. The count includes parts that were sent but could not
-   * be noted in `#memory`.
+   * be recorded in `#memory`.
    */
   readonly #sent = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();

@@ -44,7 +44,7 @@ export interface SimulatedEvent {
    * payload (`ShownButton.press`).
    */
   kind: 'message' | 'edit' | 'command' | 'other' | 'status' | 'press';
-  /** The platform's id of the sender. */
+  /** The sender's id on the platform. */
   user: string;
   /** The name that the platform shows. */
   user_name?: string;

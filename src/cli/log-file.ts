@@ -28,7 +28,7 @@ export interface Wanted {
 }
 
 /**
- * The last matching lines of a file. It reads backwards from the end, so time and memory depend on the lines that are
+ * The last matching lines of a file. It reads backward from the end, so time and memory depend on the lines that are
  * returned and not on the size of the file.
  */
 export async function tail(path: string, wanted: Wanted): Promise<Tail> {
@@ -61,8 +61,8 @@ export async function tail(path: string, wanted: Wanted): Promise<Tail> {
 }
 
 /**
- * All lines of a file from the first one that is new enough, oldest first. It reads backwards to find that line, then
- * forwards, so memory does not depend on the number of lines.
+ * All lines of a file from the first one that is new enough, oldest first. It reads backward to find that line, then
+ * forward, so memory does not depend on the number of lines.
  * @param isOld true if neither this line nor an earlier one is wanted
  * @param each is called for each line
  * @returns position after the last complete line

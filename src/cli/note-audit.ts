@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import type { Store } from '../daemon/store/store.ts';
 import type { Who } from './who.ts';
 
-/** What an administrator does now, for the audit log. */
+/** An action of an administrator, for the audit log. */
 export interface Administration {
   /** The name of the command. */
   command: string;

@@ -31,7 +31,7 @@ import { withStore } from './with-store.ts';
  */
 const LINKS_MAX = 10_000_000;
 
-/** What the commands about one person work with. */
+/** The data and functions that the commands about one person use. */
 export interface PersonDesk {
   store: Store;
   persons: PersonStore;
@@ -41,7 +41,7 @@ export interface PersonDesk {
   view(records: PersonRecords, memories: readonly Memory[]): Record<string, unknown>;
 }
 
-/** @throws CliError (1) if the store is not embedded; otherwise as `withStore`. */
+/** @throws CliError (1) if the store is not embedded; otherwise the errors of `withStore`. */
 export function withPerson<T>(
   who: Who,
   options: OptionValues,

@@ -66,7 +66,7 @@ function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number)
   return total(widths) > width ? null : rows.flatMap((row) => rowLines(row, widths, columns));
 }
 
-/** The table without its last column, which follows each row, indented. Its title is left out. */
+/** The table with its last column indented below each row. The title of that column is left out. */
 function foldedLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
   const short = rows.map((row) => row.slice(0, -1));
   const lines = tableLines(short, columns.slice(0, -1), width);

@@ -16,7 +16,7 @@ const VENDOR = 'vendor';
 
 /**
  * Writes the channel template under a new name into an empty or missing directory, with a package of this agentd for
- * its tests. If it fails half-way, the files are removed again.
+ * its tests. If it fails halfway, the files are removed again.
  *
  * @param name of the channel; must be valid
  * @returns the files, relative to the directory

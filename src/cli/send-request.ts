@@ -23,7 +23,7 @@ export async function sendRequest(
   sent.on('timeout', () => sent.destroy(new Error(`no answer within ${silence_ms / 1000} seconds`)));
   sent.end(body);
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
-  // A later failure reaches the reader of the body.
+  // A later failure is reported to the reader of the body.
   sent.on('error', () => undefined);
   return response;
 }

@@ -25,7 +25,7 @@ export const WHO_ARGUMENT: CommandArgument = {
  * Who a command is about: `--sub` (with `--iss` and `--tenant`), or else the first argument, which is a platform's
  * user. The user's id is converted to the spelling under which the channel stores it.
  * @returns the person or user, null if nobody is named; and the other arguments
- * @throws CliError (2) if the argument names no channel's user, or --iss or --tenant is given without --sub
+ * @throws CliError (2) if the argument is not a user of a channel, or --iss or --tenant is given without --sub
  */
 export async function readWho(
   args: readonly string[],

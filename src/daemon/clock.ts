@@ -76,7 +76,9 @@ export function timeOrderedId(now: number): string {
   return `${beginningAt(now)}${randomUUID().slice(15)}`;
 }
 
-/** The beginning of the ids of the last millisecond, kept because a busy daemon makes many ids in each. */
+/**
+ * The beginning that all ids of the last millisecond share. It is kept because a busy daemon makes many ids in each.
+ */
 let beginning = { now: Number.NaN, text: '' };
 
 function beginningAt(now: number): string {

@@ -15,7 +15,7 @@ export interface Run {
  */
 const MAX_URL = 1500;
 
-/** @param styles marks that all of `nodes` have inside `frames`, for example bold in a heading */
+/** @param styles marks that apply to all of `nodes`, inside `frames`: for example bold in a heading */
 export function runsOf(
   nodes: readonly Inline[],
   frames: readonly Mark[],
@@ -105,7 +105,7 @@ function linked(
   return [...inside, open, address, { kind: 'text', text: ')', marks }];
 }
 
-/** Whether the label is the address itself. The scheme, upper or lower case, and a slash at the end are ignored. */
+/** Whether the label is the address itself. Ignores the scheme, the letter case and a slash at the end. */
 function isSame(label: string, url: string): boolean {
   const bare = (text: string) =>
     text

@@ -11,8 +11,8 @@ const MAX_CONTAINERS = 5;
 /** Maximum indentation of a quotation or list, columns. With more indentation, its sign is text. */
 const MAX_COLUMNS = 40;
 /**
- * Maximum number of lines that continue a quotation or a list without its sign. Each would be shown with the
- * indentation of the list.
+ * Maximum number of lines that continue a quotation or a list without its sign. Each of these lines would be shown with
+ * the indentation of the list.
  */
 const MAX_LAZY = 20;
 /** Maximum number of open brackets in one block. */

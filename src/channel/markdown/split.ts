@@ -35,7 +35,7 @@ interface Message {
 
 function fill(tokens: readonly Token[], from: number, rest: Word | null, dialect: Dialect): Message {
   const writer = new Writer(dialect);
-  /** The last good place for a cut of each kind. */
+  /** For each kind of cut, the last good place for it. */
   const places: (number | undefined)[] = [];
   let isVisible = false;
   for (let at = from; at < tokens.length; at++) {

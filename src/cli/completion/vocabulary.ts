@@ -34,7 +34,7 @@ export interface CommandWords {
 /** All words that can be typed. The completion scripts are made from it. */
 export interface Vocabulary {
   commands: readonly CommandWords[];
-  /** The options that take a value. An option that takes a value in one command takes one in all. */
+  /** The options that take a value. An option that takes a value in one command takes one in all commands. */
   valued: readonly string[];
 }
 

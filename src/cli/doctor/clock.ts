@@ -2,7 +2,7 @@ import { type Finding, findingsOf } from './finding.ts';
 import type { ClockReading } from './probe-client.ts';
 
 const { ok, warning, skipped } = findingsOf('clock');
-/** Maximum difference, ms. With a larger one, signatures and tokens are refused because of their time. */
+/** Maximum difference, ms. With a larger difference, tokens and signatures are refused because of their timestamps. */
 const OFF_MAX = 60_000;
 
 /** Checks whether the clock of this machine agrees with the clocks of the machines that answered. */

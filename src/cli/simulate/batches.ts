@@ -16,7 +16,7 @@ export type Batch = readonly SimulatedEvent[];
 
 /**
  * The events that the options ask for, in order. Their numbers start at a random number, so that no message looks like
- * a repeat of one of an earlier call.
+ * a repeat of a message from an earlier call.
  *
  * @param text null if none was given
  * @param platform.sender the sender if `--user` names none

@@ -2,8 +2,8 @@ const MAX_BYTES = 262_144;
 
 export interface KeySetSource {
   /**
-   * Fetches a key set, as jose's `customFetch`. jose adds the timeout. Any answer other than a 200 of limited size is
-   * an error.
+   * Fetches a key set; jose gets this function as its `customFetch`, and adds the timeout. Any answer other than a 200
+   * of limited size is an error.
    */
   fetch(url: string, options: RequestInit): Promise<Response>;
   /** Time of the last successful fetch, in ms since the epoch; 0 if there was none. */

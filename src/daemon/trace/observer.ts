@@ -19,7 +19,7 @@ export interface Observer {
   turnTraced(trace: TraceRecord, runs_again: boolean): void;
   /** Called when the loop guard has blocked a message as it arrived. */
   messageBlocked(platform: string, reason: string): void;
-  /** Called when a message has ended without a turn of its own. */
+  /** Called when a message has ended without a run, so that `turnTraced` is not called for it. */
   messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
   /** Called when an attempt to send a stored text has ended, or when a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
