@@ -20,7 +20,7 @@ export interface LogOptions {
 export type ProcessLog = Log & {
   /** Opens LOG_FILE again, after an operator has rotated it. False if there is none, or it cannot be opened. */
   reopen(): boolean;
-  /** The process is about to end: each further line blocks until it is written, within bounds. */
+  /** Call this when the process is about to end: each further line then blocks until it is written, within bounds. */
   beginLastLines(): void;
 };
 

@@ -40,8 +40,8 @@ export class ServiceManager {
   }
 
   /**
-   * Call this when the daemon serves. From now on a timer of the event loop sends pings. If the event loop is blocked,
-   * no pings are sent, and the manager restarts the daemon.
+   * Call this when the daemon serves. From then on, a timer of the event loop sends pings. If the event loop is
+   * blocked, no pings are sent, and the manager restarts the daemon.
    */
   ready(status: string): void {
     void this.#notify('READY=1', `STATUS=${status}`);

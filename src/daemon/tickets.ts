@@ -1,6 +1,4 @@
-/**
- * The position of a piece of work among all work with the same name. The order is that in which the tickets were taken.
- */
+/** The position of a piece of work among all work with the same name, in the order in which the tickets were taken. */
 export interface Ticket {
   /** Resolves when every earlier ticket has been released. */
   readonly reached: Promise<void>;

@@ -23,7 +23,7 @@ const UNEXPECTED = new AgentdError(
 /**
  * Makes all problem documents (RFC 9457; agentd-service(7), "Errors"). A failure without a code becomes
  * `internal_error` with a fixed text.
- * @param status if the protocol requires a status other than that of the code
+ * @param status if the protocol requires a status other than the usual status of the code
  */
 export function problemOf(error: unknown, request_id: string, status?: number): Problem {
   const known = error instanceof AgentdError ? error : UNEXPECTED;

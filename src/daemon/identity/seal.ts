@@ -90,8 +90,8 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
       try {
         return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8');
       } catch {
-        // Authentication failed: the token was altered, or belongs to another record. Either way, it counts as no
-        // token.
+        // Authentication failed: the token was altered, or belongs to another record. In both cases, it is treated as
+        // if there were no token.
         return null;
       }
     },
@@ -106,7 +106,7 @@ export function marksOf(keys: Secret | undefined): string[] {
 function keysOf(keys: Secret | undefined) {
   return (keys === undefined ? [] : keysIn(keys)).map((key) => {
     const id = createHash('sha256').update(key).digest('base64url').slice(0, ID_LENGTH);
-    // Importing a key once costs a third of importing it with each use.
+    // With a key that is imported once, sealing costs a third of what it costs if the key is imported for each use.
     return { id, key: createSecretKey(key), mark: `${SEALED}${id}.` };
   });
 }

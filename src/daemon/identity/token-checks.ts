@@ -35,7 +35,7 @@ export interface TokenCheck {
 
 /**
  * The token validation decision sequence (agentd-identity(7), "Checks"). The first check that fails gives the reason.
- * The list has two readers: the daemon (validator.ts) stops at the first failure; `agentd token verify` shows every
+ * The list is used in two ways: the daemon (validator.ts) stops at the first failure; `agentd token verify` shows every
  * step (walkChecks).
  */
 export const TOKEN_CHECKS: readonly TokenCheck[] = [

@@ -53,8 +53,7 @@ export function reportRepeat({ request_id, message }: Arrived, { log }: Pick<Ser
 
 /**
  * Checks that the person may get this answer. The client that posted the message of a stream knows the key. But if a
- * token in the address of the stream made it a person's own, only that person may get the answer and the id of its
- * session.
+ * token in the address gave the stream to a person, only that person may get the answer and the id of its session.
  * @throws `session_forbidden`
  */
 export function refuseOthersAnswer({ reader = null }: StoredAnswer, person: PersonKey | null): void {

@@ -38,8 +38,8 @@ export function nameSession(
     return named(found, found.session_id, false);
   }
   const make = () => generateSessionId(turn.channel.name, turn.message.user_id);
-  // The answer is stored with the key of the request, beside the session that the request named, so the new id must be
-  // there.
+  // If the request has an idempotency key, the record of the key is stored beside the session that the request names,
+  // so the new session must be stored there, too.
   return named(null, idBeside(store, session_id, make), true);
 }
 

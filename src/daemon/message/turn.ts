@@ -125,7 +125,7 @@ export interface Authorized extends NamedSession {
 
 /** Added by guard: the loop guard lets the message through. */
 export interface Guarded {
-  /** The tag of the session in which the guard counted the message; null if it was not counted here. */
+  /** The tag of the session in which the guard counted the message; null if the guard did not count it. */
   counted_in: string | null;
 }
 

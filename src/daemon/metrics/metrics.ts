@@ -29,8 +29,8 @@ const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'
 const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
 
 /**
- * Gauges of prom-client whose names end in `_total`, which only the name of a counter may do: `promtool check metrics`
- * refuses them. They are sums of gauges such as `nodejs_active_handles`, which are kept.
+ * Gauges of prom-client whose names end in `_total`. Only counters may have such names, so `promtool check metrics`
+ * refuses these gauges. They are sums of gauges such as `nodejs_active_handles`, which are kept.
  */
 const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 

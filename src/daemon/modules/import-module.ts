@@ -36,7 +36,7 @@ export async function importModule(file: string, wanted: string): Promise<Import
   return { ok: true, value };
 }
 
-/** Node strips types only from the operator's own files. Node decides this by the real path of the file. */
+/** Node strips types only from files outside of node_modules. It decides this by the real path of the file. */
 async function isTypeScriptOfPackage(file: string): Promise<boolean> {
   return /\.[cm]?ts$/.test(file) && (await realpath(file)).split(sep).includes('node_modules');
 }

@@ -39,7 +39,7 @@ export function routeProblems(
   return problems;
 }
 
-/** A refusal of the object that a plugin made, as a problem of its channel. */
+/** Turns the refusal of an object that a plugin made into a problem of its channel. */
 export function problemOf({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
   return { setting: `channel ${name}`, value: null, source: null, ...refusal };
 }

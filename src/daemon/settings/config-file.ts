@@ -5,8 +5,8 @@ import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
 /**
- * The file names that are searched first. After them, the places are searched in which cosmiconfig expects the files of
- * a program with this name.
+ * The file names that are searched first. After them, the default places of cosmiconfig for a program with this name
+ * are searched.
  */
 const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
 const RIGHT_PLUGIN =

@@ -78,7 +78,7 @@ export interface Sources {
 export interface Given {
   value: unknown;
   layer: Layer;
-  /** The source in words: that of the layer, with the name of the setting that names the file. */
+  /** The source in words: the source of the layer, with the name of the setting that names the file. */
   source: string;
   /** The file, if a secret was read from one. */
   file?: string;

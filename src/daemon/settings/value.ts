@@ -15,7 +15,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   DEFAULT: 'EVERYSEC',
 };
 
-/** Addresses that are fetched unchanged, so they may have a query. All others are prefixes. */
+/** Addresses that are fetched unchanged, so they may have a query. Paths are appended to all other addresses. */
 const WHOLE_ADDRESSES: readonly string[] = ['JWT_JWKS_URL'];
 
 /**

@@ -108,8 +108,8 @@ async function refuseOtherPersons(
   if (persons.length === 0) return;
   const { session_id } = stream.start;
   const session = await services.store.sessions.find(session_id);
-  // If the session got a new id at sign-in, the answer belongs to a different session, so the owner of this one is
-  // ignored.
+  // If the session got a new id at sign-in, the answer belongs to a different session, so the owner of the old session
+  // is ignored.
   const session_owner = session?.session_id === session_id ? session.owner : null;
   for (const owner of [stream.owner, session_owner]) {
     if (owner !== null && persons.some((person) => person !== owner)) throw belongsToSomeoneElse();

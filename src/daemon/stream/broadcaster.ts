@@ -6,7 +6,7 @@ import { isLast } from './events.ts';
 
 type EventSource = Pick<StreamStore, 'read' | 'subscribe' | 'hintsMayBeLost'>;
 
-/** How often a stream is read if hints can be lost, ms. */
+/** How often a stream is read if hints of the store can be lost, ms. */
 const LOOK_MS = 1000;
 
 /**
@@ -162,7 +162,7 @@ class Feed {
   }
 
   /**
-   * The events after this position, or the first of them. Readers that had all events before the newest share one list.
+   * The next events after this position. Readers that have all events except the newest ones share one list.
    */
   #after(position: number): readonly StreamEvent[] {
     if (position === this.#events.length - this.#newest.length) return this.#newest;

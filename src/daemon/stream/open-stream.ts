@@ -23,7 +23,7 @@ type OpenOptions = Parameters<ChannelStreams['open']>[2];
 
 /**
  * Opens a stream and continues after the event `after`. The first request that opens it begins its run; a HEAD request
- * does not count. Null if the stream has ended and its client has all events.
+ * does not begin it. Null if the stream has ended and its client has all events.
  * @throws `stream_not_found`, `token_missing`, `forbidden`, `too_many_readers`; `duplicate_in_progress` while the same
  * message is being answered in another way.
  */

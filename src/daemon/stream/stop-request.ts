@@ -1,7 +1,7 @@
 import { every } from '../clock.ts';
 import type { Services } from '../services.ts';
 
-/** How often a run checks for a request to stop if hints can be lost, ms. */
+/** How often a run checks for a request to stop if hints of the store can be lost, ms. */
 export const LOOK_MS = 1000;
 
 type Parts = Pick<Services, 'store' | 'clock' | 'log'>;

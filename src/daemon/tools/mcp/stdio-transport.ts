@@ -121,7 +121,7 @@ export class StdioTransport implements McpTransport {
     this.#ending = this.#endProgram();
   }
 
-  /** Resolves when the program has ended, or when it turned out that it cannot be ended. */
+  /** Resolves when the program has ended, or when it is clear that it cannot be ended. */
   async close(): Promise<void> {
     this.fail(new McpFailure('mcp_ended', 'The connection was closed.'));
     await this.#ending;
@@ -157,7 +157,7 @@ export class StdioTransport implements McpTransport {
     return this.#asked.delete(id);
   }
 
-  /** Tells the server that no call waits for the answer anymore. If the answer comes late, it is not delivered. */
+  /** Tells the server that no call waits for the answer anymore. If the answer arrives later, it is not delivered. */
   #cancel(id: string | number): void {
     if (!this.#asked.delete(id) || this.#end.signal.aborted) return;
     const params = { requestId: id, reason: 'the call was ended' };

@@ -120,7 +120,7 @@ export class SchemaConverter {
     let name = own;
     for (let number = 2; taken.has(name); number++) name = `${own}_${number}`;
     this.#names.set(pointer, name);
-    // A definition is separate from the schemas around it that are being written in place, so these are ignored here.
+    // A definition is separate from the surrounding schemas that are being written in place, so those are ignored here.
     const outer = new Set(this.#open);
     this.#open.clear();
     this.#definitions.set(name, this.convert(target));
