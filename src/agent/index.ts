@@ -62,8 +62,8 @@ export interface AgentTurn {
   /** Whether the sender's sign-in has expired. */
   sign_in_expired: boolean;
   /**
-   * What the client claims about itself, unverified. `other` holds further claims under the client's own keys, at most
-   * 4 KiB of JSON.
+   * What the client claims about itself, unverified. `other` contains further claims under the client's own keys, at
+   * most 4 KiB of JSON.
    */
   claimed: {
     user_name?: string;

@@ -22,8 +22,8 @@ export const WHO_ARGUMENT: CommandArgument = {
 };
 
 /**
- * Who a command is about: `--sub` (with `--iss` and `--tenant`), or else the first argument, which is a platform's
- * user. The user's id is converted to the spelling under which the channel stores it.
+ * Who a command is about: the person of `--sub` (with `--iss` and `--tenant`) or, without `--sub`, the platform's user
+ * in the first argument. The user's id is converted to the spelling under which the channel stores it.
  * @returns the person or user, null if nobody is named; and the other arguments
  * @throws CliError (2) if the argument is not a user of a channel, or --iss or --tenant is given without --sub
  */
@@ -78,7 +78,7 @@ export interface UserNamed {
 
 /**
  * The spellings of a user's id on the given channel or, if none is given, on all channels. Empty if it is not an id
- * there. Data of a channel whose plugin was removed is still found under the id as it was given.
+ * there. Data of a removed plugin is still found, because callers also try the id as it was given.
  */
 async function spellings(
   user: string,

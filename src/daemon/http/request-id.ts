@@ -10,7 +10,7 @@ const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const PATH_SHOWN = 256;
 
 /**
- * The caller's `X-Request-Id` if it has the documented form, else a new one (agentd-service(7), "Request ids").
+ * The caller's `X-Request-Id` if it has the documented form, otherwise a new id (agentd-service(7), "Request ids").
  */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers['x-request-id'];

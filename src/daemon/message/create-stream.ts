@@ -68,7 +68,7 @@ export async function createStreamOf(
   return stored.stream_id === stream_id ? { stream_id, session_id } : sameStream(turn, stored, services);
 }
 
-/** Checks that a repeat has the body of the first message, whose stream it gets. @throws `idempotency_key_reused` */
+/** Checks that a repeat has the same body as the first message of the stream. @throws `idempotency_key_reused` */
 export function sameStream(
   turn: Starting,
   stream: StreamRecord,

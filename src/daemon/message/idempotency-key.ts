@@ -10,8 +10,8 @@ import { senderOf } from './sender-of.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**
- * The key of a message whose client sent an `Idempotency-Key`; null if it sent none. Keys of different users are
- * separate. The user is the person of a valid token; without one, the client address and the user id together.
+ * The key of a message that the client sent with an `Idempotency-Key`; null if there was none. Keys of different users
+ * are separate. The user is the person of a valid token; without one, the client address and the user id together.
  */
 export function keyOf(turn: Arrived & Identified): string | null {
   const { message, channel } = turn;

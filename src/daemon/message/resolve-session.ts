@@ -23,7 +23,7 @@ export async function resolveSession(turn: Turn, services: Pick<Services, 'store
 
 /**
  * Like `resolveSession`, for a session that was already read.
- * @param found the session whose current id, or id before sign-in, the message names.
+ * @param found the session that the message names, by its current id or by its id before sign-in.
  */
 export function nameSession(
   turn: Turn,

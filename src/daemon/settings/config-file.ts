@@ -26,7 +26,7 @@ export interface ConfigFile {
 const STRUCTURED_KEYS: readonly string[] = ['tools', 'texts'];
 
 /**
- * Reads the configuration file: the one that was named, which must exist, or the first that is found in the working
+ * Reads the configuration file: the named file, which must exist, or the first file that is found in the working
  * directory. It contains settings under their names, with native values. `plugins` is a list of paths or package names,
  * or of objects `{ path, name }`. The values of the other structured keys are collected unchanged.
  */

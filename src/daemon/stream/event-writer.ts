@@ -28,7 +28,7 @@ export class EventWriter {
   /** Id of the last event that is stored. */
   #stored: number;
   #waiting: StreamEventData[] = [];
-  /** Events whose append failed. The store has either all of them or none. */
+  /** Events that could not be appended with certainty. The store has either all of them or none. */
   #unsure: StreamEventData[] = [];
   #saving: Promise<void> | null = null;
   #scheduled = false;

@@ -294,8 +294,8 @@ function failed(reason: string, message: string): Sent {
 }
 
 /**
- * The policy of a tool: the tool's own or, if it has none, that of the source. If the source has `user-or-default`,
- * writes use `user`.
+ * The policy of a tool: the tool's own policy or, if it has none, the policy of the source. If the source has
+ * `user-or-default`, writes use `user`.
  */
 function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): CredentialPolicy {
   if (tool.credentials !== undefined) return tool.credentials;

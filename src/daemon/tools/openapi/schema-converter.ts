@@ -36,7 +36,7 @@ const SCHEMA = [
   'unevaluatedItems',
   'unevaluatedProperties',
 ];
-/** Keywords whose schemas describe the same value: a name that is hidden in one of them is hidden in all. */
+/** Keywords with schemas of the same value: a name that is hidden in one of these schemas is hidden in all of them. */
 const SAME_VALUE = ['if', 'then', 'else'];
 const SAME_VALUE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const SCHEMA_MAPS = ['patternProperties', 'dependentSchemas'];
