@@ -19,7 +19,7 @@ const CHECK_INTERVAL_MS = 1000;
 /** Whether this process should get requests, as `/ready` says. It is not ready while it starts and while it stops. */
 export class Readiness {
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
-  /** What the start is doing now. */
+  /** The current step of the start. */
   #step = 'reading the configuration';
   #store: WatchedStore | null = null;
   /** Time of the last test write to the store, ms of the monotonic clock. */

@@ -21,8 +21,8 @@ export async function guardedText(
 }
 
 /**
- * Whether the message answers a question, by a word of any language or by a button, as far as this is known before the
- * turn.
+ * Whether the message answers a question, by a word of any language or by a button. This is a guess, because only the
+ * turn decides which question the message answers.
  */
 async function answersQuestion(
   { user_id, text, confirm }: IncomingMessage,

@@ -17,8 +17,8 @@ import { turnKey } from './turn-key.ts';
  * limits").
  *
  * If the session's id is already certain, notifies the outlet that the answer has begun; otherwise resolve-principal
- * does. Adds `claim`, which is held until the turn is stored or ends, `begun`, `commit`, and the session as it is under
- * the lock: while the message waited, another message may have signed in, begun the session or ended it. Throws
+ * does. Adds `claim` (which is held until the turn is stored or ends), `begun`, `commit`, and the session as it is
+ * under the lock: while the message waited, another message may have signed in, begun the session or ended it. Throws
  * `unavailable` if too many messages wait, or if this one has waited too long. A patient message waits until the daemon
  * stops.
  */
