@@ -58,7 +58,9 @@ async function handOver() {
   });
 }
 
-/** A launcher that is killed cannot pass the signal on, but its IPC channel to this process closes: stop then. */
+/**
+ * Stops this process if its launcher was killed: the launcher cannot pass that signal on, but its IPC channel closes.
+ */
 function stopWithLauncher() {
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   // A command that has finished does not wait for its launcher.

@@ -72,7 +72,7 @@ export function readMessage(
   };
 }
 
-/** The first language of `Accept-Language`, which is the language that the visitor likes best. */
+/** The first language of `Accept-Language`, which is the language that the visitor prefers. */
 function firstLanguage(header = ''): string | undefined {
   return /^\s*([a-z]{2,3}(?:-[a-z0-9]{1,8}){0,4})\s*(?:[,;]|$)/i.exec(header)?.[1];
 }

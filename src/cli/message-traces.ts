@@ -54,7 +54,7 @@ export async function messageTraces(
 }
 
 /**
- * The inbox messages of a subject, newest first. For a user, only messages without an answer: the others have traces.
+ * The inbox messages of a subject, newest first. For a user, only messages that are not done: the others have traces.
  */
 async function inboxOf(subject: Subject, inbox: Store['inbox']): Promise<InboxMessage[]> {
   if ('id' in subject) return inbox.search(subject.id);

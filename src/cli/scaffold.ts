@@ -79,7 +79,7 @@ function renamed(text: string, name: string): string {
 }
 
 /**
- * Makes the package depend on this agentd or a later compatible one, and test with the packed one.
+ * Makes the package depend on this agentd or a later compatible one, and makes its tests use the packed one.
  * @param packed path of the packed agentd, relative to the manifest
  */
 async function requireAgentd(manifestFile: string, packed: string): Promise<void> {

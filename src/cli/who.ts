@@ -5,7 +5,7 @@ import { usageError } from './cli-error.ts';
 import type { CommandArgument, CommandOption, OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
 
-/** A person by the claims of a token, or a user of a platform. */
+/** A person, identified by the claims of a token, or a user of a platform. */
 export type Who = { person: PersonKey } | { platform: string; user_id: string };
 
 /** The options of a command that is about somebody. */
@@ -59,8 +59,8 @@ async function platformUser(named: string, options: OptionValues): Promise<Who> 
 }
 
 /**
- * The users that `--user` may mean. The id is used as it was given, and as the channel of `--platform` or, without
- * `--platform`, any channel spells it. Null without `--user`.
+ * The users that `--user` may mean: the id as it was given, and the id in the spelling of the channel of `--platform`
+ * or, without `--platform`, in the spelling of every channel. Null without `--user`.
  */
 export async function usersNamed(options: OptionValues): Promise<readonly UserNamed[] | null> {
   const { user, platform } = options;

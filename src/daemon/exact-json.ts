@@ -20,8 +20,8 @@ function exact(_: string, value: unknown, { source }: Written): unknown {
 }
 
 /**
- * Whether a JSON text may contain an integer that a number cannot represent. The text is searched only once, because
- * hardly any text contains one.
+ * Whether a JSON text may contain an integer that a number cannot represent. One search is enough to rule this out for
+ * most texts.
  */
 export function mayBeInexact(json: string): boolean {
   return /\d{16}|\d[eE]\+?\d/.test(json);

@@ -13,7 +13,7 @@ const AGAIN_MS = 60_000;
 const BITE = 50;
 /**
  * How often a pass runs while there is an earlier key, ms. Another pass is needed because a command that read the keys
- * before they changed may still have sealed with the earlier one.
+ * before they changed may still have sealed a text with the earlier key.
  */
 const PASS_MS = 60 * 60 * 1000;
 

@@ -1,6 +1,6 @@
 /**
- * A reply in the middle of its conversion, after the tree has been read and before messages are written: words and the
- * white space between them. Each word has the marks around it, outermost first.
+ * The form of a reply between the parsed tree and the written messages: words and the white space between them. Each
+ * word has the marks around it, outermost first.
  */
 import type { Mark } from './dialect.ts';
 

@@ -97,7 +97,7 @@ export class StreamClient {
     return piecesOf(response, signal);
   }
 
-  /** Stops the answer. @throws as `open` */
+  /** Stops the answer. @throws the errors of `open` */
   async stop(stream_id: string, signal: AbortSignal): Promise<void> {
     const response = await this.#send(this.#streamPath(stream_id), signal, { method: 'DELETE' });
     if (response.statusCode !== 204) throw await this.#refusal(response);

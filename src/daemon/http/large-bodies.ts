@@ -7,7 +7,7 @@ import { AgentdError } from '../errors.ts';
 export const LARGE_AT_ONCE = 16;
 /** Seconds after which a sender that found no room may try again. */
 const RETRY_AFTER_SECONDS = 5;
-/** Time before the speed of a sender is judged, ms. */
+/** How long a sender may send before its speed is measured, ms. */
 const FIRST_JUDGED_MS = 1000;
 /** Bytes per ms (256 KiB per second). A slower sender can lose its place to another sender. */
 const SLOWEST = (256 * 1024) / 1000;

@@ -5,8 +5,8 @@ import type { Services } from '../services.ts';
 type Parts = Pick<Services, 'store' | 'texts'>;
 
 /**
- * The text of a message as the loop guard compares it (agentd-message(7), "Loop guard"). An answer to a question does
- * not count as repetition, so it gets a unique text.
+ * The hash of a message's text, by which the loop guard recognizes repetition (agentd-message(7), "Loop guard"). An
+ * answer to a question does not count as repetition, so it gets a unique hash.
  * @param turn_id an id that no other message has.
  */
 export async function guardedText(

@@ -20,7 +20,7 @@ export class RequestSequencer {
     return thread === null ? null : this.ticketIn(thread);
   }
 
-  /** A ticket that follows those of all earlier requests of this thread. */
+  /** A ticket that follows the tickets of all earlier requests of this thread. */
   ticketIn(thread: string): Ticket {
     return this.#tickets.take(thread);
   }

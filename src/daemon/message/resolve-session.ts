@@ -15,7 +15,7 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  *
  * Sign-in replaces a generated id, because the client that began the session knows it. The previous id leads to the
  * session only with the owner's valid token. Any other message with the previous id is treated as if it named no
- * session: it is answered in a separate one, so that nobody is blocked and nothing is revealed.
+ * session: it is answered in a separate session, so that nobody is blocked and nothing is revealed.
  */
 export async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
   return nameSession(turn, await services.store.sessions.find(turn.session_id), services);

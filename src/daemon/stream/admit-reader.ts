@@ -34,9 +34,9 @@ export interface AdmittedReader {
  * is").
  *
  * The id of a stream is a capability that was given only to the client that posted the message. The id alone is not
- * enough for a sender whose valid token belongs to a different person. If a token in the address made the stream a
- * person's own, only a token of that person can be used to read and stop it, because the client that posted the message
- * knows the id, too.
+ * enough for a sender whose valid token belongs to a different person. If a token in the address gave the stream to a
+ * person, only a token of that person can be used to read and stop it, because the client that posted the message knows
+ * the id, too.
  * @throws `token_missing`, `forbidden`.
  */
 export async function admitReader(

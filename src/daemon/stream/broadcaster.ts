@@ -104,7 +104,9 @@ class Feed {
     for (const follower of this.#followers) follower.leave();
   }
 
-  /** Takes the new events if they follow the last known one. Otherwise, or if they are not given, reads the stream. */
+  /**
+   * Appends the new events if they follow the last known event. Otherwise, or if no events are given, reads the stream.
+   */
   #grow(added: readonly StreamEvent[] | undefined): void {
     if (added && !this.#reading && added[0]?.id === this.#events.length + 1) this.#take(added);
     else this.#catchUp();

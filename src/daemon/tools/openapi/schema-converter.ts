@@ -36,7 +36,9 @@ const SCHEMA = [
   'unevaluatedItems',
   'unevaluatedProperties',
 ];
-/** Keywords with schemas of the same value: a name that is hidden in one of these schemas is hidden in all of them. */
+/**
+ * Keywords whose schemas apply to the same value: a name that is hidden in one of the schemas is hidden in all of them.
+ */
 const SAME_VALUE = ['if', 'then', 'else'];
 const SAME_VALUE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const SCHEMA_MAPS = ['patternProperties', 'dependentSchemas'];
