@@ -17,8 +17,8 @@ export function printable(text: string): string {
 }
 
 /**
- * JSON that can be printed and split into lines. JSON itself escapes only some of the characters that a terminal obeys,
- * or that a reader takes for the end of a line. The value stays the same.
+ * JSON that can be printed and split into lines. JSON itself escapes only some of the characters that control a
+ * terminal, or that a reader takes for the end of a line. The value stays the same.
  */
 export function escapeControls(json: string): string {
   return json.replace(

@@ -11,7 +11,7 @@ const MAX_DEPTH = 500;
 
 /**
  * Finds lines in a YAML or JSON text. A member is on the line of its name. For a path that leads nowhere, or through an
- * alias, it is the line of the deepest value on the path that exists.
+ * alias, the result is the line of the deepest value on the path that exists.
  */
 export function linesOf(text: string): LineFinder {
   let events: readonly Event[] | null = null;

@@ -2,7 +2,7 @@ import type { Dialect } from './dialect.ts';
 import { CUT, type Token, type Word } from './tokens.ts';
 import { Writer } from './writer.ts';
 
-/** A message is cut at a good place only if it is at least this full there; 1 is the limit of the dialect. */
+/** A message is cut at a good place only if the message is at least this full there; 1 is the limit of the dialect. */
 const WORTH_A_MESSAGE = 0.25;
 /** Matches visible text: more than white space, controls and invisible characters. */
 const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u;

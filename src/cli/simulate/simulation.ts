@@ -120,7 +120,7 @@ export class Simulation {
     }
   }
 
-  /** Resolves when everything has ended and nothing follows, after `wait_ms`, or when aborted. */
+  /** Resolves when all messages have ended and nothing more is expected, after `wait_ms`, or when the signal aborts. */
   async untilSettled(wait_ms: number, signal: AbortSignal): Promise<void> {
     const ends_at = Date.now() + wait_ms;
     const { hasApi, records } = this.#parts;

@@ -31,7 +31,7 @@ interface Inside {
 }
 
 /**
- * Room for the large bodies of routes that ask for it (`Route.bodyLimit`): a bounded number at a time. Whether a
+ * Admits a bounded number of large bodies at a time, for the routes that allow them (`Route.bodyLimit`). Whether a
  * platform signed a body is known only when all of it has arrived, so slow senders could occupy all places for as long
  * as a request may take. Therefore, when all places are taken, the slowest sender loses its place to the next one.
  */

@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts';
 const REQUEST_TIMEOUT = 30_000;
 /** How often connections are checked for requests that exceed this time, ms. */
 const CHECKING_INTERVAL = 5000;
-/** Room for a token of 8,192 characters in a header and another in a cookie, bytes. */
+/** Maximum size of the headers, bytes. A header and a cookie may each contain a token of 8,192 characters. */
 const MAX_HEADER_SIZE = 32_768;
 /** Maximum number of connections. There is room for 10,000 open streams. Further connections are dropped. */
 const MAX_CONNECTIONS = 16_384;

@@ -92,7 +92,8 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
 ];
 
 /**
- * Whether a token may have any issuer (or audience) or none: `*` allows this explicitly, an unset setting by default.
+ * Whether a token may have any issuer (or audience), or none: if the setting is `*`, which says so explicitly, or
+ * unset.
  */
 export function isAny(expected: string | undefined): expected is undefined | '*' {
   return expected === undefined || expected === '*';

@@ -123,8 +123,8 @@ async function whyUnreadable(error: unknown): Promise<string> {
   const { code, filepath, mark } = error as NodeJS.ErrnoException & { filepath?: string; mark?: Mark };
   if (code === 'ENOENT') return 'does not exist';
   if (code === 'EACCES' || code === 'EISDIR') return `cannot be read (${code})`;
-  // The first line of the message is cosmiconfig's own; the lines after a parser's reason quote the file,
-  // which may hold secrets.
+  // The first line of the message is cosmiconfig's own. The lines after a parser's reason quote the file, which may
+  // contain secrets.
   const [, reason = error.message] = error.message.split('\n');
   const line = typeof mark?.line === 'number' ? mark.line + 1 : await lineOfJsonError(filepath, reason);
   const where = line === null ? '' : ` in line ${line}`;

@@ -125,7 +125,10 @@ function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<s
   );
 }
 
-/** The effective value for a name. An empty one counts as not given: shells and forms cannot leave a value out. */
+/**
+ * The effective value for a name. An empty value counts as not given, because shells and forms cannot leave a value
+ * out.
+ */
 export function given({ layers }: Sources, name: string): Given | undefined {
   for (const layer of layers) {
     const value = layer.values.get(name);

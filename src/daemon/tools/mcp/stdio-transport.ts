@@ -30,7 +30,7 @@ export interface StdioTransportOptions {
 /**
  * MCP over the standard input and output of a program (agentd-agent(7), "MCP"). The program gets `PATH` and the `env`
  * of its entry, and nothing else from the daemon's environment. The library's transport is not used: it would pass on
- * more, and has no limits.
+ * more of the environment, and has no limits.
  *
  * The program leads its own process group. Therefore the programs that it starts end with it, and a signal to the
  * daemon's terminal does not end it before the daemon has finished the messages in progress.
