@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 
 const NEEDED = [22, 18];
 const EXIT_CONFIG = 78;
-/** Set for the pinned Node.js, so that it does not start yet another Node.js if it is too old, too. */
+/** Set for the pinned Node.js: if it is too old as well, it must not start another Node.js. */
 const HANDED_OVER = 'AGENTD_HANDED_OVER';
 
 const program = new URL('../dist/src/cli/main.js', import.meta.url);

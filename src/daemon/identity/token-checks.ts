@@ -91,10 +91,7 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   },
 ];
 
-/**
- * Whether a token may have any issuer (or audience), or none: if the setting is `*`, which says so explicitly, or
- * unset.
- */
+/** True if the setting is `*` or unset: a token may then have any issuer (or audience), or none. */
 export function isAny(expected: string | undefined): expected is undefined | '*' {
   return expected === undefined || expected === '*';
 }
