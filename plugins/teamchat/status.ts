@@ -31,7 +31,7 @@ export class StatusLine {
     await showing;
   }
 
-  /** Waits for running calls: a status that arrives after the answer would stay for two minutes. */
+  /** Clears a status that is still being set: if it arrived after the answer, it would remain for two minutes. */
   answered(place: JsonObject): void {
     this.#underWay.get(JSON.stringify(place))?.then(() => this.#set(place, ''));
   }
