@@ -103,7 +103,7 @@ interface WebhookInfo {
   url: string;
   pending_update_count: number;
   ip_address: string;
-  /** Unix time, seconds. */
+  /** Unix time, in seconds. */
   last_error_date: number;
   last_error_message: string;
   /** If absent or empty, the platform sends all updates except a few kinds that the channel does not read. */

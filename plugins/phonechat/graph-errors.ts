@@ -2,7 +2,7 @@
 export interface GraphError {
   /** Whether the same text would be refused again. */
   final: boolean;
-  /** Minimum wait, seconds. Undefined if the platform does not name one. */
+  /** Minimum wait, in seconds. Undefined if the platform does not name one. */
   retryAfterSeconds?: number;
   /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
   platform?: 'unreachable' | 'credentials';

@@ -9,7 +9,7 @@ import { type GraphError, meaningOf } from './graph-errors.ts';
 import { type Fields, fieldsOf, objectsOf, stringOf, wordsOf } from './json.ts';
 import { GRAPH_VERSION } from './platform.ts';
 
-/** Timeout of one call, ms. */
+/** Timeout of one call, in ms. */
 const CALL_MS = 10_000;
 /** Maximum length of an answer, in bytes. */
 const ANSWER_MAX = 65_536;

@@ -2,7 +2,7 @@ import type { WebClient } from '@slack/web-api';
 import { type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
 import { secret } from './settings.ts';
 
-/** Timeout of one call, ms. */
+/** Timeout of one call, in ms. */
 const CALL_MS = 10_000;
 /** Maximum length of an answer, in bytes. */
 const ANSWER_MAX = 1_048_576;

@@ -449,8 +449,8 @@ describe('unknown names of settings', () => {
 
   it.each([
     ['of a different program', 'APP_HOME'],
-    ['of a different program, like a short name', 'HOSTS'],
-    ['similar to one that is set', 'JWT_SECRET_KEYS'],
+    ['of a different program, and similar to a short name', 'HOSTS'],
+    ['similar to a name that is set', 'JWT_SECRET_KEYS'],
   ])('are ignored in the environment: %s', async (_what, name) => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
@@ -467,7 +467,7 @@ describe('unknown names of settings', () => {
     ]);
   });
 
-  it('that enable a channel that is not installed are a problem, which names the known channels', async () => {
+  it('that enable a channel that is not installed are a problem, and the error names the known channels', async () => {
     const { problems } = await withOnly(['sse', 'webchat'], { MSGBOT_ENABLED: 'true' });
     expect(problems).toEqual([
       {

@@ -27,7 +27,10 @@ async function problemsOf(tools: string, env: Record<string, string> = {}): Prom
   return [...found.problems];
 }
 
-/** The problems, as `setting problem`, of a source with the lines `rest`, by default at the origin of the API. */
+/**
+ * Returns the problems, as `setting problem`, of an OpenAPI source with the lines `rest`. By default, the source has
+ * the origin of the API.
+ */
 async function openApiProblems(rest: string, env: Record<string, string> = {}): Promise<string[]> {
   const tools = `tools:\n  - openapi: ./shop.yaml\n    name: shop\n${rest.replace(/^(?=.)/gm, '    ')}`;
   return (await problemsOf(tools, env)).map(({ setting, problem }) => `${setting} ${problem}`);

@@ -44,7 +44,7 @@ test('the exchange request has every parameter of RFC 8693, and the client authe
   expect(server.exchanged).toEqual([alice.reveal()]);
 });
 
-test('each exchange request is counted as one to the source that needs the token', async () => {
+test('each exchange request is counted for the source that needs the token', async () => {
   const ends: unknown[] = [];
   const observer = {
     downstreamEnded: (source: string, status: number | string) => void ends.push([source, status]),
@@ -118,7 +118,7 @@ describe('the cache of exchanged tokens', () => {
     expect(server.exchanged).toHaveLength(2);
   });
 
-  test("a token is not used after the exp of the person's token, which is then not exchanged", async () => {
+  test("a token is not used after the exp of the person's token, and an expired token is not exchanged", async () => {
     const exchange = create();
     const short = subject('user-1', START / 1000 + 60);
     await exchange.exchange('shop', settings(), short);

@@ -8,7 +8,7 @@ describe('the body of a request', () => {
   let web: Served;
   beforeAll(async () => {
     web = await serve({
-      // The requests below carry X-Forwarded-For, which causes a warning while no proxy is trusted.
+      // The requests below contain X-Forwarded-For, which causes a warning while no proxy is trusted.
       settings: { TRUST_PROXY: 1 },
       routes: [
         echo,
@@ -102,7 +102,7 @@ describe('the body of a request', () => {
     expect([response.status, (await problem(response)).code]).toEqual([415, 'unsupported_media_type']);
   });
 
-  test('over the limit is refused as body_too_large, whether its length is given or not', async () => {
+  test('over the limit is refused as body_too_large, whether or not its length is announced', async () => {
     const exact = (length: number) => `{"a":"${'x'.repeat(length - 8)}"}`;
     expect((await post(`${web.url}/echo`, exact(2048))).status).toBe(200);
     for (const length of [2049, 300_000, 3_000_000]) {

@@ -48,7 +48,7 @@ describe('the client address', () => {
     );
   });
 
-  test('for every IPv6 address has only its first four groups', () => {
+  test('contains only the first four groups of an IPv6 address', () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         expect(clientAddress(address, undefined, 0)).toMatch(

@@ -223,7 +223,7 @@ describe('a stream', () => {
     expect(await response.text()).toBe('one,2');
   });
 
-  test('through a proxy closes its connection, because the proxy could send the next request on it to a stopping daemon', async () => {
+  test('through a proxy closes its connection, so that the proxy does not reuse it for a stopping daemon', async () => {
     const web = await serve({ routes: [streaming(async (out) => void out.write('all'))] });
     const head = 'GET /stream HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.1\r\n\r\n';
     const answer = await sendRaw(web.port, `${head}${head}`);
@@ -329,7 +329,7 @@ describe('a stream', () => {
   });
 });
 
-describe('the stop of the server', () => {
+describe('a server that is stopping', () => {
   test('lets running requests finish, refuses new ones on old and new connections, and closes the connections', async () => {
     const { route, arrived, finish } = slow();
     const web = await serve({ routes: [route, echo, limited] });
@@ -398,7 +398,7 @@ describe('the stop of the server', () => {
     expect(await running).toBe('cut');
   });
 
-  test('ends streams at once, so that their readers reconnect elsewhere and are not refused', async () => {
+  test('ends streams at once, so that their readers reconnect to another daemon and are not refused', async () => {
     const route: Route = {
       method: 'GET',
       path: '/stream',

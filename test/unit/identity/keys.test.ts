@@ -166,7 +166,7 @@ describe('an unusable key', () => {
       `JWT_PUBLIC_KEY is not PEM, and as a path it cannot be read (ENOENT): ${right}`,
     ],
   ])(
-    'such as %s is refused with the setting, the problem and a correct value',
+    'such as %s is refused, and the error has the setting, the problem and a correct value',
     async (_what, settings, message) => {
       await expect(importKeys({ ...SETTINGS, ...settings })).rejects.toMatchObject({
         name: 'UnusableKey',

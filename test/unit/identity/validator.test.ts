@@ -267,7 +267,7 @@ describe('the issuer and the audience of a token', () => {
 });
 
 describe('a valid token', () => {
-  it('gives the user context, the claims, the person and the expiry in ms', async () => {
+  it('provides the user context, the claims, the person and the expiry in ms', async () => {
     const claims = {
       ...CLAIMS,
       iss: 'i',
@@ -287,7 +287,7 @@ describe('a valid token', () => {
     expect(verdict.expires_at).toBe(CLAIMS.exp * 1000);
   });
 
-  it('loses only the optional claims that have a wrong type', async () => {
+  it('is accepted without the optional claims that have a wrong type', async () => {
     const wrong = {
       name: 1,
       roles: 'admin',

@@ -245,7 +245,7 @@ describe('after a sign-in or sign-out, the daemon', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('withdraws the action of another person at the next message at the latest', async () => {
+  it('withdraws the action at the next message at the latest if another person was linked', async () => {
     await signIn('ada');
     const id = await ask();
     const bert = {
@@ -280,8 +280,8 @@ describe('an action that is withdrawn while its confirmation waits to be process
   });
 });
 
-describe('after a process died during a confirmation, the next one', () => {
-  /** Acts like a run of the waiting message whose process dies right after it has settled the action. */
+describe('after a process died during a confirmation, the next process', () => {
+  /** Simulates a run of the waiting message whose process dies right after it has settled the action. */
   async function dieAfterSettling(id: string, to: 'started' | 'declined'): Promise<void> {
     const { sessions, inbox, actions } = world.store;
     const claim = await sessions.claim('telex:room');

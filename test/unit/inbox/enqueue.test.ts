@@ -172,7 +172,7 @@ describe('enqueue', () => {
     });
   });
 
-  it('shows the typing indicator at once, and ignores a failure of it', async () => {
+  it('shows the typing indicator at once, and ignores its failure', async () => {
     const shown: unknown[] = [];
     const channel = {
       routes: [],

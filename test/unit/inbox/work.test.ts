@@ -11,10 +11,10 @@ import { fastStateDirectory } from '../store/state-directory.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
-/** How often the worker looks for messages that have become due, ms. */
+/** How often the worker looks for messages that have become due, in ms. */
 const POLL_MS = 500;
 
-/** What a run does with its text before it answers `re: <text>`: it may wait or throw. */
+/** What a run does before it answers `re: <text>`: it may wait or throw. */
 type Plan = (text: string, signal: AbortSignal) => void | Promise<void>;
 
 let clock: VirtualClock;
@@ -100,7 +100,7 @@ describe('a run that fails', () => {
     expect(waits[0]).toBeLessThanOrEqual(1000);
     expect(Math.max(...waits)).toBeGreaterThan(30 * SECOND);
     expect(Math.max(...waits)).toBeLessThanOrEqual(60 * SECOND);
-    // The worker finds a message that becomes due between two polls at the second of them.
+    // A message that becomes due between two polls is found at the second poll.
     expect(at.at(-1)).toBeGreaterThanOrEqual(began + 600 * SECOND);
     expect(at.at(-1)).toBeLessThan(began + 600 * SECOND + POLL_MS);
     expect(answers(1)).toEqual([TEXTS.failure_notice.default]);
@@ -137,7 +137,7 @@ describe('a run that fails', () => {
     expect(answers(1)).toEqual([TEXTS.failure_notice.default, 're: good']);
   });
 
-  it('because the daemon stops is repeated after the next start, however often', async () => {
+  it('because the daemon stops is repeated after the next start, however often this happens', async () => {
     plan = (_text, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     for (let stops = 0; stops < 4; stops++) {
@@ -155,7 +155,7 @@ describe('a run that fails', () => {
 });
 
 describe('a platform', () => {
-  it('that asks to wait is not called before, and does not count as unreachable', async () => {
+  it('that asks to wait is not called earlier, and does not count as unreachable', async () => {
     const calls = watchCalls((count) =>
       count <= 3 ? status(429, 'Too Many Requests', { retry_after: 30 }) : null,
     );

@@ -83,7 +83,7 @@ describe('the answer from a stream', () => {
     expect(events).toContain('lost');
   });
 
-  it('fails with the reason in words if the stream reports an error', async () => {
+  it('fails with a readable reason if the stream reports an error', async () => {
     const { listener } = listening();
     const error =
       'id: 2\nevent: error\ndata: {"code":"interrupted","message":"The answer was interrupted."}\n\n';
