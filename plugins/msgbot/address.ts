@@ -14,7 +14,7 @@ export interface BotName {
 export interface Addressed {
   /** `unclear`: the answer depends on the bot's name, which is not known yet. */
   isForBot: boolean | 'unclear';
-  /** The text, without the bot's name if the name only addressed the bot. */
+  /** The text, without mentions of the bot. */
   text: string;
   command: Command | null;
 }

@@ -93,7 +93,7 @@ export class PlatformApi {
     const response = await this.#scope.fetch(url, request);
     const answer = answerIn(await textOf(response));
     if (answer?.ok === true) return { json: async () => answer };
-    // The platform also states this time in the body of its answer. The time in the body has priority.
+    // The body of the answer may also state how long to wait. The body has priority over this header.
     const seconds = retryAfterSeconds(response.headers);
     const asked = seconds === undefined ? {} : { retry_after: seconds };
     if (answer === null)

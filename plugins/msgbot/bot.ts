@@ -105,7 +105,7 @@ export class Bot implements BotName {
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
       this.#isMissed = !mayBeAway;
-      // Only the first failure is a warning.
+      // Only the first failure is logged as a warning.
       const level = isFirst && !mayBeAway ? 'warn' : 'debug';
       this.#scope.log[level](
         { failure: error.message },

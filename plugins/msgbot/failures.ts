@@ -12,7 +12,7 @@ export type Refusal =
   | 'migrated'
   /** The message to delete no longer exists. */
   | 'gone'
-  /** The call is refused for this message, chat or person, now and later. */
+  /** The platform permanently refuses the call for this message, chat or person. */
   | 'refused';
 
 /**

@@ -24,7 +24,7 @@ export interface ParsedCommand {
   message: number;
 }
 
-/** The destination of the answer, and the message that it answers. */
+/** The destination of an answer, and the id of the answered message. */
 export interface Place {
   reply_to: JsonObject;
   /** Identifies the message. An edit that gets its own answer has its own id. */
@@ -97,8 +97,8 @@ export function messageOf(written: Written, text: string): IncomingMessage {
     text,
     metadata: name === '' ? {} : { user_name: name },
     message_id: messageId(written),
-    // According to the documentation, a private chat has the same id as its person. If it does not, nobody knows who
-    // reads it.
+    // According to the documentation, a private chat has the same id as its person. If the ids differ, other people may
+    // read the chat.
     shared: place === 'group' || chat !== user,
     reply_to: placeOf(written).reply_to,
     ...(sent_at === null ? {} : { sent_at }),

@@ -15,7 +15,7 @@ export interface Written {
   language: string | null;
   /** ms since the epoch; null if the update has no time. */
   sent_at: number | null;
-  /** When the message was edited, seconds since the epoch. Null if it was not edited. */
+  /** When the message was edited, in seconds since the epoch. Null if it was not edited. */
   edited: number | null;
   /** Text or caption, unchanged, because the entities refer to positions in it. Empty if there is none. */
   text: string;

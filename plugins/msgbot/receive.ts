@@ -83,8 +83,8 @@ export class Receiver {
   }
 
   /**
-   * A message that may be for the bot is refused until the bot's name is known. The platform keeps the update for a
-   * day and delivers it again. Updates of other chats continue, because each chat has its own queue.
+   * A message that may be for the bot is refused until the bot's name is known. The platform keeps the update for a day
+   * and delivers it again. Updates of other chats are still delivered, because each chat has a separate queue.
    */
   async #parse(update: Readonly<Record<string, unknown>>): Promise<Exclude<Parsed, { kind: 'unclear' }>> {
     const parsed = parse(update, this.#bot);

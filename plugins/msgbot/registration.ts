@@ -52,7 +52,7 @@ export async function register(address: string, api: PlatformApi, secret: string
   }
 }
 
-/** Checks that the platform delivers the updates that the channel reads, and that they do not pile up. */
+/** Checks that the platform delivers the updates that the channel reads, and that waiting updates do not pile up. */
 export async function checkRegistration(api: PlatformApi, now: number): Promise<ChannelCheck> {
   try {
     return judge(await api.call((bot) => bot.getWebhookInfo()), now);

@@ -26,7 +26,7 @@ interface Target {
   answers: number | null;
   /** Id of a message with a token, which is deleted before the reply is sent. */
   deletes: number | null;
-  /** The language of the person who sent that message. */
+  /** The language of the person who sent the message with the token. */
   locale: string | null;
 }
 

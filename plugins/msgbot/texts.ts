@@ -47,7 +47,7 @@ export const TEXTS = {
     'The end of an answer if the bot may not delete the message with the token.',
     'Please delete your message yourself: I am not allowed to.',
   ),
-  // For any other reason why the message could not be deleted.
+  // Used if the message could not be deleted for any other reason.
   could_not_delete: text(
     'could_not_delete',
     'The end of an answer if the message with the token could not be deleted.',

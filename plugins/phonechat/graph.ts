@@ -130,7 +130,8 @@ export class Graph {
     );
     if ('reason' in outcome) return outcome;
     const { messages, success } = outcome.answer;
-    // A proxy may answer with a page and status 200. The platform has accepted the message only if the answer says so.
+    // A proxy may answer with an HTML page and status 200. The platform has accepted the message only if the answer
+    // says so.
     if (Array.isArray(messages) || success === true) return null;
     return { reason: 'an answer that is not from the platform', final: false, platform: 'unreachable' };
   }

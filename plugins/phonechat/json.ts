@@ -25,7 +25,7 @@ export function idOf(value: unknown): string | undefined {
   return Number.isSafeInteger(value) ? String(value) : stringOf(value);
 }
 
-/** An error code as a number; NaN if it is not one. */
+/** An error code as a number; NaN for any other value. */
 export function codeOf(value: unknown): number {
   return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
 }

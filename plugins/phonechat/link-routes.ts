@@ -7,8 +7,8 @@ const PATH = '/phonechat/link';
 type Linking = Pick<ChannelScope, 'links' | 'readToken' | 'tokens'>;
 
 /**
- * Links a phone number to the person of a token, and removes the link (agentd-phonechat(7)). Every response has the
- * documented shape, even if the daemon itself raised the error.
+ * The routes that link a phone number to the person of a token, and remove the link (agentd-phonechat(7)). Every
+ * response has the documented shape, even if the daemon itself raised the error.
  */
 export function linkRoutes(scope: Linking): readonly Route[] {
   const route = {

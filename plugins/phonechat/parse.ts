@@ -34,7 +34,7 @@ export interface Edit {
 /** The content of all entries and changes of a webhook, in order. */
 export interface Parsed {
   messages: IncomingMessage[];
-  /** Presses of buttons of questions. */
+  /** Presses of the buttons of questions. */
   presses: IncomingMessage[];
   hints: Hint[];
   edits: Edit[];

@@ -28,9 +28,9 @@ const BRAZIL = /^\+55([1-9][1-9])(9?)([6-9]\d{7})$/;
 const MEXICO = /^\+52(1?)([2-9]\d{9})$/;
 
 /**
- * Returns a phone number in E.164 format with a leading plus. If the platform may use another spelling for the same
- * person, that follows: Brazilian mobile numbers with and without the ninth digit, Mexican numbers with and without the
- * 1 after the country code. Empty if the text is not a number.
+ * Returns a phone number in E.164 format with a leading plus. The platform may spell some numbers in two ways:
+ * Brazilian mobile numbers with or without the ninth digit, Mexican numbers with or without the 1 after the country
+ * code. In these cases, the result contains both spellings. Empty if the text is not a number.
  * @param given the number as people write it, with or without the plus
  */
 export function idsOf(given: string): readonly string[] {

@@ -13,7 +13,7 @@ const SHOWN_MAX = 1000;
 export class ReadMarks {
   readonly #scope: ChannelScope;
   readonly #graph: Graph;
-  /** When the indicator was last shown, by message, ms since the epoch. */
+  /** When the indicator was last shown for a message, in ms since the epoch. */
   readonly #shown = new Map<string, number>();
 
   constructor(scope: ChannelScope, graph: Graph) {

@@ -24,7 +24,10 @@ const TELL_AGAIN_MS = 60_000;
 /** Maximum number of unknown business numbers that are logged. */
 const TOLD_MAX = 1000;
 
-/** The platform sends two kinds of requests: a challenge when the webhook is registered, and then webhooks. */
+/**
+ * The routes for the two requests of the platform: the challenge when the webhook is registered, and the webhook
+ * itself.
+ */
 export function webhookRoutes(scope: ChannelScope, configured: Configured): readonly Route[] {
   const webhook = new Webhook(scope, configured);
   return [
@@ -133,7 +136,7 @@ class Webhook {
     for (const number_id of elsewhere) this.#tellOfNumber(number_id);
   }
 
-  /** Logs each number only once, because such messages are frequent. */
+  /** Logs each number only once, because messages for other numbers may be frequent. */
   #tellOfNumber(number_id: string): void {
     if (this.#told.has(number_id) || this.#told.size >= TOLD_MAX) return;
     this.#told.add(number_id);

@@ -23,16 +23,16 @@ import { StatusLine } from './status.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, nameOf } from './verify.ts';
 
-/** Users that can be linked. The id of a user in another workspace begins with the id of that workspace. */
+/** Ids of users that can be linked. The id of a user in another workspace begins with the id of that workspace. */
 const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
 
 /**
- * Maximum size of a delivery, in bytes. In a text of 40,000 non-ASCII characters, each is escaped with six bytes, and a
- * delivery contains the text twice. An edit adds the previous text.
+ * Maximum size of a delivery, in bytes. In a text of 40,000 non-ASCII characters, each character is escaped as six
+ * bytes, and a delivery contains the text twice. An edit adds the previous text.
  */
 const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** Slack: the Events API and slash commands bring messages, the Web API sends replies. */
+/** Slack. The Events API and slash commands deliver messages, and the Web API sends replies. */
 const teamchat: ChannelPlugin = {
   name: 'teamchat',
   apiVersion: 1,
@@ -152,7 +152,7 @@ function createTeamchat(scope: ChannelScope): Channel {
       return { status: 200 };
     }
     const outcome = await scope.press(press.message, request);
-    // Not awaited: the platform waits 3 s for its answer.
+    // Not awaited: the platform waits only 3 s for the response.
     if (outcome.outcome === 'refused') void showRefusal(press, outcome.text);
     return { status: 200 };
   }

@@ -163,7 +163,7 @@ function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): string
 
 /**
  * The id of a sender. If the sender belongs to another company in a shared channel, the id includes that company's
- * workspace, because the platform does not promise that ids of different workspaces differ. Such senders cannot use a
+ * workspace, because the platform does not promise that ids of different workspaces differ. These senders cannot use a
  * link of our workspace.
  */
 function userIdOf(payload: Fields, event: Fields, user: string): string {

@@ -11,7 +11,7 @@ import { TEXTS } from './texts.ts';
 export class StatusLine {
   readonly #scope: ChannelScope;
   readonly #call: Call;
-  /** Running calls, by place. */
+  /** Running calls, by the thread in which they set the status. */
   readonly #underWay = new Map<string, Promise<void>>();
   /** Whether the app lacks the permission. No further calls are then made. */
   #forbidden = false;

@@ -1,6 +1,6 @@
 import type { ChannelText } from '../../src/channel/index.ts';
 
-/** How to sign in. Several texts end with this one. */
+/** How to sign in. Several texts end with these sentences. */
 const HOW = 'To sign in, send `/service-auth` followed by your token. `/service-auth off` signs you out.';
 
 /** Texts that people read and that the agent did not write. */

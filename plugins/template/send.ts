@@ -116,7 +116,7 @@ export class Sender {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
     } catch {
-      // The error may quote the request, and so the token.
+      // The error may quote the request, which contains the token.
       throw this.#scope.deliveryFailed('the platform cannot be reached', {
         final: false,
         platform: 'unreachable',

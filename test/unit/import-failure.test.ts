@@ -6,7 +6,7 @@ import { constants, runInThisContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
 import { importFailure } from '../../src/daemon/import-failure.ts';
 
-/** Node's own `import()`, as the daemon uses it. In the files that the test runner runs, it replaces `import()`. */
+/** Node's own `import()`, as the daemon uses it. The test runner replaces `import()` in the files that it runs. */
 const load = runInThisContext('(url) => import(url)', {
   importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
 }) as (url: string) => Promise<unknown>;

@@ -100,7 +100,7 @@ describe('the output of the log', () => {
     expect(reader.lines).toEqual(['dropped 2', 'again']);
   });
 
-  test('starts a new line after an incomplete one', () => {
+  test('starts a new line after an incomplete line', () => {
     reader.room = 3;
     output.write('a line\n');
     reader.failure = 'EIO';

@@ -9,7 +9,7 @@ import { APP, BOT_ID, BOT_USER, channelOf, rootOf, TEAM } from './workspace.ts';
 export function pressForm(event: SimulatedEvent, timestamps: Timestamps): string {
   const ts = timestamps.of(event);
   const channel = channelOf(event);
-  // In a channel, the bot answers in the thread of the message. A message outside of threads begins one.
+  // In a channel, the bot answers in the thread of the message. A message outside of threads begins a new thread.
   const root = event.thread === undefined ? ts : rootOf(event.thread);
   const thread = event.thread === undefined && event.place === 'direct' ? {} : { thread_ts: root };
   const payload = {

@@ -11,7 +11,7 @@ export interface SiteConfiguration {
   suggestions?: readonly string[];
 }
 
-/** The site's options: attributes of the script element have priority over its configuration object. */
+/** The site's options. Attributes of the script element have priority over the site's configuration object. */
 export interface Options {
   /** Address of the service, without a slash at the end. */
   base: string;

@@ -111,7 +111,7 @@ describe('a fallback model', () => {
     expect([first.requests.length, second.requests.length]).toEqual([4, 4]);
   });
 
-  test('by default uses the server and the key of the first model', async () => {
+  test('uses the server and the key of the first model by default', async () => {
     scripts(({ model }) => (model === 'large' ? DOWN : { text: ['Small.'] }));
     expect((await run({ AGENT_FALLBACK_MODEL: 'small' })).reply).toBe('Small.');
     expect(first.requests.at(-1)).toMatchObject({ model: 'small', authorization: 'Bearer first-key' });

@@ -167,7 +167,7 @@ describe('the conversation that the model gets', () => {
     expect(messages.at(-1)?.content).toBe('now');
   });
 
-  test('has less room for exchanges the longer the summary is', () => {
+  test('has less room for exchanges if the summary is longer', () => {
     const history = Array.from({ length: 10 }, (_, n) => ({
       user: `${n}`,
       speaker: 'u',

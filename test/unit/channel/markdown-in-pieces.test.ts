@@ -41,7 +41,7 @@ async function turnsUntil(work: Promise<unknown>): Promise<number> {
   return turns;
 }
 
-/** Blocks for 10 ms. In one tick, conversions may work for less time. */
+/** Blocks for 10 ms, which is longer than conversions may work in one tick. */
 function busy(): void {
   const until = performance.now() + 10;
   while (performance.now() < until);

@@ -181,7 +181,7 @@ describe('the division of a reply into messages', () => {
   });
 
   it('shows the words between markup characters of any kind', () => {
-    // No titles, definitions or languages of fences, because they are not shown.
+    // Titles, definitions and languages of fences are left out, because they are not shown.
     const signs = fc.string({ unit: fc.constantFrom(...'*_[]()!<>#|-+=.@/ \n\t'), maxLength: 6 });
     fc.assert(
       fc.property(fc.array(signs, { maxLength: 40 }), (gaps) => {

@@ -192,7 +192,7 @@ describe('the check of the clock', () => {
     theirs: 1e12 + off_seconds * 1000,
   });
 
-  it('accepts a difference of one minute, and warns about a larger one', () => {
+  it('accepts a difference of one minute, and warns about a larger difference', () => {
     expect(checkClock([reading('a', 60), reading('b', -60)])).toMatchObject([
       { outcome: 'ok', detail: 'same as a, b' },
     ]);

@@ -383,7 +383,7 @@ describe('settings that depend on each other', () => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
 
-  it('cause a warning if one has no effect', async () => {
+  it('cause a warning if one of them has no effect', async () => {
     const env = { ...VALID, API_EMAIL: 'a@example.com', API_PASSWORD: 'p' };
     expect((await configure(placeWith(env))).warnings).toEqual([
       'API_EMAIL has no effect while API_BASE_URL is not set: no business API is called',
@@ -459,7 +459,7 @@ describe('unknown names of settings', () => {
   const withOnly = async (channels: string[], env: Record<string, string>) =>
     findUnknownNames(await readSources(placeWith(env)), { known: [], channels, complete: true });
 
-  it('that belong to a documented channel that is not installed cause a warning', async () => {
+  it('cause a warning if they belong to a documented channel that is not installed', async () => {
     const { problems, warnings } = await withOnly(['webchat'], { TEAMCHAT_BOT_TOKEN: 'x' });
     expect(problems).toEqual([]);
     expect(warnings).toEqual([
@@ -467,7 +467,7 @@ describe('unknown names of settings', () => {
     ]);
   });
 
-  it('that enable a channel that is not installed are a problem, and the error names the known channels', async () => {
+  it('are a problem if they enable a channel that is not installed: the error lists the known channels', async () => {
     const { problems } = await withOnly(['sse', 'webchat'], { MSGBOT_ENABLED: 'true' });
     expect(problems).toEqual([
       {

@@ -464,7 +464,7 @@ describe('the token exchange of a source', () => {
 describe('the secrets and headers of a source', () => {
   const USE = `headers: { X-Key: '\${SHOP_KEY}' }`;
 
-  it('must be in the environment, in .env or in a file that these name', async () => {
+  it('must be in the environment, in .env or in a file that one of these names', async () => {
     const text = `SHOP_KEY: in-the-file\ntools:\n  - { mcp: https://x.example, name: x, secrets: [SHOP_KEY], ${USE}, tools: { a: } }`;
     const problems = await problemsOf(text, { SHOP_KEY: 'in-the-environment' });
     expect(problems).toEqual([

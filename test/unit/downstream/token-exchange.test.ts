@@ -148,7 +148,7 @@ describe('the cache of exchanged tokens', () => {
     expect((await exchange.exchange('shop', settings(), alice)).reveal()).toBe('exchanged-2-for-billing');
   });
 
-  test('the number of tokens is limited, and the least recently used one is dropped first', async () => {
+  test('the number of tokens is limited, and the least recently used token is dropped first', async () => {
     const exchange = create(2);
     const use = async (sub: string) => void (await exchange.exchange('shop', settings(), subject(sub)));
     for (const sub of ['a', 'b', 'a', 'c', 'a']) await use(sub);

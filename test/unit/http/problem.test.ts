@@ -108,13 +108,13 @@ describe('problem documents', () => {
     },
   );
 
-  test('of status 401 have a header that names the authentication scheme', async () => {
+  test('have a header that names the authentication scheme if the status is 401', async () => {
     const response = await fetch(`${web.url}/signature`);
     expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     expect((await problem(response)).code).toBe('invalid_signature');
   });
 
-  test('of status 503 have a header with the wait in whole seconds, and the cause is logged', async () => {
+  test('have a header with the wait in whole seconds if the status is 503, and the cause is logged', async () => {
     const response = await fetch(`${web.url}/busy`);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
     expect(web.log.find(({ msg }) => msg === 'request failed')).toMatchObject({
@@ -193,7 +193,7 @@ describe('invalid requests:', () => {
     refused(await sendRaw(web.port, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'Bad Request');
   });
 
-  test('two Host headers get 400, because a proxy may have used the other one', async () => {
+  test('two Host headers get 400, because a proxy may have used the other header', async () => {
     const web = await serve();
     const head = 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n';
     refused(await sendRaw(web.port, head), 400, 'Bad Request');

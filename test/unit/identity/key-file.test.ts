@@ -93,7 +93,7 @@ describe('the key file', () => {
     await expect(readKeyFile(directory)).rejects.toThrow('is not a regular file');
   });
 
-  it.each([0o640, 0o604, 0o622])('with mode %o causes a warning', async (mode) => {
+  it.each([0o640, 0o604, 0o622])('causes a warning if its mode is %o', async (mode) => {
     write(`${key(1)}\n`);
     chmodSync(path, mode);
     expect((await readKeyFile(directory))?.loose).toContain(

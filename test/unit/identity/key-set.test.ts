@@ -272,7 +272,7 @@ describe('a clock that was set back by an hour', () => {
     expect(await ask(keys, two.privateKey, { kid: '2' })).toMatchObject({ said: 'valid' });
   });
 
-  it('does not delay the next request after a failed one', async () => {
+  it('does not delay the next request after a failed request', async () => {
     answer = (response) => {
       vi.setSystemTime(NOW + 3 * SECOND);
       response.writeHead(500).end();

@@ -23,7 +23,7 @@ const STRICT = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: 'agentd' };
 const past = NOW_S - 1;
 const future = NOW_S + 60;
 
-describe('if a token has several faults, the first one in the sequence of checks is the reason', () => {
+describe('if a token has several faults, the first fault in the sequence of checks is the reason', () => {
   const faults: [fault: string, token: string, reason: TokenReason][] = [
     ['two parts, no alg', `${encode({})}.${encode({})}`, 'JWT Malformed'],
     [

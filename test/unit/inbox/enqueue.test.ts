@@ -129,7 +129,7 @@ describe('enqueue', () => {
       'must have at most 8192 characters as JSON',
     ],
     ['an invalid time', { sent_at: Number.NaN }, 'sent_at', 'must be a number, ms since the epoch'],
-  ])('refuses %s, and then stores nothing of the delivery', async (_title, members, field, message) => {
+  ])('refuses %s, and then stores nothing from the delivery', async (_title, members, field, message) => {
     await expect(take(aMessage(), aMessage(members))).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'A message cannot be accepted.',

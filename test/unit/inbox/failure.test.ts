@@ -51,7 +51,7 @@ describe('a failed run', () => {
     ],
     ['an answer without words', coded('empty_reply', false), 'counts', 'agent_failed: empty_reply'],
     ['a defect', new TypeError('x is not a function'), 'counts', 'internal_error: TypeError'],
-  ])('because of %s is classified correctly', (_title, error, kind, failure) => {
+  ])('is classified correctly: %s', (_title, error, kind, failure) => {
     expect(judgeRun(error)).toEqual({ failure, kind, askedSeconds: 0 });
   });
 

@@ -26,7 +26,7 @@ const LENGTHS = [
   ['23 h', 23 * HOUR],
 ] as const;
 const PEOPLE = 3;
-/** Number of words in a long reply. Such a reply becomes several messages on each platform. */
+/** Number of words in a long reply, which becomes several messages on each platform. */
 const LONG_WORDS = 800;
 const RUN_MS = 900 * SECOND;
 
@@ -166,13 +166,13 @@ function modelError(count: number): Error {
 }
 
 describe.each(LENGTHS)('an outage of %s', (_length, length) => {
-  it('of the model loses no message, and each message gets one notice if its time limit has passed', async () => {
+  it('loses no message if the model fails, and each message past its time limit gets one notice', async () => {
     let runs = 0;
     const world = await World.with(['teamchat'], (here) =>
       echo(() => (here.isDuring(length) ? modelError(runs++) : null)),
     );
     await world.writeAll(world.momentsOf(length), (number) => `question ${number}`);
-    // A session's messages run one after another, and each has its full time.
+    // A session's messages run one after another, and each gets its full time limit.
     await world.process.passUntil(world.clock.now() + MOMENTS.length * RUN_MS + HOUR);
 
     const messages = await world.messages();
@@ -193,7 +193,7 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
   });
 
   it.each(PLATFORMS.map(({ plugin }) => plugin.name))(
-    'of %s loses no reply, and repeats no part that the platform has confirmed',
+    'loses no reply if %s fails, and repeats no part that the platform has confirmed',
     async (name) => {
       const world = await World.with([name], () => echo(() => null));
       const [platform] = world.platforms as [VirtualPlatform];
@@ -244,7 +244,7 @@ describe('an outage of the business API', () => {
   afterAll(() => api.close());
 
   it.each(LENGTHS)(
-    'of %s does not prevent replies, in which the agent says that it cannot look things up',
+    'of %s does not prevent replies: the agent says that it cannot look things up',
     async (_length, length) => {
       const env = {
         API_BASE_URL: api.url,

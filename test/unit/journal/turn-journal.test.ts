@@ -429,7 +429,7 @@ describe('a repeated run', () => {
     expect(await (await begin()).call({ id: 8 })).toMatchObject({ ok: true });
   });
 
-  test('for a different person learns nothing about the earlier run, and repeats no write', async () => {
+  test('learns nothing about the earlier run if the person is different, and repeats no write', async () => {
     answers = [answered(200, { secret: 'of ada' })];
     await (await begin()).call({ id: 7 });
     for (const person of [bob, null]) {
@@ -443,7 +443,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('for a person also knows the writes that were made before sign-in', async () => {
+  test('also knows the writes that were made before the person signed in', async () => {
     await (await begin({ person: null })).call({ id: 7 });
     const { call } = await begin({ person: ada });
     expect(await call({ id: 7 })).toEqual({ ok: true, result: { cancelled: true } });

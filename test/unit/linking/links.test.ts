@@ -87,7 +87,7 @@ describe('a link', () => {
     });
   });
 
-  it('of another person is replaced only if that is allowed', async () => {
+  it('is replaced by the link of another person only if that is allowed', async () => {
     const adas = await token({ sub: 'ada' });
     await link(services, TELEX, 'u1', adas);
     const bobs = await token({ sub: 'bob' });
@@ -309,7 +309,7 @@ describe('a sender with a number and a second id', () => {
     expect(found.filter((one) => one === 'other_sender')).toHaveLength(1);
   });
 
-  it('whose second id has moved to another number is found under that number', async () => {
+  it('is found under another number if the second id has moved to that number', async () => {
     await sender(NUMBER, 'US.1');
     await link(services, NUMBERED, '+1-777', await token({ sub: 'bob' }));
     expect(await sender('+1-777', 'US.1')).toMatchObject({ key: 'telex:jwt:+1-777' });

@@ -22,7 +22,7 @@ export interface State {
   busy: boolean;
   connection: Connection;
   trouble: Trouble | null;
-  /** Whether the visitor has just begun a new conversation, and can restore the last one. */
+  /** Whether the visitor has just begun a new conversation, and can restore the last conversation. */
   undoable: boolean;
 }
 
@@ -176,7 +176,10 @@ export class Conversation {
     run.abort(REPLACED);
   }
 
-  /** Begins a new conversation. The last one can be restored until the visitor sends a message in the new one. */
+  /**
+   * Begins a new conversation. The last conversation can be restored until the visitor sends a message in the new
+   * conversation.
+   */
   startOver(): void {
     const left = { ...this.#kept, pending: this.#run ? null : this.#kept.pending };
     this.#transcript.settle('stopped');
@@ -283,7 +286,7 @@ export class Conversation {
       const token = await this.#parts.tokens.current();
       run.signal.throwIfAborted();
       if (this.#followPerson(token)) {
-        // A message of the previous person must not be sent in the name of the next one.
+        // A message of the previous person must not be sent in the name of the next person.
         if (isNew) await this.#sendNew(pending.message);
         return;
       }
@@ -297,7 +300,7 @@ export class Conversation {
     }
   }
 
-  /** Ignores events of a run that is no longer the current one. */
+  /** Ignores events of a run that is no longer current. */
   #listener(run: AbortController, pending: Pending): DeliveryListener {
     const heard = (tell: () => void) => {
       if (this.#run !== run) return;

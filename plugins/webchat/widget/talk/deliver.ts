@@ -130,7 +130,7 @@ const TURN = 'agentd-webchat-start';
 /**
  * Acquires a lock, and resolves to a function that releases it. Only one tab at a time may be between the start of a
  * stream and its first event, because the token is in a cookie that all tabs share. Pages without a secure origin have
- * no locks. They do not need them, because they have no such cookie.
+ * no locks. They do not need them, because the cookie does not exist there.
  */
 function takeTurn(signal: AbortSignal): Promise<() => void> {
   if (!('locks' in navigator)) return Promise.resolve(() => undefined);

@@ -30,7 +30,7 @@ export class StreamBroken extends Error {
 const OPEN_WITHIN_MS = 10_000;
 /**
  * Time after which a silent connection is replaced, in ms, because it may be dead. The new connection continues where
- * the old one stopped.
+ * the old connection stopped.
  */
 const SILENCE_MS = 45_000;
 /** How long to wait between attempts, in ms. After each event, the waits start again with the first. */

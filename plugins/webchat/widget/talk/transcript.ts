@@ -54,7 +54,9 @@ export class Transcript {
     if (last?.from === 'agent' && last.state === 'interrupted') last.state = 'writing';
   }
 
-  /** Removes the buttons of all questions. Any message closes a question, and its buttons would then have no effect. */
+  /**
+   * Removes the buttons of all questions. Any message closes the open question, so its buttons would have no effect.
+   */
   closeQuestions(): void {
     for (const entry of this.entries) if (entry.from === 'agent') entry.asks = undefined;
   }
