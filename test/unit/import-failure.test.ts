@@ -21,7 +21,7 @@ async function failureOf(files: Record<string, string>): Promise<string> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   const file = join(folder, Object.keys(files)[0] ?? '');
   const error = await load(pathToFileURL(file).href).then(
-    () => expect.fail('it loads'),
+    () => expect.fail('the import should have failed'),
     (thrown: unknown) => thrown,
   );
   return (await importFailure(error, file)).replaceAll(folder, '');
@@ -41,7 +41,7 @@ test.each<[what: string, files: Record<string, string>, failure: string | RegExp
     /^SyntaxError: .+ \(at \/p\.ts:3\)$/,
   ],
   [
-    'TypeScript that is more than types',
+    'TypeScript syntax that cannot be stripped',
     { 'p.ts': '\nenum A { B }\n' },
     'SyntaxError: TypeScript enum is not supported in strip-only mode (at /p.ts:2)',
   ],

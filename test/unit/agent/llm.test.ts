@@ -41,7 +41,7 @@ async function run(turn: Partial<AgentTurn> = {}, changes: Partial<LlmSettings> 
 
 async function failureOf(turn: Partial<AgentTurn> = {}) {
   const error = await replyOf(await run(turn)).then(
-    (reply) => expect.fail(`it should have failed, but replied: ${reply}`),
+    (reply) => expect.fail(`the run should have failed, but replied: ${reply}`),
     (caught: unknown) => caught,
   );
   expect(error).toBeInstanceOf(AgentFailure);

@@ -29,7 +29,7 @@ let isRunLost: boolean;
 beforeEach(() => {
   clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
   const { memories } = openMemoryStore(emptyState(), { clock });
-  if (memories === null) throw new Error('the reference store has memories');
+  if (memories === null) throw new Error('the reference store has no memories');
   store = memories;
   instead = null;
   const log = collectLog();

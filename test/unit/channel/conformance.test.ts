@@ -43,7 +43,7 @@ function taking(
 ): ChannelPlugin {
   return broken((channel, scope) => {
     const [route] = channel.routes;
-    if (!route) throw new Error('the sample has a route');
+    if (!route) throw new Error('the sample has no route');
     const right = async (request: ChannelRequest) => void (await route.handle(request));
     const answer = async (request: ChannelRequest) => {
       await handle(request, right, scope);
@@ -465,7 +465,7 @@ async function sealed(body: string) {
   const simulator = await courier.simulator?.();
   const settings = { COURIER_SEAL: { reveal: () => 'the seal of this test' } };
   const request = simulator?.sign?.({ method: 'POST', path: '/courier', headers: {}, body }, settings);
-  if (!request) throw new Error('the sample signs');
+  if (!request) throw new Error('the sample does not sign');
   return { settings, request };
 }
 
@@ -487,7 +487,7 @@ describe('a channel that has no groups', () => {
     capabilities: { ...courier.capabilities, groups: false },
     async simulator() {
       const simulator = await courier.simulator?.();
-      if (!simulator) throw new Error('the sample has a simulator');
+      if (!simulator) throw new Error('the sample has no simulator');
       return {
         ...simulator,
         delivery(event, given) {

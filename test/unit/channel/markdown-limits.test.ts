@@ -43,11 +43,11 @@ describe('Markdown that slows parsers down', () => {
     ['lists in one line', `${'- '.repeat(500)}word`],
     ['numbered lists in one line', `${'1) '.repeat(500)}word`],
     [
-      'lists by indentation',
+      'lists nested by indentation',
       `${Array.from({ length: 200 }, (_, index) => `${'  '.repeat(index)}- a`).join('\n')}\n${'  '.repeat(200)}- word`,
     ],
     [
-      'quotations and lists over many lines',
+      'quotations and lists across many lines',
       `${'> - '.repeat(5)}a\n`.repeat(50).concat('> - '.repeat(300), 'word'),
     ],
     ['brackets', `${'['.repeat(5000)}word`],

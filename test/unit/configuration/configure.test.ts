@@ -24,7 +24,7 @@ const RSA = rsa(2048);
 
 async function refused(place: ConfigureOptions): Promise<string[]> {
   const error = await configure(place).then(
-    () => expect.unreachable('nothing was wrong'),
+    () => expect.unreachable('the configuration was accepted'),
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(ConfigurationError);
@@ -145,7 +145,7 @@ describe('the settings of tokens', () => {
       ],
     ],
     [
-      'RS256 with a secret that is no PEM',
+      'RS256 with a secret that is not PEM',
       { JWT_ALGORITHM: 'RS256' },
       ['JWT_SECRET_KEY contains no readable PEM'],
     ],
@@ -155,7 +155,7 @@ describe('the settings of tokens', () => {
       ['JWT_PUBLIC_KEY holds a private key, which only the issuer may have'],
     ],
     [
-      'RS256 with a file that is not there',
+      'RS256 with a file that does not exist',
       { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: '/no/such.pem' },
       ['JWT_PUBLIC_KEY is not PEM, and as a path it cannot be read (ENOENT)'],
     ],
@@ -217,7 +217,7 @@ describe('the settings of tokens', () => {
       ['JWT_AUDIENCE is not set, but the key set at JWT_JWKS_URL also signs tokens for other applications'],
     ],
     [
-      'a key set at a name that only begins like a loopback address',
+      'a key set at a host name that only begins like a loopback address',
       {
         JWT_ALGORITHM: 'RS256',
         JWT_JWKS_URL: 'http://127.0.0.1.example.com/keys',

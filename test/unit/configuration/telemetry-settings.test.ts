@@ -11,7 +11,7 @@ const configured = (env: Record<string, string>) => configure(placeWith({ ...VAL
 
 async function refused(env: Record<string, string>): Promise<string[]> {
   const error = await configured(env).then(
-    () => expect.unreachable('nothing was wrong'),
+    () => expect.unreachable('the configuration was accepted'),
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(ConfigurationError);

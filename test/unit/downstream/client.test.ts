@@ -26,7 +26,7 @@ const client = (timeoutMs = 5_000) => createDownstream({ baseUrl: `${api.url}/`,
 
 async function failureOf(work: Promise<unknown>): Promise<{ reason: string; message: string }> {
   const error = await work.then(
-    () => expect.fail('it should have failed'),
+    () => expect.fail('the call should have failed'),
     (caught: unknown) => caught,
   );
   expect(error).toBeInstanceOf(DownstreamFailure);

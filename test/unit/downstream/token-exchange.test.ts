@@ -30,7 +30,7 @@ const create = (maxKept = 1_000) =>
 
 async function failureOf(work: Promise<unknown>): Promise<TokenExchangeFailure> {
   const error = await work.then(
-    () => expect.fail('it should have failed'),
+    () => expect.fail('the call should have failed'),
     (caught: unknown) => caught,
   );
   if (!(error instanceof TokenExchangeFailure)) throw error;

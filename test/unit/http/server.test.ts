@@ -108,7 +108,7 @@ describe('the answer of a route', () => {
     ['text', { status: 201, body: '<b>' }, 201, 'text/plain; charset=utf-8', '<b>'],
     ['bytes', { body: new Uint8Array([104, 105]) }, 200, 'application/octet-stream', 'hi'],
     ['nothing', {}, 200, null, ''],
-    ['nothing, as 204', { status: 204 }, 204, null, ''],
+    ['nothing, with status 204', { status: 204 }, 204, null, ''],
     ['its own type', { headers: { 'content-type': 'text/html' }, body: '<p>' }, 200, 'text/html', '<p>'],
   ])('has the right status, type and body for %s', async (_, response, status, type, text) => {
     const web = await serve({ routes: [answering(response)] });

@@ -73,8 +73,8 @@ describe('the key file', () => {
 
   it.each([
     ['is empty', ''],
-    ['is cut short', `${key(1).slice(0, 20)}\n`],
-    ['says off', 'off\n'],
+    ['is truncated', `${key(1).slice(0, 20)}\n`],
+    ['contains the word off', 'off\n'],
     ['has a broken second key', `${key(1)},x\n`],
     ['is far too long', 'x'.repeat(5000)],
   ])(

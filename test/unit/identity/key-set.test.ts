@@ -201,7 +201,7 @@ describe('a key set that cannot be fetched', () => {
       'Expected status 200, got 302.',
     ],
     [
-      'answers endlessly',
+      'sends an endless answer',
       (response) => response.end(JSON.stringify({ keys: [], more: 'x'.repeat(300_000) })),
       'Expected at most 262144 bytes.',
     ],

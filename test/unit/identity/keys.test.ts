@@ -156,7 +156,7 @@ describe('an unusable key', () => {
       `JWT_PUBLIC_KEY contains no readable PEM: ${right}`,
     ],
     [
-      'an HS256 secret left in place',
+      'an HS256 secret that was not removed',
       { ...RS256, JWT_SECRET_KEY: new Secret('a-shared-secret') },
       `JWT_SECRET_KEY contains no readable PEM: ${right}`,
     ],

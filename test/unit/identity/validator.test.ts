@@ -256,7 +256,7 @@ describe('the issuer and the audience of a token', () => {
     ['an empty list of audiences', { iss: STRICT.JWT_ISSUER, aud: [] }, 'Invalid Audience'],
     ['an audience that contains the name', { iss: STRICT.JWT_ISSUER, aud: 'agentd2' }, 'Invalid Audience'],
     ['an audience that is an object', { iss: STRICT.JWT_ISSUER, aud: { agentd: true } }, 'Invalid Audience'],
-    ['an audience nested deeper', { iss: STRICT.JWT_ISSUER, aud: [['agentd']] }, 'Invalid Audience'],
+    ['an audience in a nested list', { iss: STRICT.JWT_ISSUER, aud: [['agentd']] }, 'Invalid Audience'],
   ])('are judged correctly for %s', async (_what, claims, expected) => {
     expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), STRICT)).toBe(expected);
   });

@@ -310,7 +310,7 @@ describe('a repeated run', () => {
     const { journal } = await begin();
     const known = (args: Record<string, unknown>) => journal.known({ tool, args, given: { id: 7 } });
     const first = await known({ id: 7, customer: 'ada' });
-    if (first.state !== 'new') throw new Error('it is known');
+    if (first.state !== 'new') throw new Error('the write is known');
     await journal.start(first.write, {
       tool,
       args: { id: 7, customer: 'ada' },

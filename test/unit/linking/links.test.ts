@@ -222,11 +222,11 @@ describe('a link for an id with several spellings', () => {
   });
 
   it.each([
-    ['not a list', 'u1'],
+    ['something other than a list', 'u1'],
     ['an empty id', ['']],
     ['a control character', ['a\n']],
     ['half of a surrogate pair', ['\ud800']],
-    ['too many', Array.from({ length: 9 }, (_, n) => `u${n}`)],
+    ['too many ids', Array.from({ length: 9 }, (_, n) => `u${n}`)],
   ])('is not looked up if the channel returns %s as spellings', async (_what, given) => {
     const broken = { name: 'telex', linking: { argument: 'ID', idsOf: () => given as string[] } };
     await expect(findLink(services, broken, 'u1')).rejects.toThrow(
