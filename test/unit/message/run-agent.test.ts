@@ -75,7 +75,7 @@ function resolved(principal = NOBODY, members: object = {}) {
   });
 }
 const tick = () => new Promise(setImmediate);
-/** Never writes anything; ends when its signal aborts, or never. */
+/** Yields no text. Throws when its signal aborts, and never ends without a signal. */
 async function* hanging(signal?: AbortSignal): AsyncGenerator<string> {
   await new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
   yield 'too late';
@@ -195,7 +195,7 @@ describe('run-agent', () => {
     await tick();
     world.clock.moveTo(world.clock.now() + 60_000);
     await expect(asked).rejects.toMatchObject({ code: 'agent_timeout' });
-    // The run is free again.
+    // The run slot is free again.
     run = async function* () {
       yield 'next';
     };
