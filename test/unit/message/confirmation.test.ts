@@ -75,7 +75,7 @@ describe('a call that needs confirmation', () => {
     expect(confirmation).toBeNull();
   });
 
-  it('is refused while another call waits for confirmation, in the same run or in a later one', async () => {
+  it('is refused while another call waits for confirmation, in the same run or in a later run', async () => {
     const { response } = await world.say('cancel 1004 and 1005', { token: ada });
     expect(response).toContain('another action waits');
     expect(response).toContain('Cancel order "1004"');

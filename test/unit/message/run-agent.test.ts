@@ -382,7 +382,7 @@ describe('the history that the agent gets', () => {
     return seen?.history.map(({ user, before_sign_in }) => (before_sign_in ? `(${user})` : user));
   }
 
-  it('has the turns of the same person, and marks those from before the sign-in', async () => {
+  it('has the turns of the same person, and marks the turns from before the sign-in', async () => {
     expect(await shownTo(ADA, { generated: true })).toEqual(['(of nobody)', 'of Ada']);
   });
 

@@ -287,7 +287,7 @@ describe('a plugin is refused', () => {
     ]);
   });
 
-  it('if the paths of its event stream lead to no stream', async () => {
+  it('if the paths of its event stream are invalid', async () => {
     const eventStream = `{ start: '', stream: '/telex/stream' }`;
     expect(await refusalOf(pluginSource({ eventStream }))).toEqual([
       'plugins[0] `eventStream.start` is "" → a path',

@@ -26,7 +26,7 @@ describe('the source of a setting', () => {
     expect(await givenIn(placeWith({ PORT: blank }, files), 'PORT')).toEqual(['2', '.env']);
   });
 
-  it('is another file of variables instead of .env if that file is named', async () => {
+  it('is the named file of variables instead of .env', async () => {
     const place = placeWith({}, { ...files, 'other.env': 'PORT=9' });
     expect(await givenIn({ ...place, envFile: 'other.env' }, 'PORT')).toEqual(['9', 'other.env']);
     expect(await givenIn({ ...place, envFile: 'other.env' }, 'HOST')).toEqual(['three', 'agentd.yaml']);

@@ -51,7 +51,7 @@ it('a migration makes an older database release its free pages from then on (aut
   await store.check();
 });
 
-it('the store copies neither a new database nor one that is up to date', async () => {
+it('the store does not copy a new database or a database that is up to date', async () => {
   const directory = stateDirectory();
   const path = join(directory, 'agentd.db');
   await openAt(path).close();

@@ -71,7 +71,7 @@ it('the group commit includes writes that arrive a moment later, and waits for t
   await Promise.all([first, second]);
   expect(commits()).toBe(2);
 
-  // The last commit was fast, so the next one does not wait.
+  // The last commit was fast, so the next commit does not wait.
   const third = insert(3);
   await ioPhase();
   await new Promise((resolve) => setTimeout(resolve, 50));

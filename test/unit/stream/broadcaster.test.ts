@@ -195,7 +195,7 @@ describe('a stream with readers', () => {
     expect(whole.ids).toEqual([[1]]);
   });
 
-  it('drops a reader that disconnects, even one without room, and is freed when its last reader disconnects', async () => {
+  it('drops a reader that disconnects, even a reader without room, and is freed when its last reader disconnects', async () => {
     const { store, broadcaster, follow } = following();
     const [{ reader: one, end }, { reader: full, end: fullEnd }] = [follow(), follow()];
     full.full = true;

@@ -117,7 +117,7 @@ describe('a reply', () => {
       9,
     ],
     [
-      'too many calls, only in the header',
+      'too many calls, with the time to wait only in the header',
       () =>
         new Response(JSON.stringify({ ok: false, error_code: 429, description: 'Too Many Requests' }), {
           status: 429,

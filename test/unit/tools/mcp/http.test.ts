@@ -257,7 +257,7 @@ describe('an MCP server over HTTP', () => {
       expect(await call()).toEqual({ outcome: 'answered', status: 503, result: 'later' });
     });
 
-    it('is repeated once in a new session if the server has forgotten the old one', async () => {
+    it('is repeated once in a new session if the server has forgotten the old session', async () => {
       const { tool } = await start();
       const as = (token: string | null) =>
         send(tool('docs_search'), { query: 'x' }, { client: clientWith(token) });

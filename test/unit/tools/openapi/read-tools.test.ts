@@ -43,7 +43,7 @@ describe('the operations of a document', () => {
     expect(tools.map(({ name }) => name)).toEqual(['my_shop_cancelOrder', 'orders']);
   });
 
-  it('read with GET and HEAD, and write with every other method; only writes need confirmation', async () => {
+  it('read with GET and HEAD, and write with every other method, and only writes need confirmation', async () => {
     const keys = {
       listOrders: {},
       countOrders: {},
