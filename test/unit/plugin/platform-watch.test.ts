@@ -76,7 +76,7 @@ it('the platform watch marks a channel as degraded if the token is refused, unti
   expect(asked).toBe(3);
 });
 
-it('the platform watch marks a channel as ok again if the platform accepts a reply, but not if the platform refuses the reply', async () => {
+it('the platform watch marks a channel as ok again if the platform accepts a reply, but not if it refuses a reply', async () => {
   answers = [REFUSED];
   let refuses = true;
   const channel = watched({
