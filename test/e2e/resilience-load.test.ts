@@ -52,7 +52,7 @@ it('the daemon answers the messages of one session in the order of their arrival
   expect(textsOf(await showSession(daemon, 'in-order'))).toEqual(expected);
 });
 
-it('the daemon keeps the order of each of several clients that share a session, and runs one message at a time', async () => {
+it('if several clients share a session, the daemon keeps the order of each client, and runs one message at a time', async () => {
   const { daemon } = await loaded({});
   const clients = await Promise.all(numbered(8).map(() => RawConnection.open(daemon.url)));
   await Promise.all(
@@ -250,7 +250,7 @@ it('the daemon acknowledges 200 webhooks that arrive at once while no run can en
   }
 });
 
-it('the daemon finishes the turns of clients that disconnected, and frees their runs', async () => {
+it('the daemon finishes the turns of clients that disconnected, and then runs the messages that waited for them', async () => {
   const { daemon, gate } = await loaded({ AGENT_CONCURRENCY: '20' });
   const gone = await Promise.all(numbered(20).map(() => RawConnection.open(daemon.url)));
   await Promise.all(
