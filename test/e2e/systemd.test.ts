@@ -51,7 +51,7 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('the daemon reports that it serves, that its event loop is alive, and that it stops', async () => {
+  it('the daemon reports that it is serving, that its event loop is alive, and that it is stopping', async () => {
     socket = await NotifySocket.open();
     daemon = await startAgentd({
       directory,
@@ -76,7 +76,7 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     expect(silent).toBeLessThanOrEqual(before + 2);
 
     writeFileSync(join(directory, 'go'), '');
-    // The programs that the daemon starts do not report in its name.
+    // The daemon removes these variables, so programs that it starts cannot report in its name.
     expect((await answer).body.response).toBe('[]');
     await socket.seen('WATCHDOG=1', silent + 1);
 
