@@ -9,7 +9,7 @@ export interface Defect {
   changes: readonly Change[];
 }
 
-/** Defects that the checker must find, by name. Each undoes one rule of the daemon. */
+/** Defects that the checker must find, by name. Each defect disables one rule of the daemon. */
 export const DEFECTS: Readonly<Record<string, Defect>> = {
   'credential-of-another': {
     says: 'the first token that was used is used for everybody',
