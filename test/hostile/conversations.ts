@@ -42,7 +42,7 @@ export function makeConversation(seed: number, index: number): Conversation {
   const random = randomFrom(Math.imul(seed, 0x9e3779b1) ^ Math.imul(index + 1, 0x85ebca6b));
   const channel = CHANNELS[index % CHANNELS.length] as ChannelName;
   const isWeb = channel === 'webchat' || channel === 'sse';
-  // A user of msgbot cannot be linked from the platform itself.
+  // The driver can link only users of teamchat and phonechat.
   const known = channel !== 'msgbot' && random.chance(0.6);
   return {
     index,
