@@ -19,7 +19,7 @@ afterAll(async () => {
   await daemon?.stop();
 });
 
-describe.skipIf(withoutBrowser)('a visitor of the demo page', () => {
+describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
   it.each([
     [390, 844],
     [600, 900],

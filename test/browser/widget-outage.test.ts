@@ -48,8 +48,8 @@ const undelivered = ({ chat }: Visitor) => chat.getByText('Not delivered').filte
 const runs = () => [...chat.runs.values()].map(({ starts }) => starts);
 const texts = (visitor: Visitor) => visitor.chat.locator('.entry .body').allTextContents();
 
-describe.skipIf(withoutBrowser)('if the service is unreachable or refuses a message', () => {
-  it('in the middle of an answer, the written part stays, and the rest is appended later', async () => {
+describe.skipIf(withoutBrowser)('messages and answers', () => {
+  it('the written part of an answer stays when the service becomes unreachable, and the rest is appended later', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.say('One, ');
@@ -79,7 +79,7 @@ describe.skipIf(withoutBrowser)('if the service is unreachable or refuses a mess
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('and an answer cannot be continued, its written part stays, even after a page load and a retry', async () => {
+  it('the written part of an answer stays if the answer cannot continue, even after a page load and a retry', async () => {
     chat.script = async (run) => {
       run.tool('get_user', 'started');
       run.say('Half');
@@ -91,7 +91,7 @@ describe.skipIf(withoutBrowser)('if the service is unreachable or refuses a mess
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half']);
     await visitor.page.reload();
     await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
-    // The tool is shown as neither finished nor running.
+    // The tool keeps its spinner, because it has not finished.
     expect(await visitor.chat.locator('.tool .spinner').count()).toBe(1);
     chat.script = (run) => {
       run.say('Whole.');
@@ -102,7 +102,7 @@ describe.skipIf(withoutBrowser)('if the service is unreachable or refuses a mess
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half', 'Whole.']);
   });
 
-  it('an undelivered message is marked, and is sent when the service is reachable again', async () => {
+  it('a message is marked while the service is unreachable, and is sent when it is reachable again', async () => {
     const visitor = await enter();
     await visitor.launcher.click();
     chat.goAway();

@@ -83,7 +83,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     ]);
   });
 
-  it('is requested for the first message; a message entered before the first was sent stays in the field', async () => {
+  it('is requested for the first of two messages that are entered at once; the second stays in the field', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       await goOn;
@@ -217,7 +217,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     expect(await visitor.chat.locator('.visitor').count()).toBe(1);
   });
 
-  it('because of the rate limit shows how long to wait, and blocks a retry until then', async () => {
+  it('caused by the rate limit shows how long to wait, and blocks a retry until then', async () => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '60' }) : null;
     const visitor = await enter();
@@ -240,7 +240,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     ['repetition', 'the same message several times'],
     ['turn_limit', 'become very long'],
     ['rate_limit', 'many messages in a short time'],
-  ])('because of the loop guard (%s) is explained in words', async (reason, words) => {
+  ])('caused by the loop guard (%s) is explained in words', async (reason, words) => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'loop_guard_blocked', {}, { reason }) : null;
     const visitor = await enter();
@@ -250,7 +250,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     await visitor.trouble.getByRole('button', { name }).waitFor();
   });
 
-  it('of the network does not lose the message: it is sent once when the browser is online again', async () => {
+  it('caused by the network does not lose the message: it is sent once when the browser is online again', async () => {
     const visitor = await enter();
     await visitor.page.context().setOffline(true);
     await visitor.say('Hello');

@@ -45,7 +45,7 @@ describe('the log', () => {
     expect(shop.daemon.stderr()).not.toMatch(LINE_ENDS);
   });
 
-  test('and the output of commands contain no control characters from ids or messages', async () => {
+  test('contains no control characters from ids and messages, and neither does the output of commands', async () => {
     const { body } = await shop.say({ user_id: NAME, message: 'a\u001b[2Jb\u009b31mc' });
     const views = [
       ['sessions', 'list'],

@@ -156,7 +156,7 @@ describe('webchat', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('has the action in its trace and the request in the journal, so that support can find each from the other', async () => {
+  it('names the action in the trace and the request in the list of actions, so that each can be found from the other', async () => {
     const asked = await say('mine 1004', { bearer: ada });
     const { id } = asked.body.metadata.confirmation;
     await say('', { bearer: ada, metadata: { confirm: { id, approve: true } } });
@@ -230,7 +230,7 @@ describe('sse', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('refuses an unknown id with status 409, and an id that is no longer pending with an event on the stream', async () => {
+  it('refuses an unknown id in the response to the POST, and an id that is no longer pending in an event on the stream', async () => {
     const unknown = await start('', { bearer: ada, metadata: { confirm: { id: 'unknown', approve: true } } });
     expect([unknown.status, unknown.body.code]).toEqual([409, 'confirmation_gone']);
     const events = await ask('mine 1004', { bearer: ada });

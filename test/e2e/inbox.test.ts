@@ -171,7 +171,7 @@ describe('agentd inbox', () => {
     expect(exchange.taken.at(-1)?.text).toBe('re: fail 1 a');
   });
 
-  it('starts all failed messages again, or only the messages of a channel or since a time', async () => {
+  it('starts all failed messages again, or only the failed messages of one channel or since a given time', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'one' }, { id: 'm2', text: 'two' });

@@ -409,7 +409,7 @@ describe('links', () => {
     expect(JSON.parse(shown.stdout).turns).toHaveLength(1);
   });
 
-  it('work with every spelling of an id, and with a second id that the platform sent along', async () => {
+  it('work with every spelling of an id, and with a second id that arrived together with it', async () => {
     const to = withApi;
     await deliver(to, { link: { user: own('tx-A'), token: await alice() } });
     const ask = (said: Omit<Said, 'text'>) => ({ text: 'Who am I?', ...said });

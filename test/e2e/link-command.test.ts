@@ -131,7 +131,7 @@ describe('agentd link', () => {
     expect(await personOf('tx-u1')).toBe('bob@example.com');
   });
 
-  it('prints, in one JSON document, when the link ends: when it or its token expires, whichever is earlier', async () => {
+  it('prints as JSON when the link ends: when the link or its token expires, whichever is earlier', async () => {
     const long = await tokenOf('bob', 60 * 86_400);
     const { code, stdout } = await run(['link', 'telex', 'u1', '--json'], long);
     expect(code).toBe(0);

@@ -92,7 +92,7 @@ describe('the signature of a webhook', () => {
     expect(here.daemon.stderr()).not.toContain(here.env.PHONECHAT_APP_SECRET);
   });
 
-  it('does not make a body valid that is not JSON', async () => {
+  it('is not enough if the body is not JSON', async () => {
     const answer = await here.post('{"entry": [');
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'malformed_json' });

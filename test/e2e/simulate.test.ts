@@ -165,7 +165,7 @@ describe('agentd simulate', () => {
     expect([code, statuses(lines), end?.messages]).toEqual([0, [200], 0]);
   });
 
-  test('can refuse replies as a platform that is down or asks to wait, and the daemon sends them again', async () => {
+  test('can refuse replies like a platform with a rate limit, and the daemon sends them again', async () => {
     const { code, lines, texts } = await simulate(
       ...['Hello', '--user', 'again', '--fail', '1', '--fail-status', '429', '--retry-after', '1'],
     );

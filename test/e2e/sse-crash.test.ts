@@ -33,8 +33,8 @@ async function daemonWith(env: Record<string, string> = {}): Promise<Agentd> {
   return daemon;
 }
 
-describe('kill -9', () => {
-  it('in the middle of a run keeps the events that were read, and the stream ends with the error `interrupted`', async () => {
+describe('after kill -9', () => {
+  it('in the middle of a run, the events that were read are kept, and the stream ends with the error `interrupted`', async () => {
     const before = await daemonWith();
     const body = { user_id: 'ada', message: 'killed' };
     const stream_id = await start(before.url, body, { 'Idempotency-Key': 'k' });
@@ -60,7 +60,7 @@ describe('kill -9', () => {
     expect(again).not.toBe(stream_id);
   });
 
-  it('before a stream is opened or after its end loses nothing', async () => {
+  it('before a stream is opened, or after its end, nothing is lost', async () => {
     const before = await daemonWith();
     const ended = await start(before.url, { user_id: 'ada', message: 'count 3' });
     const whole = await readAll(before.url, ended);

@@ -135,7 +135,7 @@ describe('a stream that got its owner from the token in its address', () => {
     expect((await fetch(`${url(stream_id)}?token=${ada}`, { method: 'DELETE' })).status).toBe(204);
   });
 
-  it('can be read with a cookie of that person if the message was sent with a cookie of that person', async () => {
+  it('can be read with a cookie of that person if the message was also sent with that person’s cookie', async () => {
     const stream_id = await me({}, cookie(ada));
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
     expect(await reply(stream_id, { headers: cookie(ada) })).toBe('ada@example.com');

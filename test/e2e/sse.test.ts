@@ -256,13 +256,13 @@ describe('tokens', () => {
     expect(await reply(await start(daemon.url, body, header))).toBe('header@example.com');
   });
 
-  it('in a cookie are ignored for a message with `jwt_token: null`', async () => {
+  it('are ignored if they are in a cookie and the message has `jwt_token: null`', async () => {
     const ada = await token({ sub: 'ada' });
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: null });
     expect(await reply(stream_id, { headers: { Cookie: `jwt_token=${ada}` } })).toBe('nobody');
   });
 
-  it('of another person are refused, for reading and for stopping, and change nothing', async () => {
+  it('are refused if they belong to another person, for reading and for stopping, and change nothing', async () => {
     const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada });
     const url = `${daemon.url}/sse/stream/${stream_id}`;
@@ -278,7 +278,7 @@ describe('tokens', () => {
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('with which a stream is opened make their person its owner', async () => {
+  it('make their person the owner of a stream that is opened with them', async () => {
     const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me' });
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
@@ -304,7 +304,7 @@ describe('tokens', () => {
     expect(await cookie({ metadata: { jwt_token: ada } })).toBeNull();
   });
 
-  it('in the header or the body set or clear the cookie even if the message is refused', async () => {
+  it('set or clear the cookie if they are in the header or the body, even if the message is refused', async () => {
     const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-cookie-of-ada' };
     await readAll(daemon.url, await start(daemon.url, mine));
     const ada = await token({ sub: 'ada' });
@@ -412,7 +412,7 @@ describe('an Idempotency-Key', () => {
     });
   });
 
-  it('of a stream that failed can be used again', async () => {
+  it('can be used again if its stream failed', async () => {
     const body = { user_id: 'ada', message: 'fails once' };
     const first = await start(daemon.url, body, key('again'));
     dictation.fail('fails once');

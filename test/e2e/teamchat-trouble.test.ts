@@ -90,8 +90,8 @@ describe('a daemon that dies', () => {
   });
 });
 
-describe('a daemon starts', () => {
-  it('and serves even if the platform refuses its token, and reports the refusal', async () => {
+describe('the start of a daemon', () => {
+  it('succeeds even if the platform refuses the token, and the refusal is reported', async () => {
     work.platform.answer = () => ({ status: 200, body: { ok: false, error: 'invalid_auth' } });
     const { url, logged } = await work.run();
     const line = await logged(({ channel, level }) => channel === 'teamchat' && level === 'error');
@@ -105,13 +105,13 @@ describe('a daemon starts', () => {
     expect((await work.deliver({ text: 'count 1' })).status).toBe(200);
   });
 
-  it('and serves even if the platform is unreachable', async () => {
+  it('succeeds even if the platform is unreachable', async () => {
     const { logged } = await work.run({ TEAMCHAT_API_URL: 'http://127.0.0.1:9' });
     expect((await work.deliver({ text: 'count 1' })).status).toBe(200);
     await logged(({ reason }) => String(reason).startsWith('no answer ('));
   });
 
-  it('but not if the channel is turned on without its settings; the error names each missing setting', async () => {
+  it('fails if the channel is turned on without its settings; the error names each missing setting', async () => {
     const env = { MESSAGING_PLATFORMS: 'webchat,teamchat' };
     const { code, stderr } = await agentd(['serve'], { env, cwd: work.directory });
     expect(code).toBe(78);
@@ -121,7 +121,7 @@ describe('a daemon starts', () => {
       );
   });
 
-  it('without the channel if only one of the two settings is set, and says which setting is missing', async () => {
+  it('succeeds without the channel if only one of the two settings is set, and reports which setting is missing', async () => {
     const { TEAMCHAT_SIGNING_SECRET: _, ...half } = work.platform.env;
     const daemon = await startAgentd({ env: half });
     expect(daemon.stdout() + daemon.stderr()).toContain(

@@ -31,7 +31,7 @@ describe('a direct message', () => {
     );
   });
 
-  it('in a thread is a separate conversation, and is answered there', async () => {
+  it('starts a separate conversation if it is written in a thread, and is answered there', async () => {
     await work.deliver({ user: 'U0A2', text: 'count 1' });
     await work.texts('D0A2', 1);
     await work.deliver({ user: 'U0A2', text: 'history', thread: 'aside' });
@@ -149,7 +149,7 @@ describe('a delivery', () => {
     expect([status, JSON.parse(text)]).toEqual([200, { challenge: sample('url-verification').challenge }]);
   });
 
-  it('that is signed is still refused if it is not JSON, has another content type, or uses another path', async () => {
+  it('is refused, even with a valid signature, if it is not JSON, has another content type, or uses another path', async () => {
     expect(problemOf(await work.send({ body: '{' }))).toEqual([400, 'malformed_json']);
     expect(problemOf(await work.send({ body: '[]' }))).toEqual([400, 'malformed_json']);
     const form = { body: 'a=b', type: 'application/x-www-form-urlencoded' };
@@ -160,7 +160,7 @@ describe('a delivery', () => {
     expect([got.status, got.headers.get('Allow')]).toEqual([405, 'POST, OPTIONS']);
   });
 
-  it('that cannot be read causes one notice to its sender', async () => {
+  it('causes one notice to its sender if it cannot be read', async () => {
     const long = { user: 'U0E1', text: 'x'.repeat(16_001), number: 900_001 };
     for (let n = 0; n < 3; n++) expect((await work.deliver(long)).status).toBe(200);
     expect((await work.deliver({ user: 'U0E1', kind: 'other' })).status).toBe(200);
@@ -172,7 +172,7 @@ describe('a delivery', () => {
     ]);
   });
 
-  it('of a bot, even of the channel itself, is ignored', async () => {
+  it('is ignored if a bot sent it, even the channel itself', async () => {
     await work.deliver({ user: 'U0E2', kind: 'status', text: 'count 3' });
     await work.deliver({ user: 'U0E2', text: 'count 1' });
     expect(await work.texts('D0E2', 1)).toEqual([words(1)]);
@@ -227,7 +227,7 @@ describe('an edit', () => {
 });
 
 describe('a reply', () => {
-  it('that is long is sent as several messages, in order; an accepted part is not sent again', async () => {
+  it('is sent as several messages, in order, if it is long; an accepted part is not sent again', async () => {
     let failures = 0;
     work.platform.answer = ({ path, body }) =>
       path === '/chat.postMessage' && body.includes('Part%201') && failures++ === 0 ? { status: 500 } : null;
@@ -257,7 +257,7 @@ describe('a reply', () => {
     expect(work.dictation.runs.filter((text) => text === 'slow')).toHaveLength(1);
   });
 
-  it('that the platform refuses permanently is not sent again, and nobody gets a notice', async () => {
+  it('is not sent again if the platform refuses it permanently, and nobody gets a notice', async () => {
     work.platform.answer = ({ body }) =>
       body.includes('channel=D0G4') ? { status: 200, body: { ok: false, error: 'is_archived' } } : null;
     await work.deliver({ user: 'U0G4', text: 'count 1' });
