@@ -143,7 +143,7 @@ export class FakeChat {
   /** The fake accepts a message only after this promise has resolved. */
   gate: Promise<void> = Promise.resolve();
   page: SitePage = { attributes: {}, html: {}, script: '', style: '', texts: NO_TEXTS };
-  /** The token that `/token` returns; null for status 204. */
+  /** The token that `/token` returns, or null for status 204. */
   token: string | null = null;
   tokenAsked = 0;
   readonly #server: Server;

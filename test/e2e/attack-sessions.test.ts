@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { gate, type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// agentd-message(7), "Lifetime": a session ends SESSION_TTL_SECONDS after its last message that was not blocked.
+// As agentd-message(7), "Lifetime", says, a session ends SESSION_TTL_SECONDS after its last message that was not
+// blocked.
 
 let brief: Shop;
 beforeAll(async () => {

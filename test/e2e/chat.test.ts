@@ -51,7 +51,7 @@ const daemonAgainAt = (url: string) => daemonWith({ PORT: new URL(url).port });
 const chat = (url: string, input: string, ...args: string[]) =>
   agentd(['chat', '--url', url, ...args], { cwd: directory, input });
 
-/** A running chat over pipes. */
+/** A running `agentd chat` with pipes for its input and output. */
 class Piped {
   stdout = '';
   stderr = '';

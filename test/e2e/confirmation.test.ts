@@ -15,8 +15,8 @@ import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 /*
- * The rules of agentd-agent(7), "Confirmation", on all channels. The API has one operation that writes. The agent calls
- * it as the person if the message is "mine 1004", and without credentials if the message is "ours 1004".
+ * Tests the rules of agentd-agent(7), "Confirmation", on all channels. The API has one operation that writes. The agent
+ * calls it as the person if the message is "mine 1004", and without credentials if the message is "ours 1004".
  */
 
 const RUNTIME = `

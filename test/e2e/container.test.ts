@@ -23,7 +23,7 @@ import { freePort } from '../support/free-ports.ts';
 const ROOT = resolve(import.meta.dirname, '../..');
 const USER = 10001;
 const isRoot = process.getuid?.() === 0;
-/** A user id without an account, as in the container; only root can switch to one. */
+/** A user id without an account, as in the container. Only root can switch to it. */
 const AS_USER = isRoot ? ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'] : [];
 
 const containerfile = readFileSync(join(ROOT, 'config/Containerfile'), 'utf8').replaceAll(/\\\n\s*/g, ' ');

@@ -5,7 +5,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
-// `agentd explain` says why a conversation went as it did, on one screen, to a reader who knows only an id.
+// Tests `agentd explain`. It says why a conversation went as it did, on one screen, to a reader who knows only an id.
 
 const LINES = 40;
 const COLUMNS = 120;

@@ -11,7 +11,7 @@ import { token } from '../support/tokens.ts';
 // A signed-in visitor of the shop opens the page of an attacker who knows the id of a stream. Whatever that page makes
 // the browser request, the run does not act for the visitor, and the page cannot read the answer.
 
-/** Serves pages, with the body that the address gives. */
+/** Serves pages. The query of the address contains the body of the page. */
 const servePage = (request: IncomingMessage, response: ServerResponse) => {
   const body = new URL(request.url ?? '/', 'http://pages').searchParams.get('body') ?? '';
   response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });

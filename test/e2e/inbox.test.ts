@@ -46,7 +46,7 @@ async function tell({ url }: Agentd, ...messages: { id: string; text: string }[]
   expect(status).toBe(200);
 }
 
-/** The time between two polls, ms. It is long, because each poll runs a command. */
+/** The time between two polls, in ms. It is long, because each poll runs a command. */
 const LOOKING = { interval: 200 };
 
 const failedWith = (to: Agentd, words: string) =>

@@ -543,7 +543,8 @@ describe('when the daemon is stopped or killed', () => {
           acknowledged.set(place, [...(acknowledged.get(place) ?? []), text]);
           if (++count >= killAt) killNow();
         } catch {
-          // The daemon was killed before the acknowledgement. A platform would deliver again; this test does not.
+          // The daemon was killed before the acknowledgement. A platform would deliver the message again. This test
+          // does not.
           await started;
         }
       }

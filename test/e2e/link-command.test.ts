@@ -46,7 +46,7 @@ async function run(args: string[], input = '', more: Record<string, string> = {}
   return ended;
 }
 
-/** The person for whom a message of this user is answered. */
+/** Returns the e-mail address of the person for whom a message of this user is answered. */
 async function personOf(user: string): Promise<string | null> {
   const before = exchange.taken.length;
   const messages = [{ user, thread: user, text: 'hello' }];
@@ -57,7 +57,7 @@ async function personOf(user: string): Promise<string | null> {
 
 const tokenOf = (sub: string, ttl = 3600) => token({ sub, email: `${sub}@example.com`, ttl });
 
-/** Stores a link whose token has expired. */
+/** Stores a link with an expired token. */
 async function linkedOnceTo(sub: string, user: string): Promise<void> {
   const store = openAt(join(directory, 'state', 'agentd.db'), 'administrator');
   const key = `telex:jwt:${user}`;

@@ -33,7 +33,7 @@ async function start(env: Record<string, string> = {}): Promise<void> {
   });
 }
 
-/** Sends one webhook per message; each of them is answered with 200. */
+/** Sends one webhook per message. Each webhook is answered with 200. */
 async function tell(...messages: { id: string; text?: string; user?: string; sent_at?: number }[]) {
   for (const message of messages) {
     const body = { messages: [{ user: 'u1', thread: 't1', text: message.id, ...message }] };

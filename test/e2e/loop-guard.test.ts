@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** A daemon whose loop guard is on, as it is by default. */
+/** Starts a daemon with the loop guard on, as it is by default. */
 function guarded({ env, ...options }: StartOptions = {}): Promise<Agentd> {
   return startAgentd({ ...options, env: { LOOP_GUARD_ENABLED: '', ...env } });
 }
@@ -33,7 +33,7 @@ async function guardedForThisTest(options: StartOptions = {}): Promise<Agentd> {
   return own;
 }
 
-/** Sends a text that nobody has sent before. */
+/** Sends a message with a text that nobody has sent before. */
 function say(user_id: string, members: Record<string, unknown> = {}, options: Post & { on?: Agentd } = {}) {
   const { on = daemon, ...rest } = options;
   return post(on.url, { user_id, message: `Hello ${randomUUID()}`, ...members }, rest);

@@ -222,7 +222,7 @@ describe('a webhook without the secret', () => {
 });
 
 describe('a message without text', () => {
-  it('is answered with one notice in a private chat, once per album, and is not answered in a group', async () => {
+  it('gets one notice in a private chat, even for a repeated delivery and an album, and none in a group', async () => {
     await deliver({ kind: 'other', number: 1 });
     await deliver({ kind: 'other', number: 1 });
     const chat = { id: Number(ada), type: 'private' };

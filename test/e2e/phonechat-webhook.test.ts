@@ -109,7 +109,7 @@ describe('the signature of a webhook', () => {
 
 describe('a webhook of 4 MiB, larger than the platform sends after an outage', () => {
   const LARGEST = 4 * 1024 * 1024;
-  /** One message and as many statuses as fit. */
+  /** Makes a body with one message and as many statuses as fit. */
   function large(): string {
     const { entry, ...rest } = JSON.parse(BODY.replace(/wamid\.[^"]+/, 'wamid.large')) as {
       entry: [{ changes: [{ value: { messages: object[]; statuses?: object[] } }] }];

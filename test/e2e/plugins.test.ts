@@ -23,7 +23,10 @@ const REST = `
   capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
   create: () => ({ routes: [] }),`;
 
-/** A channel in one file. A POST has the message, and the response is the reply as text, while it is being written. */
+/**
+ * A channel in one file. It gets a message by POST, and streams the reply as plain text while the reply is being
+ * written.
+ */
 const TELEX = `
 import type { Channel, ChannelPlugin, ChannelRequest, ChannelScope } from 'agentd/channel';
 

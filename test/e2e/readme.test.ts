@@ -16,7 +16,7 @@ const commands = blocks.flatMap(shownCommands);
 /** The README says that it leaves out this line of output. */
 const FOUND_SETTINGS = 'Using the settings of `serve --dev` in .agentd/env.\n';
 
-/** The time for all commands of the README, ms. They run one after the other, each as a separate program. */
+/** The maximum time for all commands of the README, in ms. They run one after the other, each as a separate program. */
 const HOOK_MS = 120_000;
 
 let daemon: Agentd;

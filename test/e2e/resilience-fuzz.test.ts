@@ -19,13 +19,10 @@ const SMALL_HEAP = '--max-semi-space-size=1 --max-old-space-size=64';
  */
 const GROWTH_MAX = 64 * 1024 * 1024;
 
-/** How long a client waits for an answer before it ends its side of the connection, ms. */
+/** How long a client waits for an answer before it ends its side of the connection, in ms. */
 const PATIENCE = 100;
 
-/**
- * The error codes for input that is not a valid request. It is answered before any route is reached (RFC 9110, RFC
- * 6585).
- */
+/** The error codes for input that is not a valid request, and so never reaches a route (RFC 9110, RFC 6585). */
 const BEFORE_ROUTES: Readonly<Record<number, string>> = { 408: 'invalid_request', 431: 'invalid_request' };
 
 interface Generated {
@@ -236,7 +233,10 @@ function pickMessage(random: SeededRandom): Record<string, unknown> {
   return message;
 }
 
-/** The pieces in which the bytes are sent: mostly one, otherwise small ones, as over a slow connection. */
+/**
+ * Splits the bytes into the pieces in which they are sent: mostly a single piece, otherwise small pieces, as over a
+ * slow connection.
+ */
 function pieces(random: SeededRandom, bytes: Buffer): Buffer[] {
   if (random.chance(0.9)) return [bytes];
   const parts: Buffer[] = [];
@@ -264,7 +264,7 @@ async function send(daemon: Agentd, request: Generated): Promise<RawResponse[]> 
   return answers;
 }
 
-/** What is wrong with an answer, in words; null if nothing is. */
+/** Describes what is wrong with a response, or returns null if nothing is wrong. */
 function fault({ status, headers, body }: RawResponse, head: boolean): string | null {
   if (status >= 500) return `status ${status}: ${body}`;
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(headers['x-request-id'] ?? ''))

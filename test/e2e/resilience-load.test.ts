@@ -236,7 +236,7 @@ it('the daemon acknowledges 200 webhooks that arrive at once while no run can en
   const took = performance.now() - began;
   expect(answers.map(({ status }) => status)).toEqual(numbered(200).map(() => 200));
   expect(exchange.taken).toEqual([]);
-  // Platforms wait for three seconds; the bound leaves room for a busy machine.
+  // Platforms wait for three seconds. The bound leaves room for a busy machine.
   expect(took).toBeLessThan(20_000);
 
   const all = exchange.until(() => exchange.taken.length === 200);

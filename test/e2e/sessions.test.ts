@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => shop.stop());
 
-/** A session with a generated id that Ada has signed in to. */
+/** Starts a session with a generated id, signed in as Ada. @returns the id */
 async function signedIn(user_id = 'visitor'): Promise<string> {
   const { body } = await shop.say({ user_id, message: WHO }, { bearer: await token() });
   expect(body.response).toContain('Ada Lovelace');

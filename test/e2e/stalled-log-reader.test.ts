@@ -27,7 +27,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 interface Stalled {
   url: string;
   child: ChildProcess;
-  /** Starts to read standard error; resolves to all of it when the process has ended. */
+  /** Starts to read standard error. Resolves to all of it when the process has ended. */
   read(): Promise<string>;
   logFile: string;
 }
@@ -93,7 +93,7 @@ describe('a reader of standard error that has stalled', () => {
     const notices = lines.filter(({ dropped }) => dropped !== undefined);
     const dropped = notices.reduce((sum, notice) => sum + Number(notice.dropped), 0);
     expect(dropped).toBeGreaterThan(500);
-    // LOG_FILE has every line; standard error has all lines except those that it counts as dropped.
+    // LOG_FILE has every line. Standard error has all lines except those that it counts as dropped.
     expect(lines.length - notices.length + dropped).toBe(kept.length);
     expect(notices[0]).toMatchObject({ level: 'warn', msg: expect.stringContaining('dropped') });
     expect(lines.at(-1)).toMatchObject({ msg: 'stopped' });

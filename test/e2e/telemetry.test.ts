@@ -51,7 +51,7 @@ afterAll(async () => {
 const messageOf = (turn: SeenSpan['attributes'][string] | undefined) => (span: SeenSpan) =>
   span.name.startsWith('message ') && span.attributes['agentd.turn_id'] === turn;
 
-/** The span of a session's last message. */
+/** Returns the span of the last message of a session. */
 async function spanOf(session_id: string): Promise<SeenSpan> {
   const { turns } = await shop.session(session_id);
   return collector.until(messageOf(turns.at(-1).turn_id));

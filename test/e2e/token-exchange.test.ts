@@ -104,7 +104,7 @@ async function ask(words: string, bearer: string | null): Promise<{ ok: boolean;
 
 it('a source gets one exchanged token for each person, and never the original token', async () => {
   const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
-  // Two calls at once, and one later, need one exchange.
+  // Two simultaneous calls and a later call need only one exchange.
   await ask('one two', ada);
   await ask('three', ada);
   await ask('four', bob);

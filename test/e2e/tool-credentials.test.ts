@@ -35,7 +35,7 @@ async function say(message: string, options: { bearer?: string; session_id?: str
   return { response, session_id: id, request_id };
 }
 
-/** The log line about the choice of credentials for this request. */
+/** Returns the log line about the choice of credentials for this request. */
 const choice = (request_id: string) =>
   shop.daemon.logged(
     (line) => line.request_id === request_id && /^tool uses default credentials/.test(String(line.msg)),
@@ -89,7 +89,7 @@ describe('each call checks again', () => {
     await model.close();
   });
 
-  /** Sends a message that looks up two people; `meanwhile` runs between the two calls. */
+  /** Sends a message that looks up two people. `meanwhile` runs between the two calls. */
   async function lookUpTwice(session_id: string, bearer: string, meanwhile: () => Promise<void>) {
     const call = (email: string) => ({ tools: [{ name: 'get_user', args: { email } }] });
     model.script([call('one@example.com'), call('two@example.com'), { text: ['Done.'] }]);

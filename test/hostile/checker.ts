@@ -117,7 +117,7 @@ export class Checker {
   /**
    * Checks a question that the daemon showed to the person. Each text that the model chose contains the nonce of its
    * call, so the question must contain the nonce as often as the arguments do.
-   * @returns the call that the question is about; null if there is none
+   * @returns the call that the question is about, or null if there is none
    */
   question(text: string, conversation: number): ModelCall | null {
     const [nonce, ...others] = noncesIn(text);
@@ -395,7 +395,7 @@ export class Checker {
   }
 }
 
-/** Whether the status leaves open whether a write was carried out. A redirect of a write is not followed. */
+/** True if the status does not show whether a write was carried out. Redirects of writes are not followed. */
 function leavesUnknown(status: number): boolean {
   return status >= 500 || (status >= 300 && status < 400);
 }

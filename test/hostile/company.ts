@@ -41,7 +41,7 @@ const AUDIENCE = 'billing';
  * credential of the request in each answer, as a careless server does.
  */
 export class Company {
-  /** Called with each request of a tool. It returns the answer. */
+  /** Called with each request of a tool, and returns the answer. */
   receive: (request: Received) => Reaction = () => ({ status: 200, text: '' });
   /** Requests to an address that is in no configuration. */
   readonly strayed: string[] = [];

@@ -4,7 +4,7 @@ import type { Rule } from './record.ts';
 export interface Defect {
   /** The effect of the defect. */
   says: string;
-  /** The rule whose violation a run must detect. */
+  /** The rule that a run must find broken. */
   breaks: Rule;
   changes: readonly Change[];
 }

@@ -36,14 +36,14 @@ export interface Line {
   meddle(question: Question): Promise<void>;
 }
 
-/** Maximum wait for a reply, ms. */
+/** The maximum wait for a reply, in ms. */
 const REPLY_MS = 60_000;
 
 interface WebLine {
   url: string;
   conversation: number;
   channel: 'webchat' | 'sse';
-  /** The id that the client chose; null if the daemon creates one. */
+  /** The id that the client chose, or null if the daemon creates an id. */
   session: string | null;
   stranger: Person;
 }

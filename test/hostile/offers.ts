@@ -151,7 +151,7 @@ export const UNLISTED = [
   'constructor',
 ] as const;
 
-/** The offer to which a request belongs; undefined if there is none. */
+/** Returns the offer to which a request belongs, or undefined if there is none. */
 export function offerOf(server: ServerName, method: string, path: string): Offer | undefined {
   return OFFERS.find((offer) => offer.server === server && offer.method === method && offer.path.test(path));
 }

@@ -1,8 +1,8 @@
 import type { Person } from './tokens.ts';
 
 /**
- * Knows what the service must do according to its rules, independently of its code: to whom the session of a message
- * belongs, for whom the message acts, which earlier turns its run gets, and who may read a stream. The checker follows
+ * The checker knows what the service must do according to its rules, independently of its code: to whom the session of
+ * a message belongs, for whom the message acts, which earlier turns its run gets, and who may read a stream. It follows
  * a history operation by operation. It gets the observed result of each operation, and reports what is wrong with it.
  *
  * It computes exactly what a reply must contain. More is a leak, and less is a loss.
@@ -178,7 +178,7 @@ interface State {
   calls: Map<Person, number>;
 }
 
-/** The marks that a run must have got. */
+/** The marks that a run must have received. */
 interface Shown {
   mark: string;
   marks: string[];
@@ -223,7 +223,7 @@ export class Checker {
     return copy;
   }
 
-  /** A text that is equal for equal states. */
+  /** A text that is the same for equal states. */
   get fingerprint(): string {
     return JSON.stringify(this.#state, (_key, value: unknown) => (value instanceof Map ? [...value] : value));
   }

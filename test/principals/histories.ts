@@ -21,7 +21,7 @@ export type Brought = 'none' | 'null' | 'empty' | TokenKind;
 export const POSTERS = ['page', 'shop', 'curl'] as const;
 export type Poster = (typeof POSTERS)[number];
 
-/** How a stream is requested; see actors.ts. */
+/** How a stream is requested. See `actors.ts`. */
 export const READERS = [
   'event-source',
   'shop-page',
@@ -54,10 +54,10 @@ export type Move =
       via: 'webchat' | 'sse';
       as: Poster;
       session: SessionChoice;
-      /** The `user_id` that is claimed. */
+      /** The `user_id` that the message claims. */
       user: Who;
       token: Brought;
-      /** The place of the token. */
+      /** The part of the request that contains the token. */
       place: 'header' | 'body' | 'metadata';
       /** `again` repeats the last message with a key, word for word. `reuse` sends its key with a different text. */
       key: 'none' | 'new' | 'again' | 'reuse';

@@ -30,7 +30,7 @@ let lastNumber = 0;
 
 /**
  * Plays a history, and compares each answer with the rules. Stops at the first problem.
- * @param number identifies the history in this world; the names of its people contain this number
+ * @param number identifies the history in this world, and is part of the names of its people
  */
 export async function play(
   world: World,
