@@ -219,7 +219,7 @@ describe.skipIf(withoutBrowser)('the widget', () => {
     }
   });
 
-  it('keeps its appearance on a page whose CSS restyles every element, and uses the custom properties of the site', async () => {
+  it('keeps its appearance on a page with CSS that restyles every element, and uses the custom properties of the site', async () => {
     chat.page.style = `* { color: red !important; font-size: 40px !important; display: block; text-align: right; letter-spacing: 3px } body { transform: rotate(3deg) }
       button { border: 10px solid lime } agentd-webchat { display: none; opacity: 0.1 }
       :root { --agentd-accent: rgb(1, 100, 50); font-size: 62.5% }`;

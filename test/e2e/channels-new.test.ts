@@ -26,7 +26,7 @@ async function npm(channel: string, ...args: string[]): Promise<string> {
 }
 
 describe('agentd channels new', () => {
-  it('writes a package whose types and tests pass, and which can be built', {
+  it('writes a package that passes its type check and its tests, and can be built', {
     timeout: 120_000,
   }, async () => {
     const { code, stdout } = await begin('carrier-pigeon', '--json');

@@ -122,7 +122,7 @@ describe('agentd init', () => {
       expect(stdout).toContain(`\n  ${line}`);
   });
 
-  it('changes no existing file, and writes nothing if there is one', async () => {
+  it('changes no existing file, and writes nothing if one of its files already exists', async () => {
     writeFileSync(join(directory, '.env'), 'JWT_SECRET_KEY=mine\n');
     const { code, stderr } = await init('--yes');
     expect(code).toBe(1);

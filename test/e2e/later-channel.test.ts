@@ -202,7 +202,7 @@ describe('a text that the channel itself sends', () => {
   });
 });
 
-describe('a message whose run fails', () => {
+describe('a message with a run that fails', () => {
   it('is retried, and answered once when a run succeeds', async () => {
     const to = shared;
     await tell(to, { text: 'fail 1 then good' }, { text: 'next' });

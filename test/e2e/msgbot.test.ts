@@ -50,7 +50,7 @@ afterAll(async () => {
   await dictation.close();
 });
 
-/** A daemon for one test, with an agent whose replies the test dictates. */
+/** Starts a daemon for one test. The test dictates the replies of its agent. */
 async function start(env: Record<string, string> = {}, options: StartOptions = {}): Promise<Agentd> {
   const started = await startAgentd({ ...options, env: { ...platform.env, ...dictation.env, ...env } });
   onTestFinished(() => started.stop('SIGKILL').then(() => {}));

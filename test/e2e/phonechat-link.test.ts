@@ -362,7 +362,7 @@ it('the token of a request is validated once, and logged once with the id of the
   }
 });
 
-describe('a link whose token has expired', () => {
+describe('a link with an expired token', () => {
   it('no longer works, and the person is told once', async () => {
     const short = await alice({}, { ttl: 2 });
     await link(short);

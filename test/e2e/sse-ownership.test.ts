@@ -72,24 +72,24 @@ describe('a cookie', () => {
     );
   });
 
-  it('that was sent only with the message, and not when the stream was opened, acts for nobody', async () => {
+  it('acts for nobody if it was sent only with the message, and not when the stream was opened', async () => {
     expect(await reply(await me({}, cookie(ada)))).toBe('nobody');
   });
 
-  it('of a different person than the token of the message is refused', async () => {
+  it('is refused if it belongs to a different person than the token of the message', async () => {
     const stream_id = await me({ jwt_token: ada });
     expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('of a different person than the owner of the session is refused, even if the session stores the owner’s sign-in', async () => {
+  it('is refused if it belongs to a different person than the owner of the session, even if the session stores a sign-in', async () => {
     const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
     const stream_id = await me({ session_id });
     expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('that is invalid, or one of several, is ignored', async () => {
+  it('is ignored if it is invalid, or if there are several cookies', async () => {
     const query = `token=${bob}`;
     expect(await reply(await me({ jwt_token: ada }), { headers: cookie('x.y.z') })).toBe('ada@example.com');
     expect(await reply(await me(), { headers: cookie('x.y.z'), query })).toBe('bob@example.com');

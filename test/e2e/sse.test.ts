@@ -426,7 +426,7 @@ describe('an Idempotency-Key', () => {
 });
 
 describe('browsers of allowed origins', () => {
-  it('can post, open and stop with credentials; others cannot', async () => {
+  it('can post, open and stop with credentials; browsers of other origins cannot', async () => {
     const asked = (path: string, method: string, origin = 'https://shop.example') =>
       fetch(`${daemon.url}${path}`, {
         method: 'OPTIONS',

@@ -70,8 +70,8 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     await blocked;
     const before = socket.count('WATCHDOG=1');
     await delay(5 * WATCHDOG_MS);
-    // One ping may have been sent just before the loop was blocked, and one just after. An independent timer would have
-    // sent ten.
+    // One ping may have been sent just before the loop was blocked, and another just after. An independent timer would
+    // have sent ten.
     const silent = socket.count('WATCHDOG=1');
     expect(silent).toBeLessThanOrEqual(before + 2);
 

@@ -156,7 +156,7 @@ describe('a request', () => {
     expect(answer.body.errors).toEqual([{ field, message: expect.stringMatching(/^(is|must)/) }]);
   });
 
-  test('with several wrong fields gets all of them in one response', async () => {
+  test('with several wrong fields gets an error for each of them in one response', async () => {
     const { body } = await shop.say({ user_id: '', session_id: 7 });
     expect(body.errors.map((error: { field: string }) => error.field)).toEqual([
       'user_id',

@@ -11,7 +11,7 @@ export type Identity =
   | 'once'
   /** The first message has no token. Later messages have a token. */
   | 'late'
-  /** No token, or an invalid one. */
+  /** No token, or an invalid token. */
   | 'anonymous'
   | 'expired'
   | 'forged'

@@ -30,7 +30,7 @@ export function emailAskedFor(text: string): string | null {
 const TOLD_OF_TOKEN = / and a token/;
 const TOKEN = /eyJ[\w-]{8,}\.eyJ[\w-]{8,}/;
 
-/** Whether a text contains a token, or says that the agent got one. */
+/** Whether a text contains a token, or says that the agent got a token. */
 export function hasToken(text: string): boolean {
   return TOKEN.test(text) || TOLD_OF_TOKEN.test(text);
 }
