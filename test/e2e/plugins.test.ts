@@ -116,7 +116,7 @@ describe('a third-party channel', () => {
   });
   afterAll(() => daemon.stop());
 
-  test('in one TypeScript file outside the project answers in its own format', async () => {
+  test('can be one TypeScript file outside the project, and answers in its own format', async () => {
     const response = await fetch(`${daemon.url}/telex/7/say`, {
       method: 'POST',
       headers: { 'X-Line': '0815' },
