@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { type BrowserContext, chromium } from 'playwright-core';
 import { BROWSERS } from '../support/browsers.ts';
 
-/** A Chromium of this machine; null if there is none. Then the tests are skipped or, with CI=true, fail. */
+/**
+ * The path of a Chromium on this machine, or null if there is none. Without one, the tests are skipped, or fail if
+ * `CI=true`.
+ */
 export const browserPath = BROWSERS.map(find).find((path) => path !== null) ?? null;
 
 export const withoutBrowser = browserPath === null && process.env.CI !== 'true';
@@ -22,7 +25,7 @@ function find(program: string): string | null {
 
 export interface Browser {
   context: BrowserContext;
-  /** Closes all pages, but opens an empty one, because the browser ends with its last page. */
+  /** Closes all pages except a new empty page, because the browser exits when its last page is closed. */
   leave(): Promise<void>;
   close(): Promise<void>;
 }

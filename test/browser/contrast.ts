@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Everything in the widget whose contrast is below the minimum of WCAG 2.2: 4.5 to 1 for text, and 3 to 1 for large
- * text, for pictures and for the border of a field. The contrast is computed from the computed colors in any notation.
+ * Lists everything in the widget whose contrast is below the minimum of WCAG 2.2: 4.5:1 for text, and 3:1 for large
+ * text, for pictures and for the border of a field. Colors may be in any notation that the browser understands.
  */
 export function poorContrasts(page: Page): Promise<string[]> {
   return page.evaluate(() => {

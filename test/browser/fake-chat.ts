@@ -16,7 +16,7 @@ function servedWidget(texts: ChannelTranslations): string {
   return withTranslations(readFileSync(WIDGET, 'utf8'), widgetTranslations(texts));
 }
 
-/** A strict policy: no inline script or style, and nothing from other origins. */
+/** A strict content security policy: no inline script or style, and nothing from other origins. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -32,7 +32,7 @@ export class Run {
   readonly events: { id: number; frame: string }[] = [];
   readonly readers = new Set<ServerResponse>();
   readonly body: Record<string, unknown>;
-  /** Resolves when the visitor has asked to stop. */
+  /** Resolves when the visitor has asked to stop the answer. */
   readonly stopAsked: Promise<void>;
   askToStop: () => void;
   starts = 0;
@@ -118,8 +118,8 @@ type Script = (run: Run) => Promise<void> | void;
 type Refusal = { status: number; headers?: Record<string, string>; body?: object };
 
 /**
- * A service with the interface of agentd-service(7) and an agent that a test controls, and a site with the widget. It
- * stores the requests, and counts how often each message was run.
+ * A fake agentd with the HTTP interface of agentd-service(7), and a site with the widget. The test controls what the
+ * agent answers. The fake stores the requests, and counts how often it ran each message.
  */
 export class FakeChat {
   readonly received: ReceivedMessage[] = [];
@@ -129,20 +129,21 @@ export class FakeChat {
     run.say('Fine.');
     run.end();
   };
-  /** The answer to a request instead of the service's answer; null if the service should answer. */
+  /** Replaces the response to a request. If it returns null, the fake service responds as usual. */
   refuse: (request: IncomingMessage) => Refusal | null = () => null;
   /**
-   * The session in which a message is answered. When somebody signs in, it differs from the one that the message names.
+   * Returns the id of the session that answers a message. A test replaces it to answer in a session other than the one
+   * in the request, as agentd does when somebody signs in.
    */
   sessionOf: (body: Record<string, unknown>) => string = sessionNamed;
   /** True if the service is down: connections break without an answer. The site stays up. */
   away = false;
   /** True if messages arrive and are run, but the responses are lost. */
   losesAnswers = false;
-  /** Each message is accepted only when this promise has resolved. */
+  /** The fake accepts a message only after this promise has resolved. */
   gate: Promise<void> = Promise.resolve();
   page: SitePage = { attributes: {}, html: {}, script: '', style: '', texts: NO_TEXTS };
-  /** The token that `/token` returns; null for status 204. */
+  /** The token that `/token` returns, or null for status 204. */
   token: string | null = null;
   tokenAsked = 0;
   readonly #server: Server;

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 
-/** The folder for pictures of every state, which people look at. `WIDGET_PICTURES=man` updates those of the README. */
+/**
+ * The folder for screenshots of every state, for people to look at. `WIDGET_PICTURES=man` updates the screenshots in
+ * the README.
+ */
 const PICTURES = process.env.WIDGET_PICTURES ?? join(tmpdir(), 'agentd-widget-pictures');
 
 const MOVES_ENDED = `Promise.all(

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 
-/** The beginnings of the page's elements that an element covers at any scroll position. */
+/** Returns the start of the HTML of each page element that `element` covers at any scroll position. */
 export async function coveredBy(page: Page, element: Locator): Promise<string[]> {
   const box = await element.boundingBox();
   if (box === null) throw new Error('the element is not shown');
@@ -21,7 +21,10 @@ export async function coveredBy(page: Page, element: Locator): Promise<string[]>
   }, box);
 }
 
-/** How much does not fit: pixels beyond the window and the table frame, and the maximum lines in a table cell. */
+/**
+ * Measures what does not fit: how many pixels the page is wider than the window and a table is wider than its frame,
+ * and the largest number of lines in a table cell.
+ */
 export function tightness(page: Page): Promise<{ page: number; table: number; lines: number }> {
   return page.evaluate(() => {
     const { documentElement } = document;

@@ -1,7 +1,10 @@
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 import { until } from '../support/until.ts';
 
-/** A visitor of a site with the widget: what they see, found by the names that a screen reader would use. */
+/**
+ * A visitor to a site with the widget. Elements are found by the names that a screen reader would use, if they have a
+ * name.
+ */
 export interface Visitor {
   page: Page;
   launcher: Locator;
@@ -12,7 +15,7 @@ export interface Visitor {
   trouble: Locator;
   /** The state of the connection, as the header shows it. */
   status: Locator;
-  /** The announcements to a screen reader, line by line. */
+  /** The announcements that a screen reader would read out, line by line. */
   heard(): Promise<string[]>;
   say(text: string): Promise<void>;
   /** Page errors and violations of the content security policy. */
@@ -48,11 +51,12 @@ export function follow(page: Page): Visitor {
     status: chat.locator('.status'),
     heard: () => chat.getByRole('log').locator('p').allTextContents(),
     async say(text) {
-      // The page load may be about to open the chat again: until the widget is mounted, the chat looks closed.
+      // The widget may reopen the chat after a page load. Until the widget is mounted, the chat looks closed.
       await mounted(page);
       if (!(await chat.isVisible())) await page.getByRole('button', { name: /^Open chat/ }).click();
       await field.fill(text);
-      // The field keeps the text while an answer is being written.
+      // While an answer is being written, Enter sends nothing and the text stays in the field. Press Enter until it is
+      // sent.
       await until(async () => {
         await field.press('Enter');
         return (await field.inputValue()) === '';

@@ -3,7 +3,7 @@ import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { FakeChat, problem } from './fake-chat.ts';
 import { type Visitor, visit } from './visitor.ts';
 
-/* agentd-webchat(7), "Questions". */
+/* The rules are in agentd-webchat(7), "Questions". */
 
 const QUESTION = { id: 'action-1', summary: 'Cancel order "1004"', expires_at: '2030-01-01T00:00:00.000Z' };
 
@@ -27,7 +27,7 @@ afterAll(async () => {
   await chat?.stop();
 });
 
-/** Asks for a confirmation of a cancellation, and repeats any other message. */
+/** Asks for confirmation if the message is "cancel", and repeats any other message. */
 const asks: FakeChat['script'] = (run) => {
   const { confirm } = run.body.metadata as { confirm?: { approve: boolean } };
   if (confirm) run.say(confirm.approve ? 'It is done.' : 'Not done.');
@@ -64,7 +64,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('is declined with the second button', async () => {
+  it('sends a refusal when the visitor clicks the second button', async () => {
     const visitor = await asked();
     await buttons(visitor).getByRole('button', { name: 'Decline' }).click();
     await shows(visitor, 'Not done.');
@@ -99,14 +99,14 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     expect(await buttons(visitor).count()).toBe(0);
   });
 
-  it('keeps its buttons across a page load', async () => {
+  it('keeps its buttons when the page is reloaded', async () => {
     const visitor = await asked();
     await visitor.page.reload();
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
     await shows(visitor, 'It is done.');
   });
 
-  it('loses its buttons if the service says that it is no longer open, and the chat continues', async () => {
+  it('loses its buttons if the service says that the question is no longer open, and the chat continues', async () => {
     const visitor = await asked();
     chat.refuse = (request) => (request.url === '/sse/chat' ? problem(409, 'confirmation_gone') : null);
     await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();

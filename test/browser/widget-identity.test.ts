@@ -27,7 +27,7 @@ const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter
 describe.skipIf(withoutBrowser)('the signed-in person', () => {
   const asked = { 'data-token-url': '/token' };
 
-  it('is looked up at the site, and again when less than five minutes of the token remain', async () => {
+  it('is looked up at the site once, and again when the token expires in less than five minutes', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada', 3600);
     const visitor = await enter();
@@ -49,7 +49,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     expect(chat.received.at(-1)?.body.jwt_token).toBe(chat.token);
   });
 
-  it('can sign out: the token is null, and nobody else can read the conversation', async () => {
+  it('can sign out: the conversation disappears, and the next message has no token and no session', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada');
     const visitor = await enter();
@@ -64,7 +64,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     expect(chat.received.at(-1)?.body).toMatchObject({ jwt_token: null, session_id: null });
   });
 
-  it('can change with a page load: the conversation of the previous person is not shown', async () => {
+  it('can change between page loads: the previous person’s conversation is neither shown nor stored', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada');
     const visitor = await enter();
@@ -79,7 +79,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     );
   });
 
-  it('is determined by the site’s own function; if it fails, the current token stays in use', async () => {
+  it('can be looked up with a function of the site; if it fails, the widget keeps the current token', async () => {
     chat.page.script = `let calls = 0; window.agentdWebchat = { token: () => { if (calls++) throw new Error('down'); return '${tokenFor('ada', 200)}'; } };`;
     const visitor = await enter();
     await visitor.say('One');
@@ -90,7 +90,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     expect(chat.received[1]?.body.jwt_token).not.toBeNull();
   });
 
-  it('can change before the page is shown again: the new person cannot read or restore the conversation', async () => {
+  it('can change while the page is hidden: the new person can neither read nor restore the conversation', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada');
     const visitor = await enter();
@@ -99,7 +99,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     await visitor.chat.getByRole('button', { name: 'New conversation' }).click();
     await visitor.chat.getByRole('button', { name: 'Undo' }).waitFor();
     chat.token = tokenFor('grace');
-    // The event that a browser sends when the tab becomes visible again.
+    // The browser sends this event when the tab becomes visible again.
     await visitor.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
     await visitor.chat.getByText('Somebody else has signed in').first().waitFor();
     expect(await visitor.chat.getByRole('button', { name: 'Undo' }).isVisible()).toBe(false);
@@ -108,7 +108,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     );
   });
 
-  it('can change before a retry: a message of the first person is not sent for the second', async () => {
+  it('can change before a retry: the first person’s message is not sent for the second person', async () => {
     chat.page.attributes = asked;
     chat.token = tokenFor('ada', 200);
     const visitor = await enter();
@@ -126,7 +126,8 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
 });
 
 /**
- * Makes the fake give the session a new id at sign-in, as the service does. The previous id then belongs to nobody.
+ * Makes the fake give the session a new id at sign-in, as the service does. A later message with the old id starts yet
+ * another session.
  * @returns the ids of the sessions before and after sign-in
  */
 function renameAtSignIn(): { before: string[]; after: string[] } {
@@ -161,25 +162,28 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
       'in one piece',
       ({ url }: { url?: string | undefined }) => (url === '/sse/chat' ? problem(404, 'not_found') : null),
     ],
-  ])('is used at once if the answer arrives %s, and after a page load', async (_way, refuse) => {
-    chat.refuse = refuse;
-    const visitor = await enter();
-    await signInAfterFirst(visitor);
-    await visitor.say('As Ada');
-    await until(() => chat.received.length === 2);
-    await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
-    await visitor.say('Again');
-    await until(() => chat.received.length === 3);
-    await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
-    await visitor.page.reload();
-    await visitor.say('And again');
-    await until(() => chat.received.length === 4);
-    expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0', 'sse_after_0']);
-    // The visitor's own conversation continues: nothing was lost.
-    await visitor.chat.getByText('As nobody').waitFor();
-  });
+  ])(
+    'is used for the next message if the answer arrives %s, and also after a page load',
+    async (_way, refuse) => {
+      chat.refuse = refuse;
+      const visitor = await enter();
+      await signInAfterFirst(visitor);
+      await visitor.say('As Ada');
+      await until(() => chat.received.length === 2);
+      await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+      await visitor.say('Again');
+      await until(() => chat.received.length === 3);
+      await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
+      await visitor.page.reload();
+      await visitor.say('And again');
+      await until(() => chat.received.length === 4);
+      expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0', 'sse_after_0']);
+      // The visitor's earlier messages are still shown.
+      await visitor.chat.getByText('As nobody').waitFor();
+    },
+  );
 
-  it('is used while the answer is still being written, even if the answer then fails', async () => {
+  it('is stored while the answer is still being written, and is used even if the answer then fails', async () => {
     const visitor = await enter();
     await signInAfterFirst(visitor);
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
@@ -197,7 +201,7 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
     expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0']);
   });
 
-  it('is used by the first page of a tab after a second page has continued the conversation', async () => {
+  it('is used when the browser goes back to an earlier page after a later page continued the conversation', async () => {
     const visitor = await enter();
     await visitor.say('As nobody');
     await shows(visitor, 'Fine.');
@@ -207,7 +211,8 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
     await until(() => chat.received.length === 3);
     await visitor.chat.getByRole('button', { name: 'Send message' }).waitFor();
     const second = await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }));
-    // Shows the page again with the storage of the first page, and then with the storage that the second page left.
+    // Simulates the back/forward cache: the page is shown again with the storage of the first page, and then with the
+    // storage that the second page left.
     await visitor.page.evaluate((kept) => {
       for (const [name, value] of Object.entries(JSON.parse(kept)))
         sessionStorage.setItem(name, String(value));
@@ -228,7 +233,7 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('a session of somebody else', () => {
+describe.skipIf(withoutBrowser)('a session that belongs to somebody else', () => {
   it('is abandoned, and the message is sent in a new session', async () => {
     const visitor = await enter();
     await visitor.say('Hello');
@@ -242,7 +247,7 @@ describe.skipIf(withoutBrowser)('a session of somebody else', () => {
     expect(chat.received.at(-1)?.body).toMatchObject({ message: 'Go on', session_id: null });
   });
 
-  it('is replaced once: if the service also refuses the new session, the widget stops trying', async () => {
+  it('causes no endless retries: if the service refuses a new session too, the widget stops trying', async () => {
     let asked = 0;
     chat.refuse = ({ url }) => {
       if (url !== '/sse/chat') return null;

@@ -19,7 +19,7 @@ afterAll(async () => {
   await chat?.stop();
 });
 
-/** Opens the page with a clock that `later` moves. */
+/** Opens the page with a fake clock, which `later` advances. */
 async function enter(): Promise<Visitor> {
   const visitor = await visit(browser.context, chat.url);
   await visitor.page.clock.install();
@@ -27,7 +27,10 @@ async function enter(): Promise<Visitor> {
   return visitor;
 }
 
-/** The step of `later`, ms. It is shorter than the time for which a new stream waits for its first event. */
+/**
+ * How far `later` advances the clock at a time, in ms. It is less than the time that the widget waits for the first
+ * event of a new stream.
+ */
 const STEP_MS = 5000;
 
 /** Lets time pass for the page, step by step, until the condition is true. */
@@ -45,8 +48,8 @@ const undelivered = ({ chat }: Visitor) => chat.getByText('Not delivered').filte
 const runs = () => [...chat.runs.values()].map(({ starts }) => starts);
 const texts = (visitor: Visitor) => visitor.chat.locator('.entry .body').allTextContents();
 
-describe.skipIf(withoutBrowser)('when the service goes away', () => {
-  it('in the middle of an answer, the written part stays, and the rest is appended', async () => {
+describe.skipIf(withoutBrowser)('messages and answers', () => {
+  it('the written part of an answer stays when the service becomes unreachable, and the rest is appended later', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.say('One, ');
@@ -62,11 +65,11 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await later(visitor, async () => (await status(visitor)).includes('Out of reach'));
     await expect.poll(() => texts(visitor)).toEqual(['Count', 'One,']);
     await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
-    // The message was delivered. Only its answer is missing or incomplete.
+    // The message was delivered. Only its answer is incomplete.
     await expect.poll(() => undelivered(visitor).count()).toBe(0);
     chat.away = false;
     await later(visitor, async () => (await status(visitor)).includes('Answering'));
-    // The stream itself continues: the answer was not requested again.
+    // The widget continued the same stream: it did not send the message again.
     expect(chat.received.map(({ path }) => path)).toEqual(['/sse/chat']);
     resolve();
     await shows(visitor, /^One, two\.$/);
@@ -76,7 +79,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('permanently, the written part stays, even after a page load and above the answer of a retry', async () => {
+  it('the written part of an answer stays if the answer cannot continue, even after a page load and a retry', async () => {
     chat.script = async (run) => {
       run.tool('get_user', 'started');
       run.say('Half');
@@ -88,7 +91,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half']);
     await visitor.page.reload();
     await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
-    // The tool is shown as neither finished nor running.
+    // The tool keeps its spinner, because it has not finished.
     expect(await visitor.chat.locator('.tool .spinner').count()).toBe(1);
     chat.script = (run) => {
       run.say('Whole.');
@@ -99,7 +102,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half', 'Whole.']);
   });
 
-  it('an undelivered message is marked, and is sent when the service is back', async () => {
+  it('a message is marked while the service is unreachable, and is sent when it is reachable again', async () => {
     const visitor = await enter();
     await visitor.launcher.click();
     chat.goAway();
@@ -107,7 +110,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await undelivered(visitor).waitFor();
     await visitor.trouble.getByText('continues by itself').waitFor();
     await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
-    // There is no button at the last message, because the box below has one for it.
+    // The last message has no "Send again" button, because the error box below it has a button for that.
     expect(await visitor.chat.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     await visitor.say('Two');
     await until(async () => (await undelivered(visitor).count()) === 2);
@@ -125,11 +128,11 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => undelivered(visitor).count()).toBe(0);
     const [two, one] = chat.received;
     expect([two?.body.message, one?.body.message]).toEqual(['Two', 'One']);
-    // The message is sent again, in the session that "Two" began.
+    // "One" is sent again, in the session that "Two" started.
     expect(one?.body.session_id).toBe([...chat.runs.values()][0]?.session_id);
   });
 
-  it('a waiting message is sent even after a page load', async () => {
+  it('an undelivered message is sent even if the page was reloaded in the meantime', async () => {
     const visitor = await enter();
     chat.goAway();
     await visitor.say('Hello');
@@ -142,7 +145,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Fine.']);
   });
 
-  it('a message whose answer was lost is sent again, and runs once', async () => {
+  it('a message is sent again if its response was lost, but is run only once', async () => {
     chat.losesAnswers = true;
     const visitor = await enter();
     await visitor.say('Order one engine');
@@ -154,7 +157,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
     expect(new Set(chat.received.map(({ key }) => key)).size).toBe(1);
   });
 
-  it('a refused message is marked, too, and can be sent again even after the next one', async () => {
+  it('a refused message is marked too, and can be sent again even after a later message', async () => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '1' }) : null;
     const visitor = await enter();
@@ -170,7 +173,7 @@ describe.skipIf(withoutBrowser)('when the service goes away', () => {
 });
 
 describe.skipIf(withoutBrowser)('the header', () => {
-  it('shows the state: connecting, answering, ready', async () => {
+  it('shows whether the chat is connecting, answering or ready', async () => {
     const gate = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
     chat.gate = gate.promise;
@@ -193,7 +196,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
     await expect.poll(() => visitor.heard()).toEqual(['Fine.']);
   });
 
-  it('shows that the service is unreachable before any message is sent, and that it is back', async () => {
+  it('shows that the service is unreachable before any message is sent, and when it is reachable again', async () => {
     chat.away = true;
     const visitor = await enter();
     await visitor.launcher.click();
@@ -207,7 +210,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
       .toEqual(['Out of reach. Trying again…', 'Ready to help', 'Out of reach. Trying again…']);
   });
 
-  it('shows that the service is unreachable if a gateway answers in its place', async () => {
+  it('shows that the service is unreachable if a gateway answers 502 instead', async () => {
     chat.refuse = ({ url, method }) =>
       url?.startsWith('/sse') || url === '/webchat/message' || method === 'HEAD' ? { status: 502 } : null;
     const visitor = await enter();
@@ -220,7 +223,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
 });
 
 describe.skipIf(withoutBrowser)('a new conversation', () => {
-  it('can be undone until something is written in it', async () => {
+  it('can be undone until the visitor sends a message in it', async () => {
     const visitor = await enter();
     await visitor.say('Hello');
     await shows(visitor, 'Fine.');

@@ -43,7 +43,10 @@ const ANSWER = [
 ].join('\n');
 
 const enter = () => visit(browser.context, chat.url);
-/** Problems that axe finds, and text with too little contrast, which axe cannot measure for mixed colors. */
+/**
+ * Lists the problems that axe finds, and text with too little contrast, because axe cannot measure the contrast of
+ * mixed colors.
+ */
 async function faults(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() =>
@@ -55,7 +58,7 @@ async function faults(page: Page): Promise<string[]> {
     ({ id, nodes }) =>
       `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('; ')}`,
   );
-  // The chat is only a dialog in a page. A banner belongs to the page.
+  // Only the page may have a banner. The chat is just a dialog in the page.
   if ((await page.getByRole('banner').count()) > 0) broken.push('the widget has a banner');
   return [...broken, ...(await poorContrasts(page))];
 }
@@ -106,7 +109,7 @@ describe.skipIf(withoutBrowser)('the widget', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('has no accessibility problems while working, failed, stopped, offline and waiting', async () => {
+  it('has no accessibility problems while it works, fails, is stopped, is offline or waits', async () => {
     const visitor = await enter();
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
@@ -216,7 +219,7 @@ describe.skipIf(withoutBrowser)('the widget', () => {
     }
   });
 
-  it('keeps its appearance on a page that styles everything, and uses the custom properties of the site', async () => {
+  it('keeps its appearance on a page with CSS that restyles every element, and uses the custom properties of the site', async () => {
     chat.page.style = `* { color: red !important; font-size: 40px !important; display: block; text-align: right; letter-spacing: 3px } body { transform: rotate(3deg) }
       button { border: 10px solid lime } agentd-webchat { display: none; opacity: 0.1 }
       :root { --agentd-accent: rgb(1, 100, 50); font-size: 62.5% }`;
@@ -234,7 +237,7 @@ describe.skipIf(withoutBrowser)('the widget', () => {
     expect(box && [box.x + box.width, box.y + box.height]).toEqual([1080, 740]);
   });
 
-  it('shows the texts of the site', async () => {
+  it('shows the texts that the site sets', async () => {
     chat.page.script = `window.agentdWebchat = { texts: { launch: 'Chat öffnen', title: 'Frag uns', failures: { other: 'Das ging schief.' }, retry: 'Noch einmal' }, suggestions: ['Wer bin ich?'] }`;
     chat.page.attributes = { 'data-lang': 'de' };
     chat.script = (run) => run.fail('agent_failed');
@@ -262,7 +265,7 @@ describe.skipIf(withoutBrowser)('the widget', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('the texts of the operator', () => {
+describe.skipIf(withoutBrowser)('the texts that the operator sets', () => {
   const german = { webchat_launch: 'Chat öffnen', webchat_send: 'Senden', webchat_failure_other: 'Schade' };
   const speaks = (language: string) =>
     `Object.defineProperty(navigator, 'language', { get: () => ${JSON.stringify(language)} });`;
@@ -274,7 +277,7 @@ describe.skipIf(withoutBrowser)('the texts of the operator', () => {
     return page.locator('agentd-webchat').getAttribute('lang');
   };
 
-  it('are in the language of the site, else of the visitor, else of the service', async () => {
+  it('are in the language of the page, else in the visitor’s language, else in the default language', async () => {
     chat.page.texts = { languages: { de: german }, default_locale: 'en' };
     chat.page.script = speaks('de-AT');
     expect(await launcher('Chat öffnen')).toBe('de');
@@ -290,7 +293,7 @@ describe.skipIf(withoutBrowser)('the texts of the operator', () => {
 });
 
 describe.skipIf(withoutBrowser)('an answer on the page', () => {
-  it('has a caret while it is written, at its end', async () => {
+  it('has a caret at its end while it is being written', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.say('One:\n\n- a\n- b');
@@ -318,7 +321,7 @@ describe.skipIf(withoutBrowser)('an answer on the page', () => {
     expect(await carets()).toEqual([]);
   });
 
-  it('has code that scrolls and can be copied unchanged, even by keyboard', async () => {
+  it('has code that scrolls and that the visitor can copy with the keyboard', async () => {
     const code =
       "if (a < b) {\n\treturn 'a line that is longer than the chat is wide, so that it must scroll';\n}";
     chat.script = (run) => {
@@ -348,7 +351,7 @@ describe.skipIf(withoutBrowser)('an answer on the page', () => {
     await picture(visitor.page, 'code-scrolled');
   });
 
-  it('has a copy button that does not cover the code, even if it has only one line', async () => {
+  it('has a copy button that does not cover the code, even if the code has only one line', async () => {
     chat.script = (run) => {
       run.say(`\`\`\`\n${'a line that is longer than the chat is wide '.repeat(3)}\n\`\`\``);
       run.end();
@@ -363,7 +366,7 @@ describe.skipIf(withoutBrowser)('an answer on the page', () => {
     expect(button?.height).toBeLessThanOrEqual(around?.height ?? 0);
   });
 
-  it('has tables whose columns are aligned as their Markdown says', async () => {
+  it('has tables with the column alignment that the Markdown specifies', async () => {
     chat.script = (run) => {
       run.say('| a | b | c | d |\n|:--|:-:|--:|---|\n| 1 | 2 | 3 | 4 |');
       run.end();
@@ -380,7 +383,7 @@ describe.skipIf(withoutBrowser)('an answer on the page', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('shows when it was written, like each message', async () => {
+  it('shows when it was written, as every message does', async () => {
     const visitor = await enter();
     const before = Date.now() - 1000;
     await visitor.say('Hello');
@@ -394,7 +397,7 @@ describe.skipIf(withoutBrowser)('an answer on the page', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('by keyboard only', () => {
+describe.skipIf(withoutBrowser)('with the keyboard only', () => {
   it('the chat can be opened, used and closed, and the focus returns to the element that had it', async () => {
     const visitor = await enter();
     const { page } = visitor;
@@ -432,14 +435,14 @@ describe.skipIf(withoutBrowser)('by keyboard only', () => {
     await page.evaluate(() => window.agentdWebchat?.close?.());
     expect(await focused()).toBe('own');
 
-    // A chat that was open is open again on the next page, but does not take the focus.
+    // If the chat was open, it is open again on the next page, but does not take the focus.
     await page.evaluate(() => window.agentdWebchat?.open?.());
     await page.reload();
     await visitor.chat.waitFor();
     expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true);
   });
 
-  it('the focus does not move while an answer arrives and is stopped', async () => {
+  it('the focus returns to the field after the visitor stops an answer', async () => {
     chat.script = async (run) => {
       run.say('So much');
       await run.stopAsked;
@@ -481,7 +484,7 @@ describe.skipIf(withoutBrowser)('a screen reader', () => {
       'Your engine was shipped.',
       'It comes on Monday, at 10.30 or so.',
     ]);
-    // Earlier messages are not announced again on the next page.
+    // A page load does not announce earlier messages again.
     await visitor.page.reload();
     await visitor.answer.waitFor();
     expect(await visitor.heard()).toEqual([]);

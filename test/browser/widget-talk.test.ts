@@ -26,7 +26,7 @@ const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter
 const runs = () => [...chat.runs.values()].map(({ starts }) => starts);
 
 describe.skipIf(withoutBrowser)('an answer', () => {
-  it('is shown while it is written, and the next message is in the same session', async () => {
+  it('is shown while it is being written, and the next message is sent in the same session', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       run.say('The **first** part');
@@ -83,7 +83,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     ]);
   });
 
-  it('is requested for the first text; a second text that is entered before the first is sent stays in the field', async () => {
+  it('is requested for the first of two messages that are entered at once; the second stays in the field', async () => {
     const { promise: goOn, resolve } = Promise.withResolvers<void>();
     chat.script = async (run) => {
       await goOn;
@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     expect(chat.received.map(({ body }) => body.message)).toEqual(['First', 'Second']);
   });
 
-  it('can be stopped, and the text written so far stays', async () => {
+  it('can be stopped; the text written so far stays', async () => {
     chat.script = async (run) => {
       run.say('This much');
       await run.stopAsked;
@@ -144,8 +144,8 @@ describe.skipIf(withoutBrowser)('an answer', () => {
   });
 });
 
-describe.skipIf(withoutBrowser)('when streams do not get through', () => {
-  it('the widget requests this and all later answers in one piece if the stream path is not served', async () => {
+describe.skipIf(withoutBrowser)('when event streams do not work', () => {
+  it('the widget requests every answer in one piece if the service has no event streams', async () => {
     chat.refuse = ({ url }) => (url === '/sse/chat' ? problem(404, 'not_found') : null);
     const visitor = await enter();
     await visitor.say('Hello');
@@ -156,7 +156,7 @@ describe.skipIf(withoutBrowser)('when streams do not get through', () => {
     expect(chat.received.map(({ path }) => path)).toEqual(['/webchat/message', '/webchat/message']);
   });
 
-  it('the widget requests the answer in one piece if the stream cannot be opened, and nothing runs twice', async () => {
+  it('the widget requests the answer in one piece if the stream cannot be opened, and the message is run only once', async () => {
     chat.refuse = ({ url }) => (url?.startsWith('/sse/stream/') ? { status: 502 } : null);
     const visitor = await enter();
     await visitor.say('Hello');
@@ -198,7 +198,7 @@ describe.skipIf(withoutBrowser)('when streams do not get through', () => {
 });
 
 describe.skipIf(withoutBrowser)('a failure', () => {
-  it('is explained in words, and a retry is a new message', async () => {
+  it('is explained in words, and a retry is sent as a new message', async () => {
     chat.script = (run) => run.fail('agent_failed');
     const visitor = await enter();
     await visitor.say('Hello');
@@ -217,7 +217,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     expect(await visitor.chat.locator('.visitor').count()).toBe(1);
   });
 
-  it('of the rate limit shows how long to wait, and blocks a retry until then', async () => {
+  it('caused by the rate limit shows how long to wait, and blocks a retry until then', async () => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '60' }) : null;
     const visitor = await enter();
@@ -240,7 +240,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     ['repetition', 'the same message several times'],
     ['turn_limit', 'become very long'],
     ['rate_limit', 'many messages in a short time'],
-  ])('of the loop guard because of %s is explained in words', async (reason, words) => {
+  ])('caused by the loop guard (%s) is explained in words', async (reason, words) => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'loop_guard_blocked', {}, { reason }) : null;
     const visitor = await enter();
@@ -250,7 +250,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
     await visitor.trouble.getByRole('button', { name }).waitFor();
   });
 
-  it('of the network makes the message wait; later it is sent once', async () => {
+  it('caused by the network does not lose the message: it is sent once when the browser is online again', async () => {
     const visitor = await enter();
     await visitor.page.context().setOffline(true);
     await visitor.say('Hello');
@@ -284,7 +284,7 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     expect(chat.received).toHaveLength(1);
   });
 
-  it('the token is not kept in the browser', async () => {
+  it('the token is not stored in the browser', async () => {
     chat.page.attributes = { 'data-token-url': '/token' };
     chat.token = tokenFor('ada');
     const visitor = await enter();
@@ -297,11 +297,11 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     expect(stores).not.toContain(chat.token);
   });
 
-  it('another tab has its own conversation, and so does a duplicated one', async () => {
+  it('a duplicated tab has its own conversation', async () => {
     const visitor = await enter();
     await visitor.say('In the first');
     await shows(visitor, 'Fine.');
-    // A window that a page opens gets a copy of its session storage, as a duplicated tab does.
+    // A window that a page opens gets a copy of the page's session storage, as a duplicated tab does.
     const [copy] = await Promise.all([
       browser.context.waitForEvent('page'),
       visitor.page.evaluate(() => void window.open('/', '_blank')),
@@ -319,7 +319,7 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     await visitor.chat.getByText('In the first').waitFor();
   });
 
-  it('a failed message is not sent again by a page load', async () => {
+  it('a failed message is not sent again after a page load', async () => {
     chat.script = (run) => run.fail('agent_failed');
     const visitor = await enter();
     await visitor.say('Hello');
@@ -329,7 +329,7 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     expect(chat.received).toHaveLength(1);
   });
 
-  it('tabs take turns, so that a stream never begins with the cookie of another tab', async () => {
+  it('tabs take turns to start a stream, so that no stream is opened with the cookie of another tab', async () => {
     const order: string[] = [];
     chat.refuse = (request) => {
       if (request.url === '/sse/chat') order.push('start');

@@ -9,7 +9,7 @@ import { freePort } from '../support/free-ports.ts';
 import { Gate } from '../support/gate.ts';
 import { post } from '../support/webchat.ts';
 
-/** A runtime that loads when the gate allows it, and delays the answer to "wait" until the gate allows it. */
+/** A runtime that waits for the gate while it is loaded, and again before it answers "wait". */
 const RUNTIME = `
 const pass = () => fetch(process.env.GATE_URL);
 await pass();
@@ -51,7 +51,7 @@ async function ask(url: string): Promise<Ready> {
   return { status: response.status, body: (await response.json()) as Ready['body'] };
 }
 
-/** Asks as a probe does, again and again, until the answer has this status. */
+/** Sends the request again and again, as a probe does, until the response has this status. */
 async function askUntil(url: string, status: number): Promise<Ready> {
   for (;;) {
     const answer = await ask(url).catch(() => null);
@@ -60,7 +60,7 @@ async function askUntil(url: string, status: number): Promise<Ready> {
   }
 }
 
-it('the admin listener reports that the daemon starts, serves and drains, and stops last', async () => {
+it('the admin listener reports whether the daemon is starting, serving or draining, and is the last to stop', async () => {
   const port = await freePort();
   const admin = `http://127.0.0.1:${port}`;
   const starting = startAgentd({
@@ -94,7 +94,7 @@ it('the admin listener reports that the daemon starts, serves and drains, and st
     body: { status: 'ok', checks: { daemon: { status: 'ok' }, store: { status: 'ok' } } },
   });
 
-  // A load balancer sees /ready change before anybody is refused.
+  // `/ready` changes first, so that a load balancer stops sending requests before any request is refused.
   const running = post(daemon.url, { user_id: 'ada', message: 'wait' });
   await gate.waiting(1);
   daemon.signal('SIGTERM');
@@ -111,7 +111,7 @@ it('the admin listener reports that the daemon starts, serves and drains, and st
     stdout: expect.stringContaining(' is not ready: The daemon is stopping.\n'),
   });
 
-  // Then the daemon drains, and still answers probes. A proxy whose connection is refused tries another daemon.
+  // Then the daemon drains. It refuses new connections, so that a proxy tries another daemon, but still answers probes.
   await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new connections are refused');
   await expect
     .poll(() => post(daemon?.url ?? '', { user_id: 'bob', message: 'too late' }).catch(({ cause }) => cause))
@@ -125,7 +125,7 @@ it('the admin listener reports that the daemon starts, serves and drains, and st
   await expect(fetch(`${admin}/live`)).rejects.toThrow('fetch failed');
 });
 
-it('the admin listener answers probes with the usual headers and errors, only on its own port, and is not ready while the store cannot be written', async () => {
+it('the admin listener answers probes on its own port only, and is not ready while the store cannot be written', async () => {
   daemon = await startAgentd({
     directory: mkdtempSync(join(folder, 'daemon-')),
     env: { ADMIN_LISTEN: '127.0.0.1:0' },
@@ -157,7 +157,7 @@ it('the admin listener answers probes with the usual headers and errors, only on
   other.close();
   await askUntil(`${admin}/ready`, 200);
 
-  // A second daemon cannot use the address.
+  // A second daemon cannot use the same address.
   const second = await agentd(['serve'], {
     cwd: mkdtempSync(join(folder, 'second-')),
     env: { ADMIN_LISTEN: new URL(admin).host },

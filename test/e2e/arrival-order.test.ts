@@ -4,7 +4,7 @@ import { Dictation } from '../support/dictation.ts';
 import { readAll, start } from '../support/event-stream.ts';
 import { Gate } from '../support/gate.ts';
 
-/** A daemon that gets the keys of tokens from the gate, so that the test decides how long it takes to check a token. */
+/** A daemon that fetches the keys for tokens from the gate, so that the test controls how long a token check takes. */
 async function slowToCheckTokens(env: Record<string, string> = {}): Promise<{ daemon: Agentd; gate: Gate }> {
   const [gate, dictation] = await Promise.all([Gate.open(), Dictation.start()]);
   const daemon = await startAgentd({
@@ -27,7 +27,7 @@ async function slowToCheckTokens(env: Record<string, string> = {}): Promise<{ da
 
 const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const claims = { sub: 'ada', email: 'ada@example.com', exp: Math.floor(Date.now() / 1000) + 3600 };
-/** Its signature is invalid, which the daemon finds out only when it has the key: a token problem like any other. */
+/** A token with an invalid signature. The daemon can find that out only after it has fetched the key. */
 const TOKEN = `${encoded({ alg: 'RS256', kid: 'k' })}.${encoded(claims)}.c2lnbmF0dXJl`;
 
 it.each(['/webchat/message', '/sse/chat'])(
@@ -48,14 +48,14 @@ it.each(['/webchat/message', '/sse/chat'])(
     const first = send({ session_id: 'one', jwt_token: TOKEN });
     await gate.waiting(1);
     const second = send({ session_id: 'one' });
-    // When these messages have been answered, the second one waits at the point up to which it can be processed.
+    // Once these messages are answered, the second message has had time to get as far as it can.
     for (const id of ['a', 'b', 'c']) expect(await send({ user_id: id, session_id: id })).toBe(200);
     gate.release();
     expect([await first, await second]).toEqual([200, 429]);
   },
 );
 
-it('streams of one session are answered in the order of their opening', async () => {
+it('streams of one session are answered in the order in which they are opened', async () => {
   const { daemon, gate } = await slowToCheckTokens();
   const kept = (message: string, session_id: string) =>
     start(daemon.url, { user_id: 'ada', message, session_id });

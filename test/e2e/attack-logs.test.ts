@@ -7,10 +7,10 @@ import { FakeModel } from '../support/fake-model.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// Input must not look like lines of the log or control the terminal of a reader.
+// Input must not look like log lines, and must not control the terminal of a person who reads the log.
 
 const LINE_ENDS = /[\u0085\u2028\u2029\u202e\u009b]/;
-/** Line ends and a change of direction that are not control characters, so that an id may contain them. */
+/** Line separators and a direction override. They are not control characters, so an id may contain them. */
 const NAME = 'eve\u2028{"level":"fatal"}\u202e message_id=other';
 
 let directory: string;
@@ -37,7 +37,7 @@ describe('the log', () => {
     for (const text of [file, shop.daemon.stderr()]) expect(text).not.toMatch(LINE_ENDS);
   });
 
-  test('shows claims with control characters harmlessly', async () => {
+  test('escapes control characters in claims', async () => {
     const name = 'a\u009b31m\u2028b';
     await shop.say({ user_id: 'eve', message: 'Hello' }, { bearer: await token({ claims: { name } }) });
     const line = await shop.daemon.logged(({ claims }) => (claims as { name?: string })?.name === name);
@@ -45,7 +45,7 @@ describe('the log', () => {
     expect(shop.daemon.stderr()).not.toMatch(LINE_ENDS);
   });
 
-  test('and the output of commands contain no control characters of claims', async () => {
+  test('contains no control characters from ids and messages, and neither does the output of commands', async () => {
     const { body } = await shop.say({ user_id: NAME, message: 'a\u001b[2Jb\u009b31mc' });
     const views = [
       ['sessions', 'list'],
@@ -65,7 +65,7 @@ describe('the log', () => {
 });
 
 describe('every log line of a request', () => {
-  test('has the id of the request, even in the lines of the agent run that the request starts', async () => {
+  test('has the id of the request, even if the agent run writes the line', async () => {
     const model = await FakeModel.start();
     model.script(() => ({ status: 400 }));
     const failing = await startShop({

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { gate, type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// agentd-message(7), "Lifetime": a session ends SESSION_TTL_SECONDS after its last message that was not blocked.
+// As agentd-message(7), "Lifetime", says, a session ends SESSION_TTL_SECONDS after its last message that was not
+// blocked.
 
 let brief: Shop;
 beforeAll(async () => {
@@ -12,35 +13,33 @@ beforeAll(async () => {
 afterAll(() => brief.stop());
 
 describe("a stranger's message to a session", () => {
-  test.each([409, 422])(
-    'is not among the traces of the session, whatever the refusal (%i)',
-    async (status) => {
-      const session_id = `mine-${status}`;
-      await brief.say({ user_id: 'ada', message: 'Hello', session_id });
-      const headers = { 'Idempotency-Key': `key-${status}` };
-      const slow = gate();
-      brief.api.misbehave('/users', { wait: slow.opened }, 1);
-      const asked = brief.api.next('/users');
-      const own = { user_id: 'eve', message: 'Who am I?', session_id: `eve-${status}` };
-      const first = brief.say(own, { headers, bearer: await token({ sub: 'eve' }) });
-      await asked;
-      // The same key again: with a different body, for the session of somebody else (422), or while it is in use (409).
-      const body = status === 422 ? { ...own, session_id } : own;
-      const refused = await brief.say(body, { headers, bearer: await token({ sub: 'eve' }) });
-      slow.open();
-      await first;
-      expect(refused.status).toBe(status);
-      const { stdout } = await brief.run('explain', body.session_id, '--json');
-      const traces: { outcome: string }[] = JSON.parse(stdout).traces;
-      expect(traces.map(({ outcome }) => outcome)).toEqual(['answered']);
-      const found = await brief.run('explain', refused.headers.get('x-request-id') ?? '', '--json');
-      expect(found.code).toBe(0);
-    },
-  );
+  test.each([409, 422])('is not in the traces of the session if it is refused with %i', async (status) => {
+    const session_id = `mine-${status}`;
+    await brief.say({ user_id: 'ada', message: 'Hello', session_id });
+    const headers = { 'Idempotency-Key': `key-${status}` };
+    const slow = gate();
+    brief.api.misbehave('/users', { wait: slow.opened }, 1);
+    const asked = brief.api.next('/users');
+    const own = { user_id: 'eve', message: 'Who am I?', session_id: `eve-${status}` };
+    const first = brief.say(own, { headers, bearer: await token({ sub: 'eve' }) });
+    await asked;
+    // The same key again: with a different body that names somebody else's session (422), or while the first request
+    // is still running (409).
+    const body = status === 422 ? { ...own, session_id } : own;
+    const refused = await brief.say(body, { headers, bearer: await token({ sub: 'eve' }) });
+    slow.open();
+    await first;
+    expect(refused.status).toBe(status);
+    const { stdout } = await brief.run('explain', body.session_id, '--json');
+    const traces: { outcome: string }[] = JSON.parse(stdout).traces;
+    expect(traces.map(({ outcome }) => outcome)).toEqual(['answered']);
+    const found = await brief.run('explain', refused.headers.get('x-request-id') ?? '', '--json');
+    expect(found.code).toBe(0);
+  });
 });
 
 describe('a session that expires while its message is being answered', () => {
-  test('keeps the turn, and then lasts for SESSION_TTL_SECONDS', async () => {
+  test('keeps the turn, and then lasts for another SESSION_TTL_SECONDS', async () => {
     const slow = gate();
     brief.api.misbehave('/users', { wait: slow.opened }, 1);
     const asked = brief.api.next('/users');

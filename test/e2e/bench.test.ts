@@ -15,7 +15,7 @@ interface Row {
   ours: { name: string; counts: Record<string, number> };
 }
 
-it('the benchmarks compare agentd with a lower limit, and everything that it acknowledged is stored', () => {
+it('the benchmarks compare agentd with a baseline, and everything that agentd acknowledged is stored', () => {
   const { status, stdout, stderr } = bench('--quick', '--json');
   expect(stderr).toMatch(/^chat: round 1\/1: bare$/m);
   const report = JSON.parse(stdout) as { machine: object; effort: object; rows: Row[] };
@@ -64,7 +64,7 @@ it('the benchmarks compare agentd with a lower limit, and everything that it ack
   expect(status).toBe(0);
 });
 
-it('the report is a table', () => {
+it('the report is printed as a table', () => {
   const { status, stdout } = bench('cli', '--quick');
   const rows = stdout.split('\n').filter((line) => /^cli .* %/.test(line));
   expect(rows).toHaveLength(2);
@@ -72,7 +72,7 @@ it('the report is a table', () => {
   expect(status).toBe(0);
 });
 
-it('the program prints its usage if there is no such benchmark', () => {
+it('the program prints its usage if the benchmark does not exist', () => {
   const { status, stderr } = bench('speed');
   expect(stderr).toContain(
     'usage: npm run bench [chat|webhook|guard|token|tools|markdown|sse|model|metrics|cli|start]',

@@ -27,7 +27,7 @@ beforeAll(() => {
 
 const build = () => spawnSync(process.execPath, ['.ci/build.ts'], { cwd: copy, encoding: 'utf8' });
 
-it('a build replaces the old one, and leaves nothing else', () => {
+it('a build replaces the previous build, and leaves no other files', () => {
   cpSync(join(ROOT, 'bin'), join(copy, 'dist/stale'), { recursive: true });
   const before = readdirSync(copy);
   expect(build()).toMatchObject({ status: 0, stderr: '' });
@@ -44,12 +44,12 @@ it('a build replaces the old one, and leaves nothing else', () => {
   expect(existsSync(join(copy, 'dist/man/agentd.1'))).toBe(true);
 });
 
-it('a build that fails does not change the old one, which a daemon may be using', () => {
+it('a failed build does not change the previous build, which a daemon may be using', () => {
   const old = join(copy, 'dist/src/cli/main.js');
   mkdirSync(dirname(old), { recursive: true });
   writeFileSync(old, 'the old build');
   writeFileSync(join(copy, 'src/broken.ts'), 'export const broken: string = 1;\n');
-  // The other sources have no errors, and would only take time.
+  // Compiling the other sources as well would only take time.
   const config = join(copy, 'tsconfig.build.json');
   writeFileSync(
     config,

@@ -7,8 +7,8 @@ import { outputPattern, shownCommands } from '../support/console.ts';
 import { type Agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
 import { installChannel } from '../support/new-channel.ts';
 
-// The tutorial of agentd-channel(7), command by command, with the output that it shows. `npm install` is done without a
-// registry, `npx` finds the agentd of this project.
+// Runs the tutorial of agentd-channel(7) command by command, and compares what each command prints with the page. `npm
+// install` works without a registry, and `npx` runs the agentd of this project.
 
 const PAGE = readFileSync(resolve(import.meta.dirname, '../../man/agentd-channel.7.md'), 'utf8');
 const [, TUTORIAL = ''] = /^## Tutorial\n(.*?)^## /ms.exec(PAGE) ?? [];
@@ -60,17 +60,17 @@ async function run(line: string, env: Record<string, string>): Promise<string> {
     return '';
   }
   return new Promise((resolved) => {
-    // The tutorial has a command that fails; its output shows that.
+    // One command of the tutorial fails on purpose. Its output is compared like any other.
     execFile('sh', ['-c', `exec 2>&1\n${line}`], { cwd, env }, (_error, stdout) => resolved(stdout));
   });
 }
 
-it('the tutorial uses a terminal for the daemon, and one for its commands', () => {
+it('the tutorial has commands for two terminals', () => {
   expect(terminals.map((commands) => commands.length > 3)).toEqual([true, true]);
 });
 
 it.each(terminals.flat().map((command, index) => ({ ...command, index })))(
-  'prints what it shows: $line',
+  'the command prints what the tutorial shows: $line',
   ({ prints, index }) => {
     expect(printed[index]?.trim()).toMatch(outputPattern(prints));
   },

@@ -87,7 +87,7 @@ describe('agentd channels list', () => {
     expect(stdout).toMatch(/^ {2}WEBCHAT_WEBHOOK_PATH +\/webchat\/message +default$/m);
   });
 
-  it('shows what inactive channels lack, without a daemon', async () => {
+  it('shows which settings inactive channels lack, even without a daemon', async () => {
     const { code, stderr, of } = await list({ TEAMCHAT_BOT_TOKEN: 'xoxb-1', PORT: '1' });
     expect(code).toBe(0);
     expect(stderr).toContain('The state is unknown: cannot reach the daemon at 127.0.0.1:1');

@@ -20,13 +20,13 @@ afterEach(() => rm(directory, { recursive: true }));
 const begin = (...args: string[]) => command(['channels', 'new', ...args], { cwd: directory });
 
 async function npm(channel: string, ...args: string[]): Promise<string> {
-  // With the variables of this test runner, the inner test runner would report to this one.
+  // With NODE_TEST_CONTEXT set, the inner test runner would report to an outer runner instead of printing its results.
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
   return (await execute('npm', args, { cwd: channel, env })).stdout;
 }
 
 describe('agentd channels new', () => {
-  it('writes a package whose types and tests pass, and which can be built', {
+  it('writes a package that passes its type check and its tests, and can be built', {
     timeout: 120_000,
   }, async () => {
     const { code, stdout } = await begin('carrier-pigeon', '--json');
@@ -42,7 +42,8 @@ describe('agentd channels new', () => {
     const ours = await manifestIn(ROOT);
     expect(await manifestIn(channel)).toMatchObject({
       name: 'agentd-channel-carrier-pigeon',
-      // The dependency is optional: otherwise npm would install agentd from a registry, which may have a different one.
+      // The peer dependency is optional. Otherwise npm would install agentd from a registry, which may have a different
+      // package of that name.
       peerDependencies: { agentd: `^${ours.version}` },
       peerDependenciesMeta: { agentd: { optional: true } },
       devDependencies: { agentd: `file:vendor/agentd-${ours.version}.tgz`, node: expect.any(String) },
@@ -136,7 +137,7 @@ describe('agentd channels new', () => {
     },
   );
 
-  it.each(['9x', 'my--pager', 'pager-'])('names the rule that the name %j breaks', async (name) => {
+  it.each(['9x', 'my--pager', 'pager-'])('says which rule the name %j breaks', async (name) => {
     const { code, stderr } = await begin(name);
     expect([code, stderr]).toEqual([
       2,

@@ -9,7 +9,8 @@ import { manifestFor } from '../../plugins/teamchat/manifest.ts';
 import { command } from '../support/command.ts';
 import { FakePlatform, type PlatformCall } from '../support/fake-platform.ts';
 
-// agentd-channels(1), `channels setup`; agentd-doctor(1), the registration of each channel.
+// The rules are in agentd-channels(1), `channels setup`, and in agentd-doctor(1), which checks the registration of each
+// channel.
 
 const URL_OF = 'https://bot.example.com/chat';
 const ACCOUNT = { PHONECHAT_BUSINESS_ACCOUNT_ID: '102290129340398' };
@@ -58,7 +59,7 @@ const bodies = ({ calls }: FakePlatform, path: RegExp) =>
   calls.filter((call) => path.test(call.path) && call.method === 'POST').map(({ body }) => JSON.parse(body));
 
 describe('channels setup msgbot', () => {
-  it('registers the webhook below a path prefix, with its secret and the updates that the channel reads', async () => {
+  it('registers the webhook under a path prefix, with its secret and the updates that the channel reads', async () => {
     const { code, stdout } = await setup('msgbot', `${URL_OF}/`, '--json');
     expect(code).toBe(0);
     const url = `${URL_OF}/webhook/msgbot`;
@@ -133,7 +134,7 @@ const info = (result: object) => ({
 it.each<[string, object, RegExp]>([
   ['a missing webhook', { url: '' }, /^no webhook is registered: nothing arrives$/],
   [
-    'the webhook of something else',
+    'a webhook that belongs to something else',
     { url: 'https://x.example.com/other' },
     /does not belong to this channel/,
   ],
@@ -153,11 +154,11 @@ it.each<[string, object, RegExp]>([
     /cannot deliver .*: Wrong response from the webhook: 401 Unauthorized; 3 updates wait$/,
   ],
   [
-    'many updates that wait',
+    'many pending updates',
     { url: 'https://x.example.com/webhook/msgbot', pending_update_count: 500 },
     /^500 updates wait/,
   ],
-])('doctor warns of %s', async (_, result, words) => {
+])('doctor warns about %s', async (_, result, words) => {
   platforms.msgbot.answer = ({ path }) => (path.includes('getWebhookInfo') ? info(result) : null);
   expect(await registration('msgbot')).toMatchObject({
     outcome: 'warning',
@@ -234,7 +235,7 @@ describe('channels setup phonechat', () => {
     });
   });
 
-  it('says why the platform refuses the address, which the platform checks at once by a request to the daemon', async () => {
+  it('says why the platform refuses the address, which it checks at once with a request to the daemon', async () => {
     platforms.phonechat.answer = ({ method }) =>
       method === 'POST'
         ? {
@@ -253,11 +254,11 @@ describe('channels setup phonechat', () => {
   it.each<[string, object, RegExp]>([
     ['a missing webhook', {}, /^no webhook is registered for the number/],
     [
-      'the webhook of something else',
+      'a webhook that belongs to something else',
       { application: 'https://x.example.com/other' },
       /does not belong to this channel$/,
     ],
-  ])('doctor warns of %s', async (_, webhook_configuration, words) => {
+  ])('doctor warns about %s', async (_, webhook_configuration, words) => {
     platforms.phonechat.answer = ({ path }) =>
       path.includes('webhook_configuration')
         ? { status: 200, body: { webhook_configuration, id: '1' } }
@@ -278,7 +279,7 @@ describe('channels setup phonechat', () => {
   });
 });
 
-/** As the platform lists an app. */
+/** An app as the platform lists it. */
 const APP = {
   whatsapp_business_api_data: {
     id: '670843887433847',
@@ -287,7 +288,7 @@ const APP = {
   },
 };
 
-describe('channels setup of other channels', () => {
+describe('channels setup for other channels', () => {
   it('says that the channel has no setup', async () => {
     const { code, stderr } = await setup('webchat');
     expect(code).toBe(1);

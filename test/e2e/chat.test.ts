@@ -12,9 +12,9 @@ import { HAS_TERMINALS, KEY, Terminal } from '../support/terminal.ts';
 import { token } from '../support/tokens.ts';
 
 let dictation: Dictation;
-/** The daemon of the tests that need no special settings. */
+/** The daemon for tests that need no special settings. */
 let shared: Agentd;
-/** The directory of the test, with the state of daemons that end within it. */
+/** The directory of the current test, with the state of the daemons that the test starts. */
 let directory: string;
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ const daemonAgainAt = (url: string) => daemonWith({ PORT: new URL(url).port });
 const chat = (url: string, input: string, ...args: string[]) =>
   agentd(['chat', '--url', url, ...args], { cwd: directory, input });
 
-/** A running chat over pipes. */
+/** A running `agentd chat` with pipes for its input and output. */
 class Piped {
   stdout = '';
   stderr = '';
@@ -89,7 +89,7 @@ class Piped {
 }
 
 describe('agentd chat in a pipe', () => {
-  it('answers each line in one session, and prints only the answers', async () => {
+  it('answers every line in the same session, and prints only the answers', async () => {
     const { url } = shared;
     const { code, stdout, stderr } = await chat(url, 'count 2\n\nme\nhistory\n', '--user', 'ada');
     expect(stdout).toBe('word1 word2 \nnobody\n[["count 2","word1 word2 "],["me","nobody"]]\n');
@@ -129,7 +129,7 @@ describe('agentd chat in a pipe', () => {
     expect(stderr).toContain('agentd: cannot reach the daemon');
   });
 
-  it('says what to set if no channel has event streams', async () => {
+  it('says what to change if no channel has event streams', async () => {
     const { url } = await daemonWith({ SSE_ENABLED: 'false' });
     const { code, stderr } = await chat(url, 'me\n');
     expect([code, stderr]).toEqual([
@@ -138,14 +138,14 @@ describe('agentd chat in a pipe', () => {
     ]);
   });
 
-  it('explains the loop guard in words', async () => {
+  it('explains in words why the loop guard blocks a message', async () => {
     const { url } = await daemonWith({ LOOP_GUARD_ENABLED: 'true' });
     const { code, stdout, stderr } = await chat(url, 'me\nme\n me\ncount 1');
     expect([code, stdout]).toEqual([1, 'nobody\nnobody\n']);
     expect(stderr).toMatch(/the same message was sent too often; it unblocks you in \d+ s/);
   });
 
-  it('explains the rate limit, with the wait', async () => {
+  it('explains the rate limit, and says how long to wait', async () => {
     const { url } = await daemonWith({ RATE_LIMIT_ANONYMOUS_MAX: '1' });
     const { code, stdout, stderr } = await chat(url, 'count 1\ncount 2');
     expect([code, stdout]).toEqual([1, 'word1 \n']);
@@ -161,10 +161,10 @@ describe('agentd chat in a pipe', () => {
     expect(stdout).toBe('ada@example.com\n');
   });
 
-  it('loses and repeats nothing if connections break during an answer', async () => {
+  it('neither loses nor repeats text if connections break during an answer', async () => {
     const { url } = shared;
     let connections = 0;
-    // The first two responses are not cut: the health and the stream id.
+    // The first two responses, the health and the stream id, are not cut.
     const proxy = await CuttingProxy.start(url, () =>
       ++connections <= 2 ? Number.POSITIVE_INFINITY : 1000 + Math.floor(Math.random() * 2500),
     );
@@ -185,7 +185,7 @@ describe('agentd chat in a pipe', () => {
     await proxy.close();
   });
 
-  it('waits for a restarted daemon, and continues the answer', async () => {
+  it('waits while the daemon restarts, and continues the answer', async () => {
     const before = await daemonWith();
     const piped = new Piped(before.url, 'restarted\nme\n');
     dictation.say('restarted', 'One. ');
@@ -211,7 +211,7 @@ describe('agentd chat in a pipe', () => {
     expect(piped.stderr).toContain('agentd: the daemon ended during the answer');
   });
 
-  it('stops the answer at SIGINT, even in the daemon, and exits with 1', async () => {
+  it('stops the answer on SIGINT, in the daemon too, and exits with 1', async () => {
     const { url, logged } = shared;
     const piped = new Piped(url, 'stopped\nme\n');
     dictation.say('stopped', 'One. ');
@@ -237,7 +237,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     return terminal;
   }
 
-  it('shows the answer while it is written, brings messages back with the arrow keys, and exits at Ctrl-D', async () => {
+  it('shows the answer while it is written, recalls messages with the arrow keys, and exits on Ctrl-D', async () => {
     const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('Ctrl-C stops an answer, Ctrl-D leaves.');
@@ -262,7 +262,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     expect(await terminal.exited).toBe(0);
   });
 
-  it('stops the answer at Ctrl-C, even in the daemon, and asks again', async () => {
+  it('stops the answer on Ctrl-C, in the daemon too, and prompts again', async () => {
     const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('> ');
@@ -279,7 +279,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     expect(await terminal.exited).toBe(0);
   });
 
-  it('exits at once at a second Ctrl-C', async () => {
+  it('exits at once on a second Ctrl-C', async () => {
     const { url } = shared;
     const hung = await CuttingProxy.start(url, () => Number.POSITIVE_INFINITY);
     const { type, shows } = bound(open(hung.url));
@@ -294,7 +294,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     await hung.close();
   });
 
-  it('says that the connection is lost, and continues when it is back', async () => {
+  it('says that the connection is lost, and continues when the daemon is running again', async () => {
     const before = await daemonWith();
     const { type, shows } = bound(open(before.url));
     await shows('> ');
@@ -310,7 +310,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     await shows('nobody');
   });
 
-  it('lets no answer control the terminal', async () => {
+  it('does not let an answer control the terminal', async () => {
     const { url } = shared;
     const { type, shows } = bound(open(url));
     await shows('> ');

@@ -6,7 +6,7 @@ import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { readAll, start } from '../support/event-stream.ts';
 import { post } from '../support/webchat.ts';
 
-/** A runtime that answers with the claims of the client. */
+/** A runtime that answers with what the client claims about itself. */
 const RUNTIME = `
 export default {
   apiVersion: 1,
@@ -44,7 +44,7 @@ it.each([
   ['webchat', overWebchat],
   ['sse', overSse],
 ])(
-  'a runtime gets the claims of the client over %s, with the client’s own keys bounded and masked',
+  'a runtime gets what the client claims over %s, with the client’s own keys limited in size and masked',
   async (_, claimedOver) => {
     const named = { page_url: 'https://shop.example/cart', user_name: 'Eve', user_agent: 'Browser/1' };
     const jwt = `eyJhbGciOiJIUzI1NiJ9.${Buffer.from('{"sub":"ada"}').toString('base64url')}.c2lnbmF0dXJl`;

@@ -9,7 +9,7 @@ import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
 
-// Most tests run commands within the process of the test (support/command.ts). Here each command is a program: it
+// Most tests run commands in the process of the test (support/command.ts). Here each command runs as a program: it
 // starts, reads standard input, works while a daemon runs, and exits with its exit code.
 
 let exchange: FakeExchange;
@@ -82,7 +82,7 @@ describe('each command, started as a program,', () => {
   });
 });
 
-describe('a command within the process of a test', () => {
+describe('a command that runs in the process of a test', () => {
   it.each([
     [['sessions', 'list', '--json'], ''],
     [['sessions', 'show', 'nowhere'], ''],

@@ -15,8 +15,8 @@ import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 /*
- * agentd-agent(7), "Confirmation", on all channels: an API with one operation that writes, called by an agent that
- * follows instructions: "mine 1004" as the person, "ours 1004" without credentials.
+ * Tests the rules of agentd-agent(7), "Confirmation", on all channels. The API has one operation that writes. The agent
+ * calls it as the person if the message is "mine 1004", and without credentials if the message is "ours 1004".
  */
 
 const RUNTIME = `
@@ -124,7 +124,7 @@ describe('webchat', () => {
     return post(daemon.url, body, { headers, ...(bearer ? { bearer } : {}) });
   };
 
-  it('asks in the response, and makes exactly the stored call as the person', async () => {
+  it('asks in the response, and after the confirmation makes exactly the stored call, as the person', async () => {
     const asked = await say('mine 1004', { bearer: ada });
     const { confirmation } = asked.body.metadata;
     expect(confirmation).toEqual({
@@ -156,7 +156,7 @@ describe('webchat', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('is traced with the action, which leads support from the journal to the request and back', async () => {
+  it('names the action in the trace and the request in the list of actions, so that each can be found from the other', async () => {
     const asked = await say('mine 1004', { bearer: ada });
     const { id } = asked.body.metadata.confirmation;
     await say('', { bearer: ada, metadata: { confirm: { id, approve: true } } });
@@ -183,7 +183,7 @@ describe('webchat', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('answers a repeated request once, with its question', async () => {
+  it('answers a repeated request with the first response, including the question', async () => {
     const first = await say('mine 1004', { bearer: ada, key: 'k1' });
     const again = await say('mine 1004', { bearer: ada, key: 'k1' });
     expect(again.body).toEqual(first.body);
@@ -217,7 +217,7 @@ describe('sse', () => {
   const ask = async (message: string, options: { bearer?: string; metadata?: object } = {}) =>
     read((await start(message, options)).body.stream_id);
 
-  it('asks by an event before `complete`', async () => {
+  it('asks with an event before `complete`', async () => {
     const events = await ask('mine 1004', { bearer: ada });
     const names = events.map(({ event }) => event);
     expect(names.slice(-3)).toEqual(['confirmation', 'complete', 'stream_complete']);
@@ -230,7 +230,7 @@ describe('sse', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('refuses an unknown id at the POST, and one that is not pending on the stream', async () => {
+  it('refuses an unknown id in the response to the POST, and an id that is no longer pending in an event on the stream', async () => {
     const unknown = await start('', { bearer: ada, metadata: { confirm: { id: 'unknown', approve: true } } });
     expect([unknown.status, unknown.body.code]).toEqual([409, 'confirmation_gone']);
     const events = await ask('mine 1004', { bearer: ada });
@@ -268,7 +268,7 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     });
   const messages = () => platform().shown.filter(({ what }) => what === 'message');
 
-  it('shows two buttons below the question, and a press of the first makes the call', async () => {
+  it('shows two buttons below the question; pressing the first makes the call', async () => {
     const asked = await ask();
     expect(asked.buttons?.map(({ label }) => label)).toEqual(['Confirm', 'Decline']);
     expect(unescaped(asked.text)).toContain('Cancel order "1004"');
@@ -288,7 +288,7 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     expect(messages().length - before).toBeLessThanOrEqual(hasRooms ? 1 : 2);
   });
 
-  it('cancels the call at a press of the second button, and after any other words', async () => {
+  it('does not make the call if the second button is pressed, or if any other message is sent', async () => {
     await press(await ask(), 1);
     await platform().until(() => messages().some(({ text }) => text.startsWith('Not done: ')));
     platform().forget();
@@ -299,28 +299,31 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     expect(calls).toEqual([]);
   });
 
-  it('accepts words after the question was delivered', async () => {
+  it('accepts a written "yes" after the question was delivered', async () => {
     await ask();
     await platform().deliver(daemon, { text: 'Yes!', number: number + 1 });
     await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
     expect(calls).toHaveLength(1);
   });
 
-  it.runIf(hasRooms)('shows a person who presses somebody else’s button that it does nothing', async () => {
-    const [asker, stranger] = people();
-    const asked = await ask({ place: 'group', ...(asker ? { user: asker } : {}) });
-    const pressed = { place: 'group', ...(stranger ? { user: stranger } : {}) } as const;
-    expect((await press(asked, 0, pressed)).status).toBe(200);
-    const alone = () => platform().shown.filter(({ what }) => what === 'private');
-    await platform().until(() => alone().length > 0);
-    expect(alone().map(({ text }) => text)).toEqual(['Only the person who was asked can answer this.']);
-    expect(calls).toEqual([]);
-    await press(asked, 0, { place: 'group', ...(asker ? { user: asker } : {}) });
-    await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
-    expect(calls).toHaveLength(1);
-  });
+  it.runIf(hasRooms)(
+    'tells a person who presses somebody else’s button that only the person who was asked can answer',
+    async () => {
+      const [asker, stranger] = people();
+      const asked = await ask({ place: 'group', ...(asker ? { user: asker } : {}) });
+      const pressed = { place: 'group', ...(stranger ? { user: stranger } : {}) } as const;
+      expect((await press(asked, 0, pressed)).status).toBe(200);
+      const alone = () => platform().shown.filter(({ what }) => what === 'private');
+      await platform().until(() => alone().length > 0);
+      expect(alone().map(({ text }) => text)).toEqual(['Only the person who was asked can answer this.']);
+      expect(calls).toEqual([]);
+      await press(asked, 0, { place: 'group', ...(asker ? { user: asker } : {}) });
+      await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
+      expect(calls).toHaveLength(1);
+    },
+  );
 
-  it('refuses a press with a wrong signature', async () => {
+  it('refuses a button press with a wrong signature', async () => {
     const asked = await ask();
     expect((await press(asked, 0, { bad_signature: true })).status).toBe(401);
     expect(calls).toEqual([]);

@@ -17,12 +17,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { freePort } from '../support/free-ports.ts';
 
-// config/Containerfile without a container engine: the files that it copies, run as its user with its variables.
+// Tests config/Containerfile without a container engine: it copies the same files, and runs them as the same user with
+// the same environment variables.
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const USER = 10001;
 const isRoot = process.getuid?.() === 0;
-/** A user id without an account, as in the container; only root can switch to one. */
+/** A user id without an account, as in the container. Only root can switch to it. */
 const AS_USER = isRoot ? ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'] : [];
 
 const containerfile = readFileSync(join(ROOT, 'config/Containerfile'), 'utf8').replaceAll(/\\\n\s*/g, ' ');
@@ -54,7 +55,7 @@ beforeAll(async () => {
     STATE_DIR: join(image, 'state'),
   };
   if (!isRoot) return;
-  // Other users cannot read the directory of the tests.
+  // Let other users reach the directory of the tests.
   if ((statSync(tmpdir()).mode & 0o001) === 0) chmodSync(tmpdir(), 0o711);
   chmodSync(image, 0o755);
   await chown(join(image, 'state'), USER, USER);
@@ -74,7 +75,7 @@ function run(words: readonly string[]) {
   });
 }
 
-/** Resolves when the daemon prints that it is ready. Rejects with its errors if it ends before. */
+/** Resolves when the daemon prints that it is ready. Rejects with the daemon's errors if it exits first. */
 function ready(daemon: ReturnType<typeof run>): Promise<void> {
   return new Promise((done, fail) => {
     let printed = '';
@@ -86,7 +87,7 @@ function ready(daemon: ReturnType<typeof run>): Promise<void> {
   });
 }
 
-/** The words of an instruction in its exec form, without the program `node`. */
+/** The words of an instruction in exec form, without the program `node`. */
 function wordsOf(pattern: RegExp): string[] {
   const [, list = '[]'] = pattern.exec(containerfile) ?? [];
   const [program, ...words] = JSON.parse(list) as string[];
@@ -95,7 +96,7 @@ function wordsOf(pattern: RegExp): string[] {
 }
 
 describe('the image', () => {
-  it('has everything that the daemon needs, as a user without name and home, and reports its health without a shell', async () => {
+  it('has everything that the daemon needs, even as a user without a name and a home directory, and reports its health without a shell', async () => {
     const [, list = '[]'] = /^CMD (.*)$/m.exec(containerfile) ?? [];
     const daemon = run([...wordsOf(/^ENTRYPOINT (.*)$/m), ...(JSON.parse(list) as string[])]);
     try {

@@ -20,7 +20,7 @@ afterAll(async () => {
   await daemon?.stop();
 });
 
-/** Sends a given `Host`, which `fetch` does not allow. */
+/** Sends a request with this `Host` header, which `fetch` cannot set. */
 function statusFor(path: string, host: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     request(`${daemon.url}${path}`, { headers: { Host: host } }, (response) => {
@@ -37,7 +37,7 @@ describe('the demo page', () => {
     expect(daemon.stdout()).toContain(`  ${daemon.url}/demo\n`);
   });
 
-  it('is served with a policy that allows nothing inline and nothing from other origins', async () => {
+  it('is served with a security policy that allows nothing inline and nothing from other origins', async () => {
     const response = await fetch(`${daemon.url}/demo`);
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -58,7 +58,7 @@ describe('the demo page', () => {
   });
 
   it.each(['/demo', '/demo/token/ada', '/demo/requests'])(
-    'does not answer under a foreign name that resolves to this address: %s',
+    'does not answer a request with a foreign host name, even if the name resolves to this address: %s',
     async (path) => {
       expect(await statusFor(path, 'evil.example')).toBe(404);
       expect(await statusFor(path, 'localhost:8080')).toBe(200);
@@ -124,7 +124,7 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('confirms a change before it is made, and sees that it was made, and as whom', async () => {
+  it('confirms a change before it is made, and then sees that it was made and for whom', async () => {
     const page = await browser.context.newPage();
     const visitor = follow(page);
     await page.goto(`${daemon.url}/demo`);

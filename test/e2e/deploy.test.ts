@@ -11,15 +11,15 @@ import { withoutNotify } from '../support/notify-socket.ts';
 import { ServiceUnit } from '../support/service-unit.ts';
 
 const PAGE = readFileSync(resolve(import.meta.dirname, '../../man/agentd-deploy.7.md'), 'utf8');
-/** Blocks in a list are indented. */
+/** The console blocks of the page, without the indentation that blocks in a list have. */
 const blocks = [...PAGE.matchAll(/^( *)```console\n(.*?)^ *```/gms)].map(([, indent = '', text = '']) =>
   text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
 );
 const commands = blocks.flatMap(shownCommands);
 
 /**
- * All commands that agentd-deploy(7) shows with their output, one after the other, as an operator types them. A
- * directory stands in for the root of the file system, and this test for systemd and useradd.
+ * Runs all commands of agentd-deploy(7) in order, as an operator would, and compares their output with the page. A
+ * directory stands in for the root of the file system. The test itself stands in for systemd and useradd.
  */
 describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service', () => {
   let root: string;
@@ -32,7 +32,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
     const program = `#!/bin/sh\nexec "${process.execPath}" -- "${BIN}" "$@"\n`;
     writeFileSync(join(root, 'bin/agentd'), program, { mode: 0o755 });
     const [http, admin] = [await freePort(), await freePort()];
-    /** The page's paths and addresses, each with the one that this test uses. */
+    /** The paths and addresses on the page, each with its replacement in this test. */
     const names = [
       ['/etc/agentd', join(root, 'etc/agentd')],
       ['/etc/systemd/system', join(root, 'etc/systemd/system')],
@@ -50,7 +50,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
       if (word === 'systemctl') return systemctl(rest);
       const options = { cwd: root, env: { PATH: `${root}/bin:${process.env.PATH}`, HOME: root } };
       const { stdout } = await promisify(execFile)('sh', ['-c', `exec 2>&1\n${here(line)}`], options);
-      // The root of this test is in a directory that the units hide from the service.
+      // The page does not show this warning. The test gets it because its root is in a directory that the units hide.
       return there(stdout).replace(/^warning: the service cannot read .*\n/, '');
     };
     const systemctl = async ([verb = '', ...words]: string[]): Promise<string> => {
@@ -94,22 +94,22 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
   });
 
   it.each(commands.map(({ line }, index) => ({ line, index })))(
-    'prints what it shows: $line',
+    'shows what the command prints: $line',
     ({ index }) => {
       const { prints = '', printed = '' } = outputs[index] ?? {};
-      // The page shows one of several lines of the init file.
+      // A `…` on the page stands for any text.
       expect(printed.trim()).toMatch(outputPattern(prints));
     },
   );
 
-  it('runs the commands that agentd init suggests next', () => {
+  it('runs the commands that `agentd init` suggests as next steps', () => {
     const said = outputs[0]?.printed.match(/^ {2}\S.*$/gm)?.map((line) => line.trim()) ?? [];
     const next = said.map((line) => line.replace(/ {2,}#.*$/, '')).filter((line) => !line.startsWith('man '));
     expect(next.length).toBeGreaterThan(5);
     expect(next.filter((line) => !typed.includes(line))).toEqual([]);
   });
 
-  it('ends with a service that runs on the restored store', () => {
+  it('ends with a service that runs with the restored store', () => {
     expect(existsSync(join(root, 'var/lib/agentd/agentd.db.before-restore'))).toBe(true);
   });
 });

@@ -70,7 +70,7 @@ async function doctor(changes: Record<string, string> = {}) {
   return { code, findings, of: (check: string) => findings.filter((finding) => finding.check === check) };
 }
 
-/** Starts a daemon once, which creates the state directory. */
+/** Starts and stops a daemon, which creates the state directory. */
 async function startOnce(): Promise<string> {
   const daemon = await startAgentd({ directory });
   await daemon.stop();
@@ -180,7 +180,7 @@ describe('agentd doctor', () => {
       ]);
   });
 
-  it('reports servers that cannot be reached, or fail', async () => {
+  it('reports servers that are unreachable or fail', async () => {
     const closed = await FakeModel.start();
     const nowhere = new URL(closed.url).origin;
     await closed.close();
@@ -219,7 +219,7 @@ describe('agentd doctor', () => {
     expect(refused.of('channel teamchat')).toMatchObject([{ outcome: 'failed' }]);
   });
 
-  it('names the models of the server if it lacks the configured one', async () => {
+  it('lists the models of the server if the configured model is not one of them', async () => {
     const { code, of } = await doctor({ AGENT_MODEL: 'huge' });
     expect(code).toBe(0);
     expect(of('model')).toMatchObject([
@@ -227,7 +227,7 @@ describe('agentd doctor', () => {
     ]);
   });
 
-  it('warns if other clocks differ by more than a minute', async () => {
+  it('warns if the clock of another server differs by more than a minute', async () => {
     api.misbehave('/', { status: 200, headers: { Date: new Date(Date.now() - 300_000).toUTCString() } });
     const { code, of } = await doctor();
     expect(code).toBe(0);
@@ -257,7 +257,7 @@ describe('agentd doctor', () => {
     const path = join(await startOnce(), 'agentd.db');
     const file = await open(path, 'r+');
     const { size } = await stat(path);
-    // The first page has the schema; all other pages are lost.
+    // Keep the first page, which has the schema, and overwrite all others.
     for (let at = 4096; at < size; at += 4096) await file.write(Buffer.alloc(4096, 0xaa), 0, 4096, at);
     await file.close();
     const { code, of } = await doctor();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { agentd } from '../support/daemon.ts';
 
-// agentd-deploy(7), "Upgrades and downgrades".
+// The rules are in agentd-deploy(7), "Upgrades and downgrades".
 
 let directory: string;
 let database: string;
@@ -20,7 +20,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-it('the daemon refuses a store of a later version in clear words, and does not touch it', async () => {
+it('the daemon does not start with a store of a later version, says why, and does not change the store', async () => {
   const before = readFileSync(database);
   const { code, stdout, stderr } = await agentd(['serve'], { cwd: directory });
   expect([code, stdout]).toEqual([69, '']);

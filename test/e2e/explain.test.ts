@@ -5,7 +5,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
-// `agentd explain`: why a conversation went as it did, on one screen, for a reader who knows only an id.
+// Tests `agentd explain`. It says why a conversation went as it did, on one screen, to a reader who knows only an id.
 
 const LINES = 40;
 const COLUMNS = 120;
@@ -59,7 +59,7 @@ async function say(where: Shop, body: Record<string, unknown>, bearer?: string) 
   return { request_id, status, answered, session_id: answered.session_id as string };
 }
 
-/** The output of `explain`, after the checks that apply to all its output. */
+/** Runs `explain`, checks what every output must satisfy, and returns the output. */
 async function explain(where: Shop, id: string, ...options: string[]): Promise<string> {
   const { code, stdout, stderr } = await where.run('explain', id, ...options);
   expect(stderr).toBe('');
@@ -67,14 +67,17 @@ async function explain(where: Shop, id: string, ...options: string[]): Promise<s
   const lines = stdout.trimEnd().split('\n');
   expect(lines.length).toBeLessThanOrEqual(LINES);
   for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(COLUMNS);
-  // Date and time of the message, and the time of each step.
+  // The first line has the date and time of the message. Each step has its time.
   expect(lines[0]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z /);
   expect(stdout).toMatch(/\n\d\d:\d\d:\d\d\.\d{3} /);
   expect(stdout).not.toMatch(/eyJ[A-Za-z0-9_-]{5}/);
   return stdout;
 }
 
-/** The same for a request that was refused before it became a message. Its trace is stored after the answer. */
+/**
+ * Does the same for a request that was refused before it became a message. Its trace is stored after the response is
+ * sent.
+ */
 async function explainRefused(where: Shop, id: string): Promise<string> {
   await expect.poll(async () => (await where.run('explain', id)).code).toBe(0);
   return explain(where, id);
@@ -90,7 +93,7 @@ function expectFinding(screen: string, reason: string, todo: RegExp): void {
   expect(advice?.replace(/\s+/g, ' ')).toMatch(todo);
 }
 
-describe('`agentd explain <request id>` says what happened, when, and what to do', () => {
+describe('`agentd explain <request id>` says what happened, when, and what to do, if', () => {
   const now = () => Math.floor(Date.now() / 1000);
   test.each<[string, RegExp, () => string | Promise<string>]>([
     ['JWT Malformed', /the token alone, without quotes/, () => 'not-a-token'],
@@ -112,7 +115,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expect(screen).toContain('credentials=default');
   });
 
-  test('a token that expired within the session', async () => {
+  test('a token expired during the session', async () => {
     const bearer = await right({}, 3);
     const { session_id } = await say(shop, {}, bearer);
     await lapsed(bearer);
@@ -120,7 +123,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expectFinding(await explain(shop, request_id), 'stored_token_expired', /sign in again/);
   });
 
-  test('the business API answers 401 to the token of the user', async () => {
+  test('the business API answers 401 to the user’s token', async () => {
     const bearer = await right({ jti: 'revoked' });
     shop.api.revoke(bearer);
     const { request_id } = await say(shop, {}, bearer);
@@ -136,7 +139,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expectFinding(await explain(shop, request_id), 'timeout', /API_TIMEOUT_SECONDS/);
   });
 
-  test('the business API cannot be reached, or refuses the default credentials', async () => {
+  test('the business API is unreachable, or refuses the default credentials', async () => {
     const wrong = await startShop({ env: { API_PASSWORD: 'wrong' } });
     try {
       const refused = await say(wrong, { message: 'ada@example.com' });
@@ -153,7 +156,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     }
   });
 
-  test('the model refuses', async () => {
+  test('the model refuses the request', async () => {
     const { request_id, status, answered } = await say(chat, {});
     expect(status).toBe(502);
     const screen = await explain(chat, request_id);
@@ -175,7 +178,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expectFinding(screen, 'agent_timeout', /AGENT_TIMEOUT_SECONDS/);
   });
 
-  test("a stranger's session", async () => {
+  test('the session belongs to somebody else', async () => {
     const { session_id } = await say(shop, {}, await right());
     const { request_id, status } = await say(shop, { session_id, user_id: 'eve' });
     expect(status).toBe(403);
@@ -185,7 +188,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expect(screen).toContain('user eve');
   });
 
-  test('the rate limit', async () => {
+  test('the rate limit was exceeded', async () => {
     const bearer = await token({ sub: 'hasty' });
     await say(chat, { message: 'first' }, bearer);
     const { request_id, status } = await say(chat, { message: 'second' }, bearer);
@@ -193,7 +196,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
     expectFinding(await explainRefused(chat, request_id), 'rate_limited', /RATE_LIMIT_TOKEN_MAX/);
   });
 
-  test('nothing: the message was answered correctly', async () => {
+  test('nothing went wrong', async () => {
     const { request_id } = await say(shop, {}, await right());
     const screen = await explain(shop, request_id);
     expect(screen).toContain('Nothing went wrong with this message.');
@@ -202,7 +205,7 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
 });
 
 describe('`agentd explain` finds', () => {
-  test('a session by its id: its last messages, oldest first', async () => {
+  test('a session by its id, and shows its last messages, oldest first', async () => {
     const { session_id, request_id: first } = await say(shop, { message: 'Hello' });
     const { request_id: second } = await say(shop, { session_id, message: 'ada@example.com' });
     const { stdout } = await shop.run('explain', session_id);
@@ -245,7 +248,7 @@ describe('`agentd explain` finds', () => {
     expect(await explainRefused(shop, 'malformed')).toContain('malformed_json');
   });
 
-  test('a stream that was refused to its reader', async () => {
+  test('a request for a stream that was refused', async () => {
     const url = shop.daemon.url;
     const told = async (stream_id: string, init: RequestInit, query = '') => {
       const response = await fetch(`${url}/sse/stream/${stream_id}${query}`, init);
@@ -271,14 +274,14 @@ describe('`agentd explain` finds', () => {
     }
   });
 
-  test('nothing for an unknown id: exit code 1, and where else to look', async () => {
+  test('nothing for an unknown id: it exits with 1, and says where else to look', async () => {
     const { code, stdout, stderr } = await shop.run('explain', 'unknown-id');
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain("nothing is known about 'unknown-id'");
     expect(stderr).toContain('agentd logs');
   });
 
-  test('one document with --json, with findings and without a token', async () => {
+  test('a message, and with --json prints one document that has the findings and no token', async () => {
     const expired = signToken(
       { sub: 'ada', email: 'ada@example.com', exp: 1, iss: ISSUER, aud: 'agentd' },
       SECRET,
@@ -294,7 +297,7 @@ describe('`agentd explain` finds', () => {
     expect(stdout).not.toContain(expired);
   });
 
-  test('the longest ids, complete, and still on one screen', async () => {
+  test('the longest ids, and prints them in full on one screen', async () => {
     const { body } = await shop.say(
       { user_id: 'u'.repeat(256), message: 'Who is ada@example.com?' },
       { headers: { 'Idempotency-Key': 'k'.repeat(255), 'X-Request-Id': 'r'.repeat(64) } },

@@ -8,10 +8,10 @@ import { Dictation } from '../support/dictation.ts';
 import { readAll, start } from '../support/event-stream.ts';
 import { token } from '../support/tokens.ts';
 
-// A signed-in visitor of the shop meets the page of somebody who knows the id of a stream. Whatever that page makes the
-// browser request, the run acts without sign-in, and the page reads nothing.
+// A signed-in visitor of the shop opens the page of an attacker who knows the id of a stream. Whatever that page makes
+// the browser request, the run does not act for the visitor, and the page cannot read the answer.
 
-/** Pages whose body is in their address. */
+/** Serves pages. The query of the address contains the body of the page. */
 const servePage = (request: IncomingMessage, response: ServerResponse) => {
   const body = new URL(request.url ?? '/', 'http://pages').searchParams.get('body') ?? '';
   response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
@@ -59,7 +59,10 @@ async function listen(server: Server): Promise<number> {
 
 const chat = () => `${daemon.url}/sse/chat`;
 
-/** The visitor asks something in the shop, whose page sends their token: the browser keeps it as a cookie. */
+/**
+ * The visitor asks a question in the shop. The page of the shop sends the visitor's token, and the browser stores it as
+ * a cookie.
+ */
 async function askAsVisitor(): Promise<string> {
   const page = await browser.context.newPage();
   await page.goto(shop);
@@ -92,7 +95,7 @@ async function askAsVisitor(): Promise<string> {
   return answer;
 }
 
-/** Ways in which a page makes the browser go to another address. */
+/** Ways in which a page can make the browser navigate to another address. */
 const NAVIGATIONS: Record<string, (url: string) => string> = {
   'a link': (url) => `<a id="go" href="${url}">A prize</a>`,
   'a link in a new tab': (url) => `<a id="go" target="_blank" href="${url}">A prize</a>`,
@@ -122,22 +125,28 @@ describe.skipIf(withoutBrowser)('in a browser that is signed in', () => {
     });
   });
 
-  // Another port is another origin of the same site: the browser sends the cookie with every request. Another host name
-  // is another site: the browser sends the cookie only if the visitor goes to the other page.
+  // A page on another port has another origin, but is the same site: the browser sends the cookie with every request. A
+  // page on another host name is another site: the browser sends the cookie only when it navigates.
   const elsewhere = { 'another port': '127.0.0.1', 'another host name': 'localhost' };
 
   describe.each(Object.entries(elsewhere))('on %s', (_where, host) => {
-    it.each(Object.entries(NAVIGATIONS))('%s does not act for the visitor', async (_attack, bodyFor) => {
-      await attack(host, [bodyFor]);
-    });
+    it.each(Object.entries(NAVIGATIONS))(
+      '%s to a stream does not act for the visitor',
+      async (_attack, bodyFor) => {
+        await attack(host, [bodyFor]);
+      },
+    );
 
-    it('requests that a page makes by itself do not act for the visitor', async () => {
+    it('requests for a stream that a page makes by itself do not act for the visitor', async () => {
       await attack(host, REQUESTS);
     });
   });
 });
 
-/** Opens a page that makes the browser request streams. Checks that nothing is read, and nobody's sign-in is used. */
+/**
+ * Opens a page that makes the browser request streams. Checks that the page reads nothing, and that no run acts for the
+ * visitor.
+ */
 async function attack(host: string, bodies: readonly ((url: string) => string)[]): Promise<void> {
   const streams = await Promise.all(
     bodies.map(() => start(daemon.url, { user_id: 'visitor', message: 'me' })),
@@ -157,7 +166,10 @@ async function attack(host: string, bodies: readonly ((url: string) => string)[]
   await browser.leave();
 }
 
-/** Resolves when the browser has got a response from the address, or has failed, even if no page can read it. */
+/**
+ * Resolves when the browser has received a response from the address, or the request has failed, even if no page can
+ * read the response.
+ */
 function requestOf(address: string): Promise<unknown> {
   const isIt = (request: { url(): string }) => request.url().startsWith(address);
   return Promise.race(

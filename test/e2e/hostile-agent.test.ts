@@ -4,11 +4,11 @@ import { play } from '../hostile/play.ts';
 import { reportOf } from '../hostile/report.ts';
 import { effort } from '../support/effort.ts';
 
-// agentd-agent(7), "Threat model": a model that follows the worst possible prompt, on all channels of a daemon. `npm
-// run hostile` plays more conversations, and prints how to replay one.
+// Tests agentd-agent(7), "Threat model": a model that follows the worst possible prompt, on all channels of a daemon.
+// `npm run hostile` plays more conversations, and prints how to replay one.
 
 describe('a hostile model', () => {
-  it('makes only calls that its person may make and, for writes, has confirmed', {
+  it('can make only calls that its person may make, and only writes that its person has confirmed', {
     timeout: 600_000,
   }, async () => {
     const seed = 1;
@@ -25,7 +25,7 @@ describe('a hostile model', () => {
     expect(tally['strangers that meddled']).toBeGreaterThan(5);
   });
 
-  it('sends only the credential of its person, even with 20 persons at once', {
+  it('can use only the credential of its person, even with 20 people at once', {
     timeout: 600_000,
   }, async () => {
     const seed = 1;
@@ -36,7 +36,9 @@ describe('a hostile model', () => {
     expect(played.tally['requests to crm']).toBeGreaterThan(20);
   });
 
-  it('exposes every rule that a defective daemon breaks', { timeout: 600_000 }, async () => {
+  it('is caught breaking every rule that a defective daemon does not enforce', {
+    timeout: 600_000,
+  }, async () => {
     const bin = `${import.meta.dirname}/../hostile/broken-agentd.ts`;
     const played = await play({ runs: 120, seed: 1, bin, env: { HOSTILE_DEFECT: 'all' } });
     const rules = Object.values(DEFECTS).map(({ breaks }) => breaks);

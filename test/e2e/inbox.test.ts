@@ -9,7 +9,7 @@ import { FakeExchange } from '../support/fake-exchange.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// `agentd inbox`, and `agentd explain` of a platform message, with the daemon up and down.
+// Tests `agentd inbox`, and `agentd explain` for a message of a platform, while the daemon runs and while it does not.
 
 let directory: string;
 let exchange: FakeExchange;
@@ -46,14 +46,14 @@ async function tell({ url }: Agentd, ...messages: { id: string; text: string }[]
   expect(status).toBe(200);
 }
 
-/** The time between two polls, ms. It is long, because each poll runs a command. */
+/** The time between two polls, in ms. It is long, because each poll runs a command. */
 const LOOKING = { interval: 200 };
 
 const failedWith = (to: Agentd, words: string) =>
   to.logged(({ failure }) => String(failure).startsWith(words));
 
 describe('agentd inbox', () => {
-  it('is empty, with exit code 0, before and after a store exists', async () => {
+  it('is empty and exits with 0, both without a store and with an empty store', async () => {
     const before = await run('inbox', 'list');
     expect([before.code, before.stdout]).toEqual([0, '']);
     expect(before.stderr).toContain('There is no store at ');
@@ -133,7 +133,7 @@ describe('agentd inbox', () => {
     expect(exchange.textsTo('t1')).toEqual(['re: hello', 're: behind it']);
   });
 
-  it('discards a message: it is not answered, later ones are, and a repeat is recognized', async () => {
+  it('discards a message: it is never answered, later messages are, and a repeat of it is recognized', async () => {
     exchange.answer = () => ({ status: 429, retryAfter: 3000 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
@@ -153,7 +153,7 @@ describe('agentd inbox', () => {
     expect(gone.stderr).toContain("there is no message 'm1' in the inbox");
   });
 
-  it('starts a failed message again, and names the messages that an id matches', async () => {
+  it('starts a failed message again, and lists the matching messages if an id is ambiguous', async () => {
     const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
     await tell(to, { id: 'm1', text: 'fail 1 a' }, { id: 'm2', text: 'fail 1 b' });
     await exchange.until(() => exchange.taken.length === 2);
@@ -171,7 +171,7 @@ describe('agentd inbox', () => {
     expect(exchange.taken.at(-1)?.text).toBe('re: fail 1 a');
   });
 
-  it('starts all failed messages again, or the recent ones of a channel', async () => {
+  it('starts all failed messages again, or only the failed messages of one channel or since a given time', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'one' }, { id: 'm2', text: 'two' });
@@ -224,7 +224,7 @@ describe('agentd inbox', () => {
     expect(stdout).toMatch(/^notice failure +delivery_refused: status 403$/m);
   });
 
-  it('works with the daemon down, too', async () => {
+  it('also works while the daemon is not running', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' });
@@ -251,7 +251,10 @@ interface Explained {
   }[];
 }
 
-/** What `agentd explain` prints once the message has this outcome. The trace is stored after the reply was sent. */
+/**
+ * Waits until the message has this outcome, and returns what `agentd explain` prints. The trace is stored only after
+ * the reply was sent.
+ */
 async function explainedWhen(message: string, outcome: string): Promise<Explained> {
   await expect
     .poll(async () => (await printed<Explained>('explain', message)).traces[0]?.outcome, LOOKING)
@@ -306,7 +309,7 @@ describe('agentd explain for a message that is answered later', () => {
     expect(stdout).toContain('waiting\n  what happened: The message waits for its turn');
   });
 
-  it('shows the state in the inbox while the reply waits', async () => {
+  it('shows the state in the inbox while the reply is waiting to be sent', async () => {
     exchange.answer = () => ({ status: 503 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'hello' });

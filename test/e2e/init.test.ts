@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { startAgentd } from '../support/daemon.ts';
 
-// agentd-init(1).
+// The rules are in agentd-init(1).
 
 let directory: string;
 beforeEach(() => {
@@ -16,7 +16,7 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 const init = (...args: string[]) => command(['init', ...args], { cwd: directory, base: false });
 
 describe('agentd init', () => {
-  it('writes a configuration that is valid, with secrets that only their owner reads and no file repeats', async () => {
+  it('writes a valid configuration, and secrets that only the owner can read and that are in one file only', async () => {
     const origins = 'https://www.example.com,https://shop.example.com';
     const { code, stdout } = await init('--yes', '--name', 'Shop & Co: "1"', '--origins', origins, '--json');
     expect(code).toBe(0);
@@ -34,7 +34,7 @@ describe('agentd init', () => {
     expect(shown.stdout).toContain('Shop & Co');
   });
 
-  it('lists values that only a platform can give in comments', async () => {
+  it('lists in comments the values that only a platform can provide', async () => {
     expect(
       (await init('--yes', '--channels', 'teamchat,msgbot', '--api', 'https://api.example.com')).code,
     ).toBe(0);
@@ -72,7 +72,7 @@ describe('agentd init', () => {
     ]);
   });
 
-  it('writes each secret to a file of its own with --secret-files, and the daemon finds them', async () => {
+  it('with --secret-files, writes each secret to a separate file, which the daemon finds', async () => {
     const { stdout } = await init('--yes', '--secret-files', '--channels', 'webchat,msgbot');
     expect(stdout).toContain(
       `each into a file with its name in ${join(directory, 'secrets')}: MSGBOT_BOT_TOKEN`,
@@ -93,7 +93,7 @@ describe('agentd init', () => {
     expect(shown.stdout).toContain('MSGBOT_BOT_TOKEN');
   });
 
-  it('writes the units of a service with --systemd, with a credential for each secret', async () => {
+  it('with --systemd, writes systemd units that have a credential for each secret', async () => {
     const words = ['--yes', '--systemd', '--channels', 'sse,msgbot', '--directory', directory];
     const { stdout, stderr } = await init(...words);
     expect(stderr).toMatch(
@@ -122,7 +122,7 @@ describe('agentd init', () => {
       expect(stdout).toContain(`\n  ${line}`);
   });
 
-  it('changes no existing file, and writes nothing if there is one', async () => {
+  it('changes no existing file, and writes nothing if one of its files already exists', async () => {
     writeFileSync(join(directory, '.env'), 'JWT_SECRET_KEY=mine\n');
     const { code, stderr } = await init('--yes');
     expect(code).toBe(1);
@@ -134,14 +134,14 @@ describe('agentd init', () => {
     expect(readdirSync(directory).sort()).toEqual(['.env', 'agentd.service']);
   });
 
-  it('refuses a channel that does not exist, and names those that do', async () => {
+  it('refuses a channel that does not exist, and writes nothing', async () => {
     const { code, stderr } = await init('--yes', '--channels', 'webchat,telex');
     expect(code).toBe(2);
     expect(stderr).toContain("there is no channel 'telex'");
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('is enough to run the daemon', async () => {
+  it('writes everything that the daemon needs to start', async () => {
     await init('--yes', '--channels', 'webchat');
     const daemon = await startAgentd({ directory, env: { ADMIN_LISTEN: '127.0.0.1:0' } });
     expect((await fetch(daemon.url)).status).toBe(200);

@@ -14,7 +14,7 @@ import { type Answer, post } from '../support/webchat.ts';
 const NOTICE = 'Sorry, I could not answer your message. Please try again later.';
 
 let exchange: FakeExchange;
-/** The daemon of all tests that need no special settings. */
+/** The daemon for all tests that need no special settings. */
 let shared: Agentd;
 let tests = 0;
 
@@ -36,7 +36,7 @@ afterAll(async () => {
   await exchange.close();
 });
 
-/** A daemon for one test, either new or restarted in the directory of the last one. */
+/** Starts a daemon for one test, in a new directory or in the directory of an earlier daemon. */
 async function start(env: Record<string, string> = {}, before?: Agentd): Promise<Agentd> {
   const directory = before?.directory ?? mkdtempSync(join(tmpdir(), 'agentd-later-'));
   const daemon = await startAgentd({ directory, env: { ...exchange.env(directory), ...env } });
@@ -52,7 +52,7 @@ function run({ directory }: Agentd, ...args: string[]): ReturnType<typeof comman
   return command(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
 }
 
-/** The id of a person, a thread or a message, which only this test uses. */
+/** Makes the id of a person, thread or message unique to this test. */
 function own(name: string): string {
   return `${name}_${tests}`;
 }
@@ -87,7 +87,7 @@ function tell(to: Agentd, ...messages: Said[]): Promise<Answer> {
 }
 
 describe('a message of a channel that answers later', () => {
-  it('is answered through the platform, after its 200 and a typing indicator', async () => {
+  it('is answered through the platform, after the 200 response and a typing indicator', async () => {
     const to = shared;
     const answer = await post(
       to.url,
@@ -126,7 +126,7 @@ describe('a message of a channel that answers later', () => {
     );
   });
 
-  it('keeps its order within a session, while other sessions continue', async () => {
+  it('is answered in order within its session, while other sessions continue', async () => {
     const to = shared;
     await tell(to, { text: 'wait 300 a1' }, { text: 'a2' }, { text: 'wait 50 a3' }, { text: 'a4' });
     await tell(to, { thread: 't2', text: 'b1' });
@@ -171,7 +171,7 @@ describe('a message of a channel that answers later', () => {
     expect(textsTo('t1')).toEqual(['re: wait 300 first', 're: second']);
   });
 
-  it('leaves no token in inbox, history or log, wherever the token was', async () => {
+  it('leaves no token in the inbox, the history or the log, wherever in the message the token was', async () => {
     const to = await start();
     const secret = await token({ sub: 'eve' });
     await tell(to, {
@@ -188,8 +188,8 @@ describe('a message of a channel that answers later', () => {
   });
 });
 
-describe('a text of the channel itself', () => {
-  it('is sent at once, in order and without a run, even while all runs are busy', async () => {
+describe('a text that the channel itself sends', () => {
+  it('is delivered at once, in order and without a run, even while no other run can start', async () => {
     const to = await start({ AGENT_CONCURRENCY: '1' });
     await tell(to, { text: 'wait 500 slow' });
     await exchange.until(() => exchange.runs.length === 1);
@@ -202,8 +202,8 @@ describe('a text of the channel itself', () => {
   });
 });
 
-describe('a message whose run fails', () => {
-  it('is retried, and answered once when the run works', async () => {
+describe('a message with a run that fails', () => {
+  it('is retried, and answered once when a run succeeds', async () => {
     const to = shared;
     await tell(to, { text: 'fail 1 then good' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 2);
@@ -250,7 +250,7 @@ describe('a reply that the platform does not accept', () => {
     expect(new Set(exchange.calls.map(({ id }) => id)).size).toBe(18);
   });
 
-  it('waits as long as the platform asks', async () => {
+  it('is sent again only after the time that the platform asked for', async () => {
     exchange.answer = () => (exchange.calls.length === 1 ? { status: 429, retryAfter: 2 } : { status: 200 });
     await tell(shared, { text: 'hello' });
     await exchange.until(() => exchange.taken.length === 1);
@@ -271,7 +271,7 @@ describe('a reply that the platform does not accept', () => {
     });
   });
 
-  it('is sent again for INBOX_SEND_SECONDS, then kept, and never replaced by a notice', async () => {
+  it('is retried for INBOX_SEND_SECONDS, then stays in the inbox, and is never replaced by a notice', async () => {
     exchange.answer = ({ text }) => ({ status: text.startsWith('re:') ? 500 : 200 });
     const to = await start({ INBOX_MAX_ATTEMPTS: '1', INBOX_SEND_SECONDS: '2' });
     await tell(to, { id: 'm1', text: 'hello' });
@@ -284,7 +284,7 @@ describe('a reply that the platform does not accept', () => {
     expect(JSON.parse(shown.stdout)).toMatchObject({ state: 'failed', reply: 're: hello', notice: null });
   });
 
-  it('serves as the probe of an unreachable platform, before all waiting replies are sent', async () => {
+  it('is sent as a probe while the platform is unreachable, before all waiting replies are sent', async () => {
     exchange.answer = () => ({ status: 503 });
     const to = await start();
     const threads = Array.from({ length: 20 }, (_, index) => `t${index}`);
@@ -294,7 +294,7 @@ describe('a reply that the platform does not accept', () => {
       const { adapters } = (await (await fetch(to.url)).json()) as { adapters: Record<string, object> };
       return adapters.telex;
     };
-    // A look at the inbox that began before the outage was stored may end after it.
+    // The health check may still use a query of the inbox that began before the outage was stored.
     await expect.poll(health).toEqual({
       status: 'degraded',
       detail: 'the platform is out of reach; replies wait: delivery_failed: status 503',
@@ -379,7 +379,7 @@ describe('links', () => {
     ]);
   });
 
-  it('tie a private chat to the person until the link is removed', async () => {
+  it('let a private chat act for the person until the link is removed', async () => {
     const to = withApi;
     await deliver(to, { link: { user: own('A'), token: await alice() } });
     await tell(to, { user: 'A', text: 'Who am I?' });
@@ -409,7 +409,7 @@ describe('links', () => {
     expect(JSON.parse(shown.stdout).turns).toHaveLength(1);
   });
 
-  it('work with every spelling of an id, and with a second id that came with it', async () => {
+  it('work with every spelling of an id, and with a second id that arrived together with it', async () => {
     const to = withApi;
     await deliver(to, { link: { user: own('tx-A'), token: await alice() } });
     const ask = (said: Omit<Said, 'text'>) => ({ text: 'Who am I?', ...said });
@@ -420,7 +420,7 @@ describe('links', () => {
     await tell(
       to,
       ask({ user: 'A.1', thread: 't1' }),
-      // The id `A` comes with a different second id now, so it has a new owner.
+      // The id `A` now arrives with a different second id, so it belongs to a new owner.
       ask({ user: 'A', alias: 'A.2', thread: 't4' }),
       ask({ user: 'A.2', thread: 't5' }),
     );
@@ -438,7 +438,7 @@ describe('links', () => {
     expect(explained.stdout).toMatch(/\nlink_of_other_sender\n {2}what happened: The user id is linked/);
   });
 
-  it('store nothing for an invalid token, and the reply says why', async () => {
+  it('are not stored if the token is invalid, and the response says why', async () => {
     const to = withApi;
     const answer = await deliver(to, { link: { user: own('A'), token: await token({ ttl: -1 }) } });
     expect(answer.body).toEqual({ linked: false, reason: 'Token Expired', held: false });
@@ -447,7 +447,7 @@ describe('links', () => {
     expect(api.seen('/users')).toEqual([]);
   });
 
-  it('inform the agent once that their token has expired', async () => {
+  it('let the agent know once that their token has expired', async () => {
     const to = shared;
     const short = await token({ ttl: 2 });
     await deliver(to, { link: { user: own('A'), token: short } });
@@ -486,7 +486,7 @@ describe('links', () => {
   });
 });
 
-describe('when the daemon stops', () => {
+describe('when the daemon is stopped or killed', () => {
   it('it finishes current runs, stores the other messages, exits with 0, and answers them after the next start', async () => {
     const to = await start({ AGENT_CONCURRENCY: '1' });
     await tell(to, { text: 'wait 300 first' }, { text: 'second' });
@@ -509,7 +509,7 @@ describe('when the daemon stops', () => {
     await exchange.until(() => exchange.runs.length === 2);
   });
 
-  it('it sends the replies that were pending when it was killed, without another run', async () => {
+  it('it sends the pending replies after the next start, without another run', async () => {
     exchange.answer = () => 'hang';
     const to = await start();
     await tell(to, { text: 'hello' });
@@ -522,7 +522,7 @@ describe('when the daemon stops', () => {
     expect(exchange.calls[0]?.id).toBe(exchange.calls[1]?.id);
   });
 
-  it('it answers each acknowledged message in order, even if killed at any point, with almost no duplicates', async () => {
+  it('it answers each acknowledged message in order, even if it is killed at any point, with almost no duplicates', async () => {
     const kills = effort(2, 6);
     const acknowledged = new Map<string, string[]>();
     let number = 0;
@@ -543,14 +543,15 @@ describe('when the daemon stops', () => {
           acknowledged.set(place, [...(acknowledged.get(place) ?? []), text]);
           if (++count >= killAt) killNow();
         } catch {
-          // The daemon was killed before the acknowledgement. A platform would deliver again; this test does not.
+          // The daemon was killed before the acknowledgement. A platform would deliver the message again. This test
+          // does not.
           await started;
         }
       }
     });
     for (let kill = 0; kill < kills; kill++) {
-      // The kill comes after a number of acknowledgements, not after a time, so that a busy machine does not make the
-      // test easier.
+      // The daemon is killed after a number of acknowledgements, not after a time, so that a busy machine does not make
+      // the test easier.
       await new Promise<void>((resolve) => {
         killAt = count + 10 + Math.floor(Math.random() * 20);
         killNow = resolve;

@@ -11,8 +11,8 @@ import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 import { openAt } from '../unit/store/state-directory.ts';
 
-// `agentd link` while a daemon runs, for the channel of test/fixtures/telex.ts. Its ids are written `ada` or `tx-ada`,
-// and its word for linking is `printer`.
+// Tests `agentd link` while a daemon runs, for the channel in test/fixtures/telex.ts. An id of this channel can be
+// written `ada` or `tx-ada`, and the command also accepts `printer` as the name of the channel.
 
 let directory: string;
 let exchange: FakeExchange;
@@ -46,7 +46,7 @@ async function run(args: string[], input = '', more: Record<string, string> = {}
   return ended;
 }
 
-/** The person for whom a message of this user is answered. */
+/** Returns the e-mail address of the person for whom a message of this user is answered. */
 async function personOf(user: string): Promise<string | null> {
   const before = exchange.taken.length;
   const messages = [{ user, thread: user, text: 'hello' }];
@@ -57,7 +57,7 @@ async function personOf(user: string): Promise<string | null> {
 
 const tokenOf = (sub: string, ttl = 3600) => token({ sub, email: `${sub}@example.com`, ttl });
 
-/** Stores a link whose token has expired. */
+/** Stores a link with an expired token. */
 async function linkedOnceTo(sub: string, user: string): Promise<void> {
   const store = openAt(join(directory, 'state', 'agentd.db'), 'administrator');
   const key = `telex:jwt:${user}`;
@@ -67,7 +67,7 @@ async function linkedOnceTo(sub: string, user: string): Promise<void> {
 }
 
 describe('agentd link before the first start of the daemon', () => {
-  it('makes the store and the key, and the daemon finds the link', async () => {
+  it('creates the store and the key, and the daemon finds the link', async () => {
     const fresh = mkdtempSync(join(tmpdir(), 'agentd-link-'));
     const own = { ...env, STATE_DIR: join(fresh, 'state') };
     const linked = await command(['link', 'printer', 'tx-u1', '-'], {
@@ -90,7 +90,7 @@ describe('agentd link before the first start of the daemon', () => {
     }
   });
 
-  it('makes nothing for a channel or an id that does not exist', async () => {
+  it('creates nothing for a channel that does not exist or an id that is invalid', async () => {
     const fresh = mkdtempSync(join(tmpdir(), 'agentd-link-'));
     const own = { ...env, STATE_DIR: join(fresh, 'state') };
     for (const [channel, user] of [
@@ -103,7 +103,7 @@ describe('agentd link before the first start of the daemon', () => {
     await rm(fresh, { recursive: true, force: true });
   });
 
-  it('makes nothing without a valid token', async () => {
+  it('creates nothing without a valid token', async () => {
     const fresh = mkdtempSync(join(tmpdir(), 'agentd-link-'));
     const own = { ...env, STATE_DIR: join(fresh, 'state') };
     for (const [input, exit, told] of [
@@ -131,7 +131,7 @@ describe('agentd link', () => {
     expect(await personOf('tx-u1')).toBe('bob@example.com');
   });
 
-  it('prints the earlier of the two expiries, as one JSON document', async () => {
+  it('prints as JSON when the link ends: when the link or its token expires, whichever is earlier', async () => {
     const long = await tokenOf('bob', 60 * 86_400);
     const { code, stdout } = await run(['link', 'telex', 'u1', '--json'], long);
     expect(code).toBe(0);
@@ -164,7 +164,7 @@ describe('agentd link', () => {
     ],
     ['a text that is not a token', () => 'hello', /JWT Malformed/],
     [
-      'a token of another key',
+      'a token signed with another key',
       () => token({ secret: 'another-secret-for-tests-of-256-bits-at-least' }),
       /Invalid Signature/,
     ],
@@ -203,7 +203,7 @@ describe('agentd link', () => {
     expect(stderr).toMatch(told);
   });
 
-  it("keeps another person's link and says whose it is, and replaces it only with --replace", async () => {
+  it('keeps a link to another person and names that person, and replaces it only with --replace', async () => {
     await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'));
     const eves = await tokenOf('eve');
     const refused = await run(['link', 'printer', 'tx-u1', '-'], eves);
@@ -212,13 +212,13 @@ describe('agentd link', () => {
       /^agentd: u1 is linked to bob@example\.com \(sub bob\) until 20\S+Z\nPass --replace to replace that link\.\n$/,
     );
     expect(await personOf('u1')).toBe('bob@example.com');
-    // The link to the same person is renewed without a confirmation.
+    // A link to the same person is renewed without --replace.
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('bob', 7200))).code).toBe(0);
     expect((await run(['link', 'printer', 'u1', '--replace', '-'], eves)).code).toBe(0);
     expect(await personOf('u1')).toBe('eve@example.com');
   });
 
-  it('replaces an expired link without a confirmation', async () => {
+  it('replaces an expired link without --replace', async () => {
     await linkedOnceTo('bob', 'u1');
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'))).code).toBe(0);
   });
@@ -297,7 +297,7 @@ describe('agentd link list', () => {
       expires_at: null,
     });
     expect((await run(['link', 'list'], '', other)).stdout).toMatch(/\ntelex +u1 +cannot decrypt +20\S+Z\n$/);
-    // The running daemon has no key either: it ignores the link.
+    // The running daemon does not have the key either, so it ignores the link.
     expect(await personOf('u1')).toBeNull();
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'), other)).code).toBe(0);
     expect(await state(other)).toMatchObject({ state: 'live', email: 'eve@example.com' });

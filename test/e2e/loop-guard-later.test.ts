@@ -8,7 +8,7 @@ import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-message(7), "Blocked messages", on a channel that answers later.
+// Tests agentd-message(7), "Blocked messages", on a channel that answers later.
 
 const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
 
@@ -33,7 +33,7 @@ async function start(env: Record<string, string> = {}): Promise<void> {
   });
 }
 
-/** Sends one webhook per message; each of them is answered with 200. */
+/** Sends one webhook per message. Each webhook is answered with 200. */
 async function tell(...messages: { id: string; text?: string; user?: string; sent_at?: number }[]) {
   for (const message of messages) {
     const body = { messages: [{ user: 'u1', thread: 't1', text: message.id, ...message }] };
@@ -51,7 +51,7 @@ function lines(): string[] {
     .filter((msg) => msg.startsWith('[LoopGuard]'));
 }
 
-test('a blocked message gets a 200 and no reply; it can be found with its verdict, and stays blocked when it is repeated', async () => {
+test('a blocked message gets a 200 and no reply; `agentd explain` shows the verdict, and a repeat of the message is blocked too', async () => {
   await start();
   await tell(...ids(8), { id: 'm6' }, { id: 'm2' }, { id: 'other', user: 'u2' });
   await exchange.until(() => exchange.textsTo('t1').includes('re: other'));
@@ -78,13 +78,13 @@ test('a backlog that is delivered after an outage is not a burst, in whatever or
   await start({ LOOP_GUARD_WINDOW_SECONDS: '10' });
   const then = Date.now() - 3_600_000;
   const ages = [60, 0, 100, 20, 80, 40, 120, 140];
-  // Like a platform whose times have microseconds.
+  // Some platforms send times with microseconds.
   await tell(...ages.map((age) => ({ id: `a${age}`, sent_at: then - age * 1000 + 0.123 })));
   await exchange.until(() => exchange.textsTo('t1').length === ages.length);
   expect(lines()).toEqual([]);
 });
 
-test('a backlog that was sent as a burst counts as one, however late it arrives', async () => {
+test('messages that were sent as a burst count as a burst, however late they arrive', async () => {
   await start({ LOOP_GUARD_WINDOW_SECONDS: '10' });
   const then = Date.now() - 3_600_000;
   await tell(...ids(7).map(({ id }, n) => ({ id, sent_at: then + n * 1000 })), { id: 'now' });

@@ -9,9 +9,9 @@ import { Gate } from '../support/gate.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
-// agentd-message(7), "Loop guard", as users and operators of webchat see it.
+// Tests agentd-message(7), "Loop guard", as users and operators of webchat see it.
 
-/** Far more time than a slow machine needs between two messages of a test. */
+/** The windows are far longer than a slow machine needs between two messages of a test. */
 const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
 
 let daemon: Agentd;
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-/** A daemon whose loop guard is on, as it is by default. */
+/** Starts a daemon with the loop guard on, as it is by default. */
 function guarded({ env, ...options }: StartOptions = {}): Promise<Agentd> {
   return startAgentd({ ...options, env: { LOOP_GUARD_ENABLED: '', ...env } });
 }
@@ -33,7 +33,7 @@ async function guardedForThisTest(options: StartOptions = {}): Promise<Agentd> {
   return own;
 }
 
-/** Sends a text that nobody has sent before. */
+/** Sends a message with a text that nobody has sent before. */
 function say(user_id: string, members: Record<string, unknown> = {}, options: Post & { on?: Agentd } = {}) {
   const { on = daemon, ...rest } = options;
   return post(on.url, { user_id, message: `Hello ${randomUUID()}`, ...members }, rest);
@@ -47,7 +47,7 @@ async function sayTimes(count: number, ...args: Parameters<typeof say>): Promise
 
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
 
-/** Messages of the guard's log lines that contain `about`. */
+/** Returns the messages of the guard's log lines that contain `about`. */
 function lines(about: string, on: Agentd = daemon): string[] {
   return on
     .log()
@@ -104,7 +104,7 @@ describe('A burst', () => {
     ]);
   });
 
-  test('of 100 simultaneous messages gets exactly 5 answers, in separate sessions and in a single one', async () => {
+  test('of 100 simultaneous messages gets exactly 5 answers, in separate sessions and in a single session', async () => {
     for (const members of [{}, { session_id: 'flooded' }]) {
       const user_id = randomUUID();
       const answers = await Promise.all(Array.from({ length: 100 }, () => say(user_id, members)));
@@ -134,7 +134,7 @@ describe('A burst', () => {
     expect(statuses(await Promise.all(sent)).sort()).toEqual([200, 200, 200, 200, 200, 429]);
   });
 
-  test('ends with the cooldown, as Retry-After says', async () => {
+  test('blocks the sender until the end of the cooldown, which Retry-After gives', async () => {
     const on = await guardedForThisTest({ env: { ...PATIENT, LOOP_GUARD_COOLDOWN_SECONDS: '1' } });
     await sayTimes(5, 'patient', {}, { on });
     const { headers } = await say('patient', {}, { on });
@@ -146,7 +146,7 @@ describe('A burst', () => {
 });
 
 describe('Repetition', () => {
-  test('is the 3rd equal text, whatever its case and white space; it opens the circuit and is blocked', async () => {
+  test('opens the circuit at the 3rd equal text, whatever its case and white space, and that message is blocked', async () => {
     const texts = ['Are you  there?', 'something else', 'ARE YOU THERE?', ' are\tyou\nthere? ', 'and now?'];
     const answers: Answer[] = [];
     for (const message of texts) answers.push(await say('parrot', { message }));
@@ -173,7 +173,7 @@ describe('The turns of a session', () => {
   });
   afterAll(() => on.stop());
 
-  test('are limited: the next one is blocked without Retry-After, and the block is logged once', async () => {
+  test('are limited: the next message is blocked without Retry-After, and the block is logged once', async () => {
     const first = await say('talker', {}, { on });
     const session_id: string = first.body.session_id;
     expect((await say('talker', { session_id }, { on })).status).toBe(200);
@@ -191,7 +191,7 @@ describe('The turns of a session', () => {
     expect((await say('talker', {}, { on })).status).toBe(200);
   });
 
-  test('start again at 0 when the session is ended, or is reset while the daemon runs', async () => {
+  test('are counted from 0 again when the session is ended or reset while the daemon runs', async () => {
     const turn = async () => (await say('talker', { session_id: 's' }, { on })).status;
     expect([await turn(), await turn(), await turn()]).toEqual([200, 200, 429]);
     expect((await run(on, 'guard', 'reset', '--session', 's')).code).toBe(0);
@@ -201,7 +201,7 @@ describe('The turns of a session', () => {
     expect([await turn(), await turn(), await turn()]).toEqual([200, 200, 429]);
   });
 
-  test('outlive a kill -9', async () => {
+  test('are still counted after a kill -9', async () => {
     await sayTimes(3, 'talker', { session_id: 'killed' }, { on });
     on.signal('SIGKILL');
     await on.exited;
@@ -210,8 +210,8 @@ describe('The turns of a session', () => {
   });
 });
 
-describe('Messages are counted together', () => {
-  test('by client address and user_id without a token: nobody can lock out somebody else by claiming their id', async () => {
+describe('Messages are counted', () => {
+  test('per client address and user_id if there is no token: nobody can lock out another person by claiming their id', async () => {
     const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
     await sayTimes(5, 'victim', {}, from('192.0.2.66'));
     expect((await say('victim', {}, from('192.0.2.66'))).status).toBe(429);
@@ -222,7 +222,7 @@ describe('Messages are counted together', () => {
     expect((await say('neighbour', {}, from('192.0.2.66'))).status).toBe(200);
   });
 
-  test('by person with a valid token, under any user_id and in any session', async () => {
+  test('per person if the token is valid, under any user_id and in any session', async () => {
     const bearer = await token({ sub: 'flooder' });
     const answers: Answer[] = [];
     for (let n = 0; n < 6; n++) answers.push(await say(`name-${n}`, {}, { bearer }));
@@ -232,7 +232,7 @@ describe('Messages are counted together', () => {
     expect((await say('name-5', {}, { bearer: other })).status).toBe(200);
   });
 
-  test('by client address and user_id with an invalid token, so that an invented token does not avoid the block', async () => {
+  test('per client address and user_id if the token is invalid, so that an invented token does not avoid the block', async () => {
     const answers: Answer[] = [];
     for (let n = 0; n < 6; n++) {
       const bearer = await token({ sub: `made-up-${n}`, secret: 'another-secret-of-at-least-256-bits!!' });
@@ -262,7 +262,7 @@ describe('The loop guard does not count', () => {
     ]);
   });
 
-  test('a message that was refused with 403, for its sender or for the session', async () => {
+  test('a message that was refused with 403, neither for its sender nor for the session', async () => {
     expect((await say('owner', { session_id: 'owned' })).status).toBe(200);
     expect(statuses(await sayTimes(10, 'stranger', { session_id: 'owned', message: 'let me in' }))).toEqual(
       Array(10).fill(403),
@@ -283,7 +283,7 @@ describe('The loop guard does not count', () => {
 });
 
 describe('On event streams', () => {
-  test('the POST is checked: opening streams does not count, and a blocked message has no stream', async () => {
+  test('the POST is counted, opening a stream is not, and a blocked message has no stream', async () => {
     const begin = (headers: Record<string, string> = {}) =>
       startRaw(
         daemon.url,
@@ -303,7 +303,7 @@ describe('On event streams', () => {
     expect(lines('user=streamer')).toEqual([
       '[LoopGuard] CIRCUIT_OPEN reason=rate_limit 6/5 platform=sse user=streamer',
     ]);
-    // Messages of a user are counted for each channel separately, but turns of a session over both channels.
+    // The messages of a user are counted per channel, but the turns of a session are counted across channels.
     const { body, status } = await say('streamer', { session_id: 'streamed' });
     expect(status).toBe(200);
     const { traces } = await json(daemon, 'explain', body.session_id, '--limit', '1');
@@ -422,7 +422,7 @@ describe('Operators', () => {
     );
   });
 
-  test('get an error if there is nothing to reset, or if they name nothing', async () => {
+  test('get an error if there is nothing to reset, or if they do not say what to reset', async () => {
     for (const named of [
       ['webchat', 'unknown'],
       ['--session', 'unknown'],

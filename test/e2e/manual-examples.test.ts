@@ -14,7 +14,7 @@ import { post } from '../support/webchat.ts';
 
 const text = (file: string) => readFileSync(resolve(import.meta.dirname, '../..', file), 'utf8');
 
-/** The program in a manual page that begins with this text. */
+/** Finds the program that begins with this text in a manual page. */
 function program(page: string, begin: string): string {
   const found = [...text(page).matchAll(/^```\w+\n(.*?)^```$/gms)].find(([, body]) =>
     body?.startsWith(begin),
@@ -54,7 +54,7 @@ it('the channel of agentd-channel(7) passes the conformance suite, run as descri
   await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
   await writeFile(join(directory, 'telex.ts'), program('man/agentd-channel.7.md', '// telex.ts'));
   await writeFile(join(directory, 'telex.test.ts'), program('man/agentd-channel.7.md', '// telex.test.ts'));
-  // With the variables of this test runner, the inner test runner would report to this one.
+  // With NODE_TEST_CONTEXT set, the inner test runner would report to an outer runner instead of printing its results.
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
   const { stdout } = await promisify(execFile)(process.execPath, ['telex.test.ts'], { cwd: directory, env });
   expect(stdout).toContain('telex: passes on the problems of the daemon');
@@ -146,7 +146,7 @@ it('the business API of agentd-api(7) serves agentd as printed', async () => {
   const source = program('man/agentd-api.7.md', '// api.mjs');
   const listen = ".listen(9000, '127.0.0.1');";
   expect(source).toContain(listen);
-  // The program listens on any free port instead, and prints it.
+  // Let the program listen on any free port, and print the port.
   const told = ".listen(0, '127.0.0.1', function () { console.log(this.address().port); });";
   await writeFile(join(directory, 'api.mjs'), source.replace(listen, told));
   const api = spawn(process.execPath, ['api.mjs'], { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] });

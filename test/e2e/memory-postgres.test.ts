@@ -45,7 +45,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     command(args, { env: { ...env, STATE_DIR: join(daemon.directory, 'state') } });
   const outages = () => daemon.log().filter(({ msg }) => String(msg).startsWith('long-term memory'));
 
-  it('is shared by daemons, each with its own store, and by commands', async () => {
+  it('is shared by commands and by daemons that each have their own store', async () => {
     const other = await startAgentd({ env });
     try {
       expect(await say('remember I like green tea')).toContain('I like green tea');
@@ -62,7 +62,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(daemon.stdout() + daemon.stderr() + doctor.stdout).not.toContain('the-password');
   });
 
-  it('is unavailable if the server is down, but this does not prevent the reply', async () => {
+  it('is unavailable if the server is down, but the daemon still replies', async () => {
     await server.pause();
     expect(await say('Which tea?')).toBe('Hello.');
     expect(lastPrompt(model)).not.toContain('green tea');
@@ -93,7 +93,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(outages().map(({ level }) => level)).toHaveLength(2);
   });
 
-  it('is deleted when an administrator runs the command', async () => {
+  it('is deleted by `agentd memory forget`', async () => {
     expect(await run('memory', 'forget', '--sub', 'ada', '--yes')).toMatchObject({
       code: 0,
       stdout: 'deleted 1 memory of ada\n',

@@ -54,7 +54,7 @@ async function say(
   return String(answer.body.response);
 }
 
-/** Sends a message from a phone. @returns the reply, and the prompt and tools of its run */
+/** Sends a message from a phone. @returns the reply */
 async function phoned(user: string, text: string, bsuid?: string) {
   const before = phone.textsTo(user).length;
   const { method, path, headers, body } = phone.simulator.delivery(
@@ -79,7 +79,7 @@ const listed = async (...who: string[]) =>
   );
 
 describe('the memories of a person', () => {
-  it('are given to later runs as quoted data with their dates, on every channel, and never for anybody else', async () => {
+  it('are given to later runs for that person as quoted data with their dates, from any browser, and never to other people', async () => {
     const ada = await token({ sub: 'ada' });
     expect(await say('remember I like green tea', { bearer: ada })).toContain('I like green tea');
     expect(lastTools(model)).toEqual(expect.arrayContaining(TOOLS));
@@ -108,7 +108,7 @@ describe('the memories of a person', () => {
     }
   });
 
-  it('can be recalled and forgotten by their words', async () => {
+  it('can be recalled and forgotten by words that they contain', async () => {
     const bearer = await token({ sub: 'cleo' });
     await say('remember My dog is called Rex', { bearer });
     await say('remember My cat is called Tom', { bearer });
@@ -148,14 +148,14 @@ describe('the memories of a person', () => {
 describe("the memories of a platform's user", () => {
   const USER = '16505553001';
 
-  it('are those of the user whom the platform has verified', async () => {
+  it('belong to the user whom the platform has verified', async () => {
     await phoned(USER, 'remember I live in Berlin');
     await phoned(USER, 'Do I live in Berlin or Bern?');
     expect(lastPrompt(model)).toContain('"text":"I live in Berlin"');
     await phoned('16505553002', 'Do I live in Berlin?');
     expect(lastPrompt(model)).not.toContain('I live in Berlin');
     expect(await listed(`phonechat:+${USER}`)).toEqual(['I live in Berlin']);
-    // A person may have any `sub`.
+    // A `sub` that looks like the id of a platform's user gives no access to the memories of that user.
     const bearer = await token({ sub: `phonechat:+${USER}` });
     expect(await say('recall Berlin', { bearer })).not.toContain('I live in');
   });
@@ -190,7 +190,7 @@ describe("the memories of a platform's user", () => {
       env: { ...team.env, STATE_DIR: join(directory, 'state') },
     });
     expect(linked.code).toBe(0);
-    // The memories of the person are not those of the platform's user.
+    // The linked person and the platform's user have separate memories.
     expect(await wroteIn('direct', 'recall coffee')).not.toContain('I like');
     expect(await wroteIn('direct', 'remember I drink water')).toContain('water');
     expect(await wroteIn('group', 'recall water')).toContain('There is no recall.');
@@ -266,7 +266,7 @@ describe('agentd memory', () => {
     expect(none.stderr).toContain('Nothing is remembered about zoe.');
   });
 
-  it('reports if the settings configure no memory', async () => {
+  it('reports an error if memory is off', async () => {
     const { code, stderr } = await command(['memory', 'list', '--sub', 'ada'], {
       cwd: directory,
       env: { STATE_DIR: join(directory, 'state'), MEMORY_BACKEND: 'none' },

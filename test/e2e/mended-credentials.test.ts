@@ -11,7 +11,8 @@ import { startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 
-// A reply that the platform refuses because the channel's own token is wrong waits until the token is replaced.
+// If the platform refuses a reply because the channel's own token is wrong, the reply waits until the token is
+// replaced.
 
 it.each<[string, ChannelPlugin, setting: string, wrong: string, reason: string]>([
   ['teamchat', teamchat, 'TEAMCHAT_BOT_TOKEN', 'xoxb-revoked', 'invalid_auth'],

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// agentd-metrics(7).
+// Tests agentd-metrics(7).
 
 const CANARY = 'canary-8d1f';
 
@@ -67,7 +67,7 @@ describe('/metrics', () => {
     await say('Who am I?', CANARY, bearer);
     await say('Who am I?', `${CANARY}-nobody`);
     await say('Who am I?', `${CANARY}-forged`, `${bearer}x`);
-    // Another user's session.
+    // This session belongs to another user.
     await shop.say({ message: 'x', user_id: 'other', session_id: `${session_id}-${CANARY}` });
     await say('x', `${CANARY}-too-many`);
     await fetch(`${shop.daemon.url}/${CANARY}`);

@@ -3,7 +3,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// agentd-agent(7), "Model", as people and an operator see it.
+// Tests agentd-agent(7), "Model", as people and operators see it.
 
 const USAGE = { prompt_tokens: 200, completion_tokens: 100 };
 const DAILY = 2000;
@@ -40,7 +40,7 @@ afterAll(async () => {
 const explain = async (id: string) => (await shop.run('explain', id)).stdout;
 
 describe('the model', () => {
-  test('`explain` shows the usage of each call, and `sessions show` that of each turn', async () => {
+  test('`explain` shows the token usage of each call, and `sessions show` shows it for each turn', async () => {
     const { body } = await shop.say(
       { user_id: 'reader', message: 'Hi' },
       { bearer: await token({ sub: 'r' }) },
@@ -53,7 +53,7 @@ describe('the model', () => {
     expect(turns[0].usage).toEqual({ input_tokens: 200, output_tokens: 100 });
   });
 
-  test('messages for which the history has no room are summarized after the reply, and the next run gets the summary', async () => {
+  test('messages that no longer fit into the history are summarized after the reply, and the next run gets the summary', async () => {
     const bearer = await token({ sub: 'talker' });
     const say = (message: string) => shop.say({ user_id: 'talker', session_id: 'talk', message }, { bearer });
     await say('One');
@@ -80,7 +80,7 @@ describe('the model', () => {
     }
   });
 
-  test('AGENT_DAILY_TOKENS limits a person across all channels, and the reply says when the limit is exceeded', async () => {
+  test('AGENT_DAILY_TOKENS limits a person across all channels, and the reply says so when the limit is reached', async () => {
     const bearer = await token({ sub: 'spender' });
     const say = (path?: string) =>
       shop.say({ user_id: 'spender', message: 'Hi' }, { bearer, ...(path === undefined ? {} : { path }) });
@@ -97,11 +97,11 @@ describe('the model', () => {
     const started = await say('/sse/chat');
     const stream = await fetch(`${shop.daemon.url}/sse/stream/${started.body.stream_id}`);
     expect(await stream.text()).toContain(USED_UP);
-    // Nobody else is affected.
+    // A client without the token is not affected, even with the same `user_id`.
     expect((await shop.say({ user_id: 'spender', message: 'Hi' })).body.response).toMatch(/^Hello\./);
   });
 
-  test('an anonymous client is identified by its address, whatever user it claims to be', async () => {
+  test('an anonymous client is identified by its address, whatever `user_id` it sends', async () => {
     const say = async (user_id: string) =>
       (await shop.say({ user_id, message: 'Hi' })).body.response as string;
     let replies = 0;

@@ -17,9 +17,9 @@ const GROUP = '-1005550100';
 
 let platform: FakePlatform;
 let dictation: Dictation;
-/** The bot that the tests write to; each test has its own users. */
+/** The daemon of most tests. The tests dictate the replies of its agent, and each test has its own users. */
 let agent: Agentd;
-/** The same bot, with the shop behind it. */
+/** A daemon for the same bot, with the API of the shop. */
 let shop: Shop;
 /** The daemon to which events are delivered. */
 let daemon: Agentd;
@@ -50,7 +50,7 @@ afterAll(async () => {
   await dictation.close();
 });
 
-/** A daemon for one test, with an agent whose replies the test dictates. */
+/** Starts a daemon for one test. The test dictates the replies of its agent. */
 async function start(env: Record<string, string> = {}, options: StartOptions = {}): Promise<Agentd> {
   const started = await startAgentd({ ...options, env: { ...platform.env, ...dictation.env, ...env } });
   onTestFinished(() => started.stop('SIGKILL').then(() => {}));
@@ -131,7 +131,7 @@ describe('a message to the bot', () => {
     expect(platform.textsTo(ada).join(' ').split(/\s+/)).toEqual(words);
   });
 
-  it('is answered with its edited text, if the edit arrives before its turn', async () => {
+  it('is answered with its edited text, if the edit arrives before the turn of the message begins', async () => {
     await deliver({ text: 'wait', number: 1 });
     await dictation.begun('wait');
     await deliver({ text: 'secnd', number: 2 });
@@ -144,7 +144,7 @@ describe('a message to the bot', () => {
     expect(dictation.runs).toEqual(['wait', 'second']);
   });
 
-  it('gets an answer whose mentions notify nobody', async () => {
+  it('gets an answer in which mentions notify nobody', async () => {
     answersOf('call all', `@everyone @ada_l, [Bob](tg://user?id=${bob}) and @all`);
     await deliver({ text: 'call all' });
     await platform.until(() => platform.textsTo(ada).length === 1);
@@ -191,7 +191,7 @@ describe('in a group', () => {
 });
 
 describe('a webhook without the secret', () => {
-  it('is refused, whatever it contains, and is not read', async () => {
+  it('is refused without being read, whatever it contains', async () => {
     const secret = platform.env.MSGBOT_WEBHOOK_SECRET ?? '';
     const update = { update_id: 1, message: { message_id: 1, text: 'hello' } };
     for (const wrong of [
@@ -210,7 +210,7 @@ describe('a webhook without the secret', () => {
     expect(platform.textsTo(ada)).toEqual([]);
   });
 
-  it('gets a different status than a delivery that is malformed', async () => {
+  it('is refused with another status than a malformed delivery', async () => {
     const broken = await platform.post(daemon, {
       ...platform.simulator.delivery(platform.event(), platform.settings),
       body: '{"update_id":',
@@ -222,7 +222,7 @@ describe('a webhook without the secret', () => {
 });
 
 describe('a message without text', () => {
-  it('is answered with one line in a private chat, once for a whole album, and not in a group', async () => {
+  it('gets one notice in a private chat, even for a repeated delivery and an album, and none in a group', async () => {
     await deliver({ kind: 'other', number: 1 });
     await deliver({ kind: 'other', number: 1 });
     const chat = { id: Number(ada), type: 'private' };
@@ -244,7 +244,7 @@ describe('a message without text', () => {
     expect(dictation.runs).toEqual(['hello']);
   });
 
-  it('gets fewer answers than messages if there are many', async () => {
+  it('gets fewer notices than there are messages if many arrive', async () => {
     for (let number = 1; number <= 12; number++) await deliver({ kind: 'other', number });
     answersOf('hello', 'Hello.');
     await deliver({ text: 'hello', number: 13 });
@@ -266,10 +266,10 @@ describe('the greeting', () => {
   });
 });
 
-describe('a reply that the platform refuses', () => {
+describe('when the platform refuses a request', () => {
   const sends = () => callsOf('sendMessage');
 
-  it('waits as long as the platform asks, without another run of the agent', async () => {
+  it('the reply is sent again after the time that the platform asked for, without another run of the agent', async () => {
     platform.answer = (call) =>
       methodOf(call) === 'sendMessage' && sends().length === 1
         ? {
@@ -290,7 +290,7 @@ describe('a reply that the platform refuses', () => {
     expect(dictation.runs).toEqual(['hello']);
   });
 
-  it('continues with the part that was not accepted', async () => {
+  it('the reply continues with the part that was not accepted', async () => {
     platform.answer = (call) =>
       methodOf(call) === 'sendMessage' && sends().length === 2 ? { status: 502, body: '<html>' } : null;
     answersOf('tell me', `${'one '.repeat(1000)}\n\n${'two '.repeat(1000)}`);
@@ -300,7 +300,7 @@ describe('a reply that the platform refuses', () => {
     expect(sends()).toHaveLength(3);
   });
 
-  it('is sent only once after a final refusal, and the next one follows', async () => {
+  it('the reply is not sent again after a final refusal, and the next reply is sent', async () => {
     platform.answer = (call) =>
       methodOf(call) === 'sendMessage' && call.body.includes('No.')
         ? {
@@ -321,7 +321,7 @@ describe('a reply that the platform refuses', () => {
     });
   });
 
-  it('is reported in `GET /` while the token is refused, and the daemon starts nevertheless', async () => {
+  it('the daemon starts even if its token is refused, and `GET /` reports the refusal', async () => {
     platform.answer = () => ({
       status: 401,
       body: { ok: false, error_code: 401, description: 'Unauthorized' },
@@ -339,7 +339,7 @@ describe('a reply that the platform refuses', () => {
     });
   });
 
-  it('makes the platform repeat messages that may be for the bot until the bot knows its name', async () => {
+  it('the daemon answers 503 to messages that may be for the bot until it knows the name of the bot', async () => {
     let isAway = true;
     platform.answer = (call) => (methodOf(call) === 'getMe' && isAway ? { status: 502 } : null);
     const { url } = await start();
@@ -436,7 +436,7 @@ describe('signing in', () => {
     expect(daemon.log().filter(({ msg }) => String(msg).includes('DUPLICATE'))).toHaveLength(3);
   });
 
-  it('says why a token is invalid, and deletes it nevertheless', async () => {
+  it('says why a token is invalid, and deletes the message with the token all the same', async () => {
     await command(await adasToken(-60), { number: 1 });
     await command('not-a-token', { number: 2 });
     await command('', { number: 3 });
@@ -475,7 +475,7 @@ describe('signing in', () => {
     expect(shop.lookedUpAs()).toEqual([]);
   });
 
-  it('in a group acts for each member as themselves, and uses default credentials for members who are not linked', async () => {
+  it('lets the bot act for each linked member of a group, and use default credentials for other members', async () => {
     await command(await adasToken(), { user: ada, number: 11 });
     await texts(1);
     const ask = (user: string, number: number) => who({ user, place: 'group', thread: 'shop', number });
@@ -502,7 +502,7 @@ describe('signing in', () => {
 });
 
 describe('secrets', () => {
-  it('appear neither in logs nor in stored data: tokens of people, of the bot and of the webhook', async () => {
+  it('appear neither in logs nor in stored data: the tokens of people, the token of the bot and the webhook secret', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-msgbot-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const TOKEN_ENCRYPTION_KEY = randomBytes(32).toString('base64');
@@ -514,7 +514,7 @@ describe('secrets', () => {
     answersOf('my token is [token]', 'Do not send it here.');
     await deliver({ text: `my token is ${typed}`, number: 2 });
     await deliver({ kind: 'command', text: `/service_auth ${forwarded}`, place: 'group', number: 3 });
-    // The platform is down, echoes the request, and refuses.
+    // The platform refuses the request. Its error repeats the path of the request, which contains the token of the bot.
     platform.answer = ({ path }) => ({
       status: 400,
       body: { ok: false, error_code: 400, description: `Bad Request: ${path}` },
@@ -535,7 +535,7 @@ describe('secrets', () => {
 });
 
 describe('while the store cannot be written', () => {
-  it('messages and sign-in get 503, and are accepted when they are repeated', async () => {
+  it('messages and sign-ins get 503, and are accepted when they are delivered again', async () => {
     const to = await start();
     answersOf('hello', 'Hello.');
     const other = new Database(join(to.directory, 'state/agentd.db'));

@@ -9,7 +9,7 @@ import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// An API with an OpenAPI document, connected by a few lines of the configuration file.
+// An API with an OpenAPI document, connected with a few lines of the configuration file.
 
 /** Calls the tool that the message names, and replies with the result. */
 const RUNTIME = `
@@ -106,7 +106,7 @@ async function say(message: string, jwt?: string): Promise<unknown> {
   return JSON.parse(String(body.response));
 }
 
-test("a listed operation is called as the person, with the person's own claims", async () => {
+test('a listed operation is called as the person, with a parameter that is bound to a claim', async () => {
   const jwt = await token({ sub: 'user-1' });
   expect(await say('shop_listOrders {"states":["open","sent"]}', jwt)).toEqual({
     ok: true,
@@ -121,7 +121,7 @@ test("a listed operation is called as the person, with the person's own claims",
   ]);
 });
 
-test('a bound parameter cannot be chosen, and needs a sign-in', async () => {
+test('the agent cannot choose a bound parameter, and the call requires sign-in', async () => {
   const jwt = await token({ sub: 'user-1' });
   expect(await say('shop_listOrders {"customer":"user-2"}', jwt)).toMatchObject({ ok: false });
   expect(await say('shop_listOrders {}')).toMatchObject({ ok: false });
@@ -145,7 +145,7 @@ test('a source with its own key sends the key and no token', async () => {
   expect(seen).toEqual([{ line: 'GET /v2/products/1', authorization: undefined, key: 'key-1' }]);
 });
 
-test('an entry that does not fit its document stops the start with 78, and says where', async () => {
+test('an entry that does not match its document prevents the start with exit code 78, and the error says where', async () => {
   const broken = ENTRIES.replace('listOrders:', 'listOrder:').replace('BASE', 'https://shop.example.com');
   writeFileSync(join(folder, 'broken.yaml'), broken, { mode: 0o600 });
   const env = {

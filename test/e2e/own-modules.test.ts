@@ -6,8 +6,8 @@ import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { post } from '../support/webchat.ts';
 
-// Modules of an operator's own, in a folder without node_modules: a channel that imports values of agentd, and a
-// runtime that imports its types and fails.
+// Modules that an operator wrote, in a folder without node_modules: a channel that imports values from agentd, and a
+// runtime that imports only types and can fail.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-own-'));
 
@@ -69,7 +69,7 @@ test('a channel without node_modules imports renderMarkdown and PLAIN by value',
   });
 });
 
-test('a runtime that throws is identified by file and line, only in the log and in the trace', async () => {
+test('the log and the trace, but not the response, show the file and line at which a runtime throws', async () => {
   const { status, body } = await say('fail');
   expect([status, body.code]).toEqual([502, 'agent_failed']);
   expect(JSON.stringify(body)).not.toMatch(/private|RangeError|runtime/);

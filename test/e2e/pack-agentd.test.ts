@@ -37,7 +37,7 @@ test('an archive unpacks to the same files, byte for byte', async () => {
   expect(stdout).toMatch(/^-rwxr-xr-x .* package\/bin\/agentd\.js$/m);
 });
 
-test('a name that is too long for the format is refused', () => {
+test('a file name that is too long for the archive format is refused', () => {
   const file = { name: 'x'.repeat(101), content: new Uint8Array(), isExecutable: false };
   expect(() => tarball([file])).toThrow('is too long for the archive');
 });

@@ -14,7 +14,10 @@ beforeAll(async () => {
 
 afterAll(() => shared.stop());
 
-/** The daemon under test. Most tests share one, each with its own users; some need one with other settings. */
+/**
+ * The daemon under test. Most tests share one daemon, and each of them has its own users. Some tests start another
+ * daemon with other settings.
+ */
 let here: Phonechat;
 
 beforeEach(() => {
@@ -67,7 +70,7 @@ const bob = (claims: object = {}) =>
 const link = async (bearer: string, phone_number: unknown = `+${here.ada}`) =>
   ask({ bearer, body: { phone_number } });
 
-/** The answer to somebody who asks who they are. */
+/** Returns the answer that this user gets to "Who am I?". */
 async function whoIs(user: string, place = user): Promise<string> {
   const before = here.platform.textsTo(place).length;
   await here.deliver({ user, text: 'Who am I?' });
@@ -75,7 +78,7 @@ async function whoIs(user: string, place = user): Promise<string> {
 }
 
 describe('POST /phonechat/link', () => {
-  it('links a number: its person is answered with their own data', async () => {
+  it('links a number, so that the person is answered with their own data', async () => {
     expect(await whoIs(here.ada)).not.toContain('Alice');
     const answer = await link(await alice());
     expect(answer.status).toBe(200);
@@ -92,7 +95,7 @@ describe('POST /phonechat/link', () => {
     if (listed.code === 0) expect(listed.stdout).toContain(`+${here.ada}`);
   });
 
-  it('returns the expiry of the token if it is earlier than that of the link', async () => {
+  it('returns the expiry of the token if it is earlier than the expiry of the link', async () => {
     const { body } = await link(await alice({}, { ttl: 3600 }));
     const until = Date.parse(`${/until (.+) \(UTC\)/.exec(body.message)?.[1]?.replace(' ', 'T')}:00Z`);
     expect(Math.abs(until - (Date.now() + 3_600_000))).toBeLessThan(120_000);
@@ -110,7 +113,7 @@ describe('POST /phonechat/link', () => {
     expect(await whoIs(here.ada)).toContain('Alice');
   });
 
-  it('accepts `phone` instead of `phone_number`, which takes precedence', async () => {
+  it('accepts `phone` instead of `phone_number`, but prefers `phone_number`', async () => {
     const bearer = await alice();
     expect((await ask({ bearer, body: { phone: `+${here.ada}` } })).status).toBe(200);
     const both = await ask({ bearer, body: { phone: `+${here.ada}`, phone_number: `+${here.bob}` } });
@@ -158,7 +161,7 @@ describe('POST /phonechat/link', () => {
     expect(await whoIs(here.ada)).not.toContain('Alice');
   });
 
-  it('answers 403 to a token whose phone claim names another number', async () => {
+  it('answers 403 to a token with a phone claim that names another number', async () => {
     for (const phone of [
       `+${here.bob}`,
       here.bob,
@@ -196,7 +199,7 @@ describe('POST /phonechat/link', () => {
     expect(await whoIs(here.ada)).toContain('Bob');
   });
 
-  it('takes over a number that nobody has any longer, and lets its person renew the link', async () => {
+  it('replaces an expired link of another person, and lets a person renew their own link', async () => {
     const short = await alice({}, { ttl: 1 });
     await link(short);
     expect((await link(await alice())).status).toBe(200);
@@ -210,7 +213,7 @@ describe('POST /phonechat/link', () => {
     ['Brazilian', '+55 11 98765-4321', '551187654321', '5511987654321'],
     ['Mexican', '+52 55 1234 5678', '5215512345678', '525512345678'],
   ])(
-    'creates a link that works with both spellings of the platform: %s',
+    'creates a link that works with both spellings that the platform uses for a number: %s',
     async (_title, linked, one, other) => {
       await link(await alice(), linked);
       expect(await whoIs(one)).toContain('Alice');
@@ -220,18 +223,18 @@ describe('POST /phonechat/link', () => {
     },
   );
 
-  it('creates a link that works with the id that came with the number, even when the id comes alone', async () => {
+  it('creates a link that works with the user id that arrived with the number, even if the id later arrives alone', async () => {
     await link(await alice());
     await here.deliver({ user: here.ada, text: 'Who am I?' });
     expect((await here.texts(here.ada, 1))[0]).toContain('Alice');
     const call = here.platform.simulator.delivery(here.event({ user: here.ada }), here.platform.settings);
     const id = /"from_user_id":"([^"]+)"/.exec(call.body)?.[1] ?? '';
     expect(await whoIs(id)).toContain('Alice');
-    // An id that never came with the number has no link.
+    // An id that never arrived with the number has no link.
     expect(await whoIs(here.hidden)).not.toContain('Alice');
   });
 
-  it('creates a link that does not work for the number with a different id; without an id it works', async () => {
+  it('creates a link that works for the number without a user id, but not for the number with a different user id', async () => {
     await link(await alice());
     const comesWith = async (id: string | undefined) => {
       const before = here.platform.textsTo(here.ada).length;
@@ -304,7 +307,7 @@ describe('every answer of /phonechat/link has its documented shape', () => {
     [413, { bearer: 'TOKEN', body: { phone_number: 'x'.repeat(300_000) } }],
     [415, { bearer: 'TOKEN', body: '{}', headers: { 'Content-Type': 'text/plain' } }],
     [415, { method: 'DELETE', bearer: 'TOKEN', body: '{}', headers: { 'Content-Type': 'text/plain' } }],
-  ])('%i', async (status, asked) => {
+  ])('with status %i', async (status, asked) => {
     const bearer = asked.bearer === undefined ? {} : { bearer: await alice() };
     const answer = await ask({ ...asked, ...bearer });
     expect([answer.status, answer.body]).toEqual([status, shape]);
@@ -312,7 +315,7 @@ describe('every answer of /phonechat/link has its documented shape', () => {
     if (status === 405) expect(answer.headers.get('Allow')).toContain('POST');
   });
 
-  it('429: requests count in the rate limit, per person', async () => {
+  it('with status 429: requests count toward the rate limit of the person', async () => {
     await startAnother({ RATE_LIMIT_TOKEN_MAX: '2', RATE_LIMIT_ANONYMOUS_MAX: '1' });
     const bearer = await alice();
     expect((await link(bearer)).status).toBe(200);
@@ -327,7 +330,7 @@ describe('every answer of /phonechat/link has its documented shape', () => {
     for (let n = 0; n < 5; n++) expect((await here.deliver()).status).toBe(200);
   });
 
-  it('even to browsers of an allowed origin', async () => {
+  it('also for browsers on an allowed origin', async () => {
     await startAnother({ WEBCHAT_ALLOWED_ORIGINS: SITE });
     const preflight = await fetch(`${here.daemon.url}${PATH}`, {
       method: 'OPTIONS',
@@ -359,8 +362,8 @@ it('the token of a request is validated once, and logged once with the id of the
   }
 });
 
-describe('a link whose token has expired', () => {
-  it('no longer works, and the person is informed once', async () => {
+describe('a link with an expired token', () => {
+  it('no longer works, and the person is told once', async () => {
     const short = await alice({}, { ttl: 2 });
     await link(short);
     expect(await whoIs(here.ada)).toContain('Alice');

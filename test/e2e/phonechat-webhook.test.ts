@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => here.stop());
 
-/** Checks that a message that is sent after all refused ones is the only one that is answered. */
+/** Sends a message after the refused messages, and checks that only this message is answered. */
 async function nothingGotThrough(sentBefore: number): Promise<void> {
   await here.platform.deliver(here.daemon, { text: 'help' });
   await here.texts(ADA, sentBefore + 1);
@@ -27,17 +27,17 @@ describe('the signature of a webhook', () => {
 
   it.each<[string, () => Record<string, string>]>([
     ['made with another secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, 'another') })],
-    ['made of another body', () => ({ 'X-Hub-Signature-256': here.signature(`${BODY} `) })],
-    ['made with the other algorithm', () => ({ 'X-Hub-Signature-256': `sha1=${hex().slice(0, 40)}` })],
+    ['made for another body', () => ({ 'X-Hub-Signature-256': here.signature(`${BODY} `) })],
+    ['labeled as SHA-1', () => ({ 'X-Hub-Signature-256': `sha1=${hex().slice(0, 40)}` })],
     ['without its algorithm', () => ({ 'X-Hub-Signature-256': hex() })],
     ['cut short', () => ({ 'X-Hub-Signature-256': `sha256=${hex().slice(0, 62)}` })],
-    ['with something after it', () => ({ 'X-Hub-Signature-256': `sha256=${hex()}00` })],
-    ['twice', () => ({ 'X-Hub-Signature-256': `sha256=${hex()}, sha256=${hex()}` })],
+    ['followed by other characters', () => ({ 'X-Hub-Signature-256': `sha256=${hex()}00` })],
+    ['sent twice', () => ({ 'X-Hub-Signature-256': `sha256=${hex()}, sha256=${hex()}` })],
     [
       'in base64',
       () => ({ 'X-Hub-Signature-256': `sha256=${Buffer.from(hex(), 'hex').toString('base64')}` }),
     ],
-    ['that is empty', () => ({ 'X-Hub-Signature-256': '' })],
+    ['empty', () => ({ 'X-Hub-Signature-256': '' })],
     ['made with the empty secret', () => ({ 'X-Hub-Signature-256': here.signature(BODY, '') })],
   ])('is refused if it is %s', async (_title, headers) => {
     const before = here.platform.textsTo(ADA).length;
@@ -92,7 +92,7 @@ describe('the signature of a webhook', () => {
     expect(here.daemon.stderr()).not.toContain(here.env.PHONECHAT_APP_SECRET);
   });
 
-  it('does not make a body valid that is not JSON', async () => {
+  it('is not enough if the body is not JSON', async () => {
     const answer = await here.post('{"entry": [');
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'malformed_json' });
@@ -109,7 +109,7 @@ describe('the signature of a webhook', () => {
 
 describe('a webhook of 4 MiB, larger than the platform sends after an outage', () => {
   const LARGEST = 4 * 1024 * 1024;
-  /** One message and as many statuses as fit. */
+  /** Makes a body with one message and as many statuses as fit. */
   function large(): string {
     const { entry, ...rest } = JSON.parse(BODY.replace(/wamid\.[^"]+/, 'wamid.large')) as {
       entry: [{ changes: [{ value: { messages: object[]; statuses?: object[] } }] }];
@@ -142,7 +142,7 @@ describe('a webhook of 4 MiB, larger than the platform sends after an outage', (
 
 describe('the content type of a webhook', () => {
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1'])(
-    'must be application/json in UTF-8: %s is answered 415',
+    'must be application/json in UTF-8: %s gets status 415',
     async (type) => {
       const answer = await here.post(BODY, { 'Content-Type': type });
       expect(answer.status).toBe(415);
@@ -160,7 +160,7 @@ describe('the challenge', () => {
     'hub.challenge': '1158201444',
   });
 
-  it('is sent back as text for the right verify token', async () => {
+  it('is returned as text if the verify token is right', async () => {
     const answer = await ask(right());
     expect([answer.status, answer.headers.get('Content-Type'), await answer.text()]).toEqual([
       200,
@@ -176,7 +176,7 @@ describe('the challenge', () => {
     ['a different mode', { 'hub.mode': 'unsubscribe' }],
     ['no challenge', { 'hub.challenge': '' }],
     ['an overlong challenge', { 'hub.challenge': 'x'.repeat(5000) }],
-  ])('is refused with 403 for %s, and not sent back', async (_title, change) => {
+  ])('is not returned for %s, but refused with 403', async (_title, change) => {
     const answer = await ask({ ...right(), ...change });
     const text = await answer.text();
     expect([answer.status, JSON.parse(text).code]).toEqual([403, 'forbidden']);
@@ -189,7 +189,7 @@ describe('the settings', () => {
   const check = (env: Record<string, string>) =>
     command(['config', 'check'], { env: { ...baseEnv(here.directory), ...env } });
 
-  it('are all named if the platform is listed without them', async () => {
+  it('are all reported as missing if the channel is turned on without them', async () => {
     const { code, stderr } = await check({ MESSAGING_PLATFORMS: 'phonechat' });
     expect(code).toBe(78);
     for (const name of ['ACCESS_TOKEN', 'PHONE_NUMBER_ID', 'APP_SECRET', 'VERIFY_TOKEN'])

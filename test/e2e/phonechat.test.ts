@@ -20,7 +20,10 @@ afterAll(async () => {
   await dictation.close();
 });
 
-/** The daemon under test. Most tests share one, each with its own users; some need one with other settings. */
+/**
+ * The daemon under test. Most tests share one daemon, and each of them has its own users. Some tests start another
+ * daemon with other settings.
+ */
 let here: Phonechat;
 
 beforeEach(() => {
@@ -35,13 +38,13 @@ async function startAnother(settings: Record<string, string>): Promise<Agentd> {
   return here.start({ ...dictation.env, ...settings });
 }
 
-/** An error of the platform, as it is documented. */
+/** An error of the platform, in the documented format. */
 function graphError(status: number, code: number, headers: Record<string, string> = {}): PlatformAnswer {
   const error = { message: `(#${code}) Something`, type: 'OAuthException', code, fbtrace_id: 'A' };
   return { status, headers, body: { error } };
 }
 
-/** Makes the first sends get these answers. Later sends get the answers of the platform. */
+/** The first sends get these answers. Later sends get the usual answers of the fake platform. */
 function failSends(...answers: PlatformAnswer[]): void {
   const left = [...answers];
   here.platform.answer = ({ body }) =>
@@ -49,7 +52,7 @@ function failSends(...answers: PlatformAnswer[]): void {
 }
 
 describe('a message', () => {
-  it('is answered through the platform, after its 200, from the number to which it was sent', async () => {
+  it('is answered through the platform, after the 200 response, from the number to which it was sent', async () => {
     const answer = await here.deliver({ text: 'count 3' });
     expect([answer.status, answer.text]).toEqual([200, '']);
     const [text] = await here.texts(here.ada, 1);
@@ -85,11 +88,11 @@ describe('a message', () => {
     dictation.say('slow', 'Done.');
     dictation.end('slow');
     expect(await here.texts(here.ada, 1)).toEqual(['Done.']);
-    // Shown twice during the run: the platform keeps the indicator for 25 s.
+    // The platform keeps the indicator for 25 s, so one request is enough.
     expect(here.marks(event)).toHaveLength(1);
   });
 
-  it('is read from each entry and change of a delivery, and answered to its own sender in order', async () => {
+  it('is read from each entry and change of a delivery, and its own sender is answered, in order', async () => {
     for (const word of ['one', 'two', 'three', 'four']) {
       dictation.say(word, `re: ${word}`);
       dictation.end(word);
@@ -125,7 +128,7 @@ describe('a message', () => {
     expect(dictation.runs).toEqual(['hello']);
   });
 
-  it('is replaced by an edit until its turn begins, and not later', async () => {
+  it('can be replaced by an edit only until its turn begins', async () => {
     const to = await startAnother({ AGENT_CONCURRENCY: '1' });
     const [first, second] = [here.event({ text: 'first' }), here.event({ user: here.bob, text: 'secnd' })];
     await here.deliver(first);
@@ -141,7 +144,7 @@ describe('a message', () => {
     await to.logged(({ msg }) => msg === 'edit ignored: the turn of the message has begun');
   });
 
-  it('leaves no token in stored data, however it was written', async () => {
+  it('reaches the agent and the log without the token that it contains', async () => {
     const to = here.daemon;
     const secret = await token();
     dictation.say('my token: [token]', 'Thank you.');
@@ -154,7 +157,7 @@ describe('a message', () => {
 
 describe('a message that cannot be read', () => {
   it.each(['image', 'audio', 'sticker', 'location', 'contacts', 'order', 'interactive-form', 'video'])(
-    'gets one reply that says so, even when it is delivered again: %s',
+    'gets one reply that says so, even if it is delivered several times: %s',
     async (name) => {
       for (let n = 0; n < 3; n++) expect((await here.post(here.sample(name))).status).toBe(200);
       await here.deliver({ text: 'count 1' });
@@ -180,7 +183,7 @@ describe('a message that cannot be read', () => {
     expect(here.sends()).toHaveLength(1);
   });
 
-  it('gets no second text after a restart either', async () => {
+  it('gets no second reply after a restart either', async () => {
     const first = await startAnother({});
     await here.post(here.sample('image'));
     await here.texts(here.ada, 1);
@@ -193,7 +196,7 @@ describe('a message that cannot be read', () => {
     expect(here.platform.textsTo(here.ada)[1]).toBe('word1');
   });
 
-  it('has its caption answered, and the agent knows about it', async () => {
+  it('gets an answer to its caption, and a notice that the picture was not read', async () => {
     dictation.say('Taj Mahal', 'It is in Agra.');
     dictation.end('Taj Mahal');
     await here.post(here.sample('image-with-caption'));
@@ -203,7 +206,7 @@ describe('a message that cannot be read', () => {
     ]);
   });
 
-  it('gets one reply for an album, and one for each other message', async () => {
+  it('gets no more than one notice if several arrive in a row', async () => {
     for (let n = 0; n < 5; n++) await here.deliver({ kind: 'other', text: '' });
     await here.deliver({ text: 'count 1' });
     await here.platform.until(() => here.platform.textsTo(here.ada).includes('word1'));
@@ -220,14 +223,14 @@ describe('a message that cannot be read', () => {
 });
 
 describe('the recipient of a reply', () => {
-  it('is the person by `recipient`, if the number is hidden', async () => {
+  it('is given in `recipient` instead of `to` if the number is hidden', async () => {
     await here.deliver({ user: here.hidden, text: 'count 2' });
     expect(await here.texts(here.hidden, 1)).toEqual(['word1 word2']);
     expect(here.sends()[0]?.body).toMatchObject({ recipient_type: 'individual', recipient: here.hidden });
     expect(here.sends()[0]?.body).not.toHaveProperty('to');
   });
 
-  it('is the group if the message was written in one, without a sign of typing', async () => {
+  it('is the group if the message was written in a group, and no typing indicator is shown', async () => {
     const events = [
       here.event({ place: 'group', text: 'count 1' }),
       here.event({ user: here.bob, place: 'group', text: 'count 2' }),
@@ -238,7 +241,7 @@ describe('the recipient of a reply', () => {
     for (const mark of here.marks(...events)) expect(mark).not.toHaveProperty('typing_indicator');
   });
 
-  it('is nobody if the message was for a business number that is not ours', async () => {
+  it('is nobody if the message was sent to a business number that is not configured', async () => {
     const to = here.daemon;
     for (let n = 0; n < 2; n++) expect((await here.post(here.sample('another-number'))).status).toBe(200);
     await here.deliver({ text: 'count 1' });
@@ -248,7 +251,7 @@ describe('the recipient of a reply', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('gets the reply from the number to which the message was sent, if there are several', async () => {
+  it('gets the reply from the number to which the message was sent, if several numbers are configured', async () => {
     await startAnother({ PHONECHAT_PHONE_NUMBER_ID: `${NUMBER_ID}, 209876543210987` });
     dictation.say('Hello', 'Hello from the other one.');
     dictation.end('Hello');
@@ -295,8 +298,8 @@ describe('a long reply', () => {
 describe('a reply that the platform refuses', () => {
   it.each([
     ['429', graphError(429, 130429, { 'Retry-After': '2' })],
-    ['400 with a code of rate', graphError(400, 130429, { 'Retry-After': '2' })],
-  ])('waits as long as the platform asks: %s', async (_title, answer) => {
+    ['400 with the code of a rate limit', graphError(400, 130429, { 'Retry-After': '2' })],
+  ])('is sent again after the time that the platform asked for: %s', async (_title, answer) => {
     failSends(answer);
     await here.deliver({ text: 'count 1' });
     expect(await here.texts(here.ada, 1)).toEqual(['word1']);
@@ -315,7 +318,7 @@ describe('a reply that the platform refuses', () => {
   });
 
   it.each([
-    ['the 24 hours have passed', 131047],
+    ['the 24-hour window has passed', 131047],
     ['the recipient does not exist', 131026],
     ['the request is invalid', 100],
     ['an unknown code', 999_999],
@@ -330,7 +333,7 @@ describe('a reply that the platform refuses', () => {
     expect(here.sends()).toHaveLength(2);
   });
 
-  it('is kept if the credentials are refused, which the health reports without secrets', async () => {
+  it('is kept if the credentials are refused, and the health endpoint reports the refusal without secrets', async () => {
     const to = here.daemon;
     const access_token = here.env.PHONECHAT_ACCESS_TOKEN ?? '';
     failSends({

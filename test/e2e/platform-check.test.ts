@@ -43,7 +43,7 @@ it.each<[string, ChannelPlugin, setting: string, wrong: string]>([
   expect(daemon.stdout() + daemon.stderr()).not.toContain(wrong);
 });
 
-it('the check runs while the daemon already serves, and its result is dropped when the platform accepts a reply', async () => {
+it('the check runs while the daemon already serves requests, and its result no longer counts once the platform accepts a reply', async () => {
   const { platform, daemon } = await start(teamchat);
   expect((await command(['status', '--url', daemon.url])).code).toBe(0);
   expect(daemon.log().filter(isDegraded)).toEqual([]);

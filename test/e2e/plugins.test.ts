@@ -23,7 +23,10 @@ const REST = `
   capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
   create: () => ({ routes: [] }),`;
 
-/** A channel in one file: a message by POST, the reply as lines of text while it is written. */
+/**
+ * A channel in one file. It gets a message by POST, and streams the reply as plain text while the reply is being
+ * written.
+ */
 const TELEX = `
 import type { Channel, ChannelPlugin, ChannelRequest, ChannelScope } from 'agentd/channel';
 
@@ -113,7 +116,7 @@ describe('a third-party channel', () => {
   });
   afterAll(() => daemon.stop());
 
-  test('in one TypeScript file outside the project answers in its own format', async () => {
+  test('can be one TypeScript file outside the project, and answers in its own format', async () => {
     const response = await fetch(`${daemon.url}/telex/7/say`, {
       method: 'POST',
       headers: { 'X-Line': '0815' },
@@ -124,7 +127,7 @@ describe('a third-party channel', () => {
     expect(await response.text()).toMatch(/^HELLO! I AM THE ASSISTANT\..* 4711 ACME D 7$/s);
   });
 
-  test.each(['converse', 'streams'])('must pass what the contract requires: %s', async (door) => {
+  test.each(['converse', 'streams'])('can pass on only messages that meet the contract: %s', async (door) => {
     const handOver = async (members: object) => {
       const response = await fetch(`${daemon.url}/telex/hand-over/${door}`, {
         method: 'POST',
@@ -201,7 +204,7 @@ describe('a third-party channel', () => {
     expect([claimed.status, claimed.body.code]).toEqual([403, 'session_forbidden']);
   });
 
-  test('streams piece by piece: the first reaches the client before the second is written', async () => {
+  test('streams piece by piece: the first piece reaches the client before the second is written', async () => {
     const response = await fetch(`${daemon.url}/telex/drip`);
     const reader = (response.body as ReadableStream<Uint8Array>).getReader();
     const read = async () => new TextDecoder().decode((await reader.read()).value);
@@ -211,7 +214,7 @@ describe('a third-party channel', () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  test('can throw problems, which are answered as problem documents', async () => {
+  test('can throw problems, which the client gets as problem documents', async () => {
     const refused = await post(daemon.url, '{}', { path: '/telex/refuse' });
     expect(refused.status).toBe(400);
     expect(refused.headers.get('content-type')).toBe('application/problem+json');
@@ -257,7 +260,7 @@ describe('a third-party channel', () => {
   });
 });
 
-describe('an invalid plugin stops the start with 78', () => {
+describe('an invalid plugin prevents the start with exit code 78', () => {
   /** Starts a daemon that refuses to start. @returns its standard error */
   async function refused(platforms: string, env: Record<string, string> = {}): Promise<string> {
     const { code, stdout, stderr } = await agentd(['serve'], {
@@ -301,7 +304,7 @@ describe('an invalid plugin stops the start with 78', () => {
       expect(said).toContain(words);
   });
 
-  test('if another channel, or the daemon itself, has its route', async () => {
+  test('if another channel or the daemon itself already has its route', async () => {
     const route = (path: string, method = 'POST') =>
       REST.replace('routes: []', `routes: [{ method: '${method}', path: '${path}', handle: () => ({}) }]`);
     write('twin.ts', `export default { name: 'twin', apiVersion: 1, ${route('/webchat/message')} };`);

@@ -50,7 +50,7 @@ async function startStream(message: string, bearer: string): Promise<{ path: str
   return { path: `/sse/stream/${stream_id}`, cookie };
 }
 
-/** Reads until the text contains this part. Rejects if the connection ends before. */
+/** Reads until the text contains this part. Rejects if the connection ends first. */
 async function readUntil(response: IncomingMessage, part: string): Promise<string> {
   let text = '';
   for await (const chunk of response.iterator({ destroyOnReturn: false })) {
@@ -79,7 +79,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await readUntil(stream, 'event: stream_complete');
   });
 
-  it('a reader whose connection broke gets the rest', async () => {
+  it('a reader gets the rest of an answer after its connection has broken', async () => {
     const { path } = await startStream('cut', await token());
     const cut = await nginx.ask(path);
     dictation.say('cut', 'Before. ');
@@ -101,7 +101,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await readUntil(stream, 'event: stream_complete');
   });
 
-  it('the rate limit counts the address of the client, whatever address it claims', async () => {
+  it('the rate limit counts the real address of the client, whatever address it claims to have', async () => {
     const statuses: (number | undefined)[] = [];
     for (let count = 0; count < 4; count++) {
       const { statusCode } = await nginx.ask('/webchat/message', {
@@ -114,7 +114,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     expect(statuses).toEqual([400, 400, 400, 429]);
   });
 
-  it('a delivery to the path of earlier versions is answered, with its signature intact', async () => {
+  it('a delivery to the path of earlier versions is answered, and its signature is still valid', async () => {
     const event = platform.event({ text: 'over the old path' });
     const { headers, body, path } = platform.simulator.delivery(event, platform.settings);
     expect(path).toBe('/webhook/teamchat/events');
@@ -128,7 +128,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await platform.until(() => platform.shown.some(({ text }) => text === 'And answered.'));
   });
 
-  it('a large delivery passes, so that the channel checks its signature', async () => {
+  it('a large delivery passes nginx, so that the channel checks its signature', async () => {
     const body = `{"event":"${'x'.repeat(3_500_000)}"}`;
     const response = await nginx.ask('/webhook/teamchat/events', {
       method: 'POST',

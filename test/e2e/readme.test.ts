@@ -10,13 +10,13 @@ import { type Agentd, BIN, startAgentd } from '../support/daemon.ts';
 
 const README = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
 const blocks = [...README.matchAll(/^```console\n(.*?)^```/gms)].map(([, text]) => text ?? '');
-/** Commands, each with what the README says it prints. */
+/** The commands in the README, each with the output that the README shows. */
 const commands = blocks.flatMap(shownCommands);
 
-/** A line of output that the README, as it says, leaves out. */
+/** The README says that it leaves out this line of output. */
 const FOUND_SETTINGS = 'Using the settings of `serve --dev` in .agentd/env.\n';
 
-/** The time for all commands of the README, ms. They run one after the other, each as a separate program. */
+/** The maximum time for all commands of the README, in ms. They run one after the other, each as a separate program. */
 const HOOK_MS = 120_000;
 
 let daemon: Agentd;
@@ -48,7 +48,7 @@ beforeAll(async () => {
 
 afterAll(() => daemon?.stop());
 
-it('has an example of tools that works as it is', async () => {
+it('the README has an example of tools that works as it is', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-readme-'));
   const [, example = ''] = /^```yaml\n(.*?tools:.*?)^```/ms.exec(README) ?? [];
   writeFileSync(join(directory, 'agentd.yaml'), example);
@@ -60,12 +60,12 @@ it('has an example of tools that works as it is', async () => {
   rmSync(directory, { recursive: true });
 });
 
-it('shows commands to run', () => {
+it('the README shows commands to run', () => {
   expect(commands.length).toBeGreaterThan(8);
 });
 
 it.each(commands.map((command, index) => ({ ...command, index })))(
-  'prints what it shows: $line',
+  'the README shows what the command prints: $line',
   ({ prints, index }) => {
     expect(outputs[index]?.trim()).toMatch(outputPattern(prints));
   },

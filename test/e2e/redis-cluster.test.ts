@@ -11,10 +11,14 @@ import { startCluster } from '../support/redis-cluster.ts';
 import { hasRedis } from '../support/redis-server.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-scaling(7), "Redis Cluster": where the keys of a running daemon are, and what its work costs.
+// Tests agentd-scaling(7), "Redis Cluster": on which nodes the keys of a running daemon are, and how many commands its
+// work costs.
 
 const PIECES = 20;
-/** An idle daemon asks all shards at once, which counts for the work that is measured just then. */
+/**
+ * How often each piece of work is repeated to measure it. An idle daemon asks all shards at once, and these commands
+ * count toward the work that is being measured, so there must be many repetitions.
+ */
 const MEASURED = 150;
 
 describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
@@ -23,7 +27,7 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
   let exchange: FakeExchange;
   let directory: string;
   let daemon: Agentd;
-  /** Commands that clients have sent, without those of the scripts. */
+  /** The number of commands that clients have sent, without the commands inside scripts. */
   let sent = 0;
 
   beforeAll(async () => {
@@ -65,7 +69,7 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
     await read(daemon.url, body.stream_id).holds('event: stream_complete');
   }
 
-  it('keeps everything of a session in one slot, and the sessions on all nodes', async () => {
+  it('keeps all data of a session in one slot, and distributes the sessions over all nodes', async () => {
     for (let n = 0; n < PIECES; n++) {
       const { status, body } = await chat({}, { 'Idempotency-Key': `key-${n}` });
       expect(status).toBe(200);
@@ -77,7 +81,7 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
     const keys = (await Promise.all(nodes.map((node) => node.keys('*')))).map((some) => new Set(some));
     const all = keys.flatMap((some) => [...some]);
     expect(all.filter((key) => !/^agentd:\{(?:s\d\d|all)\}:/.test(key))).toEqual([]);
-    // Every id was made so that it lies beside its session.
+    // Every id was made so that its data is in the slot of its session.
     expect(all.filter((key) => key.includes(':moved:'))).toEqual([]);
     for (const some of keys)
       expect([...some].filter((key) => /\}:session:.*:state$/.test(key))).not.toEqual([]);
@@ -94,7 +98,7 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
     expect(sessions).toEqual(expect.arrayContaining(shardsOf(/\}:session:.*:message:/)));
   });
 
-  it('sends few commands for its work', async () => {
+  it('sends few commands for a turn, a stream and a message', async () => {
     const idle_ms = 9000;
     const before = sent;
     await delay(idle_ms);

@@ -9,8 +9,8 @@ import { FakeExchange } from '../support/fake-exchange.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-scaling(7), "Costs": the number of commands that the daemon sends for one piece of work, as the server counts
-// them.
+// Tests agentd-scaling(7), "Costs": the number of commands that the daemon sends for one piece of work, as the Redis
+// server counts them.
 
 const PIECES = 20;
 /** The number of commands of an idle daemon varies by this much. */
@@ -18,7 +18,7 @@ const NOISE = 0.5;
 /** Number of simultaneous messages. */
 const TOGETHER = 20;
 
-describe.skipIf(!hasRedis)('commands of Redis', () => {
+describe.skipIf(!hasRedis)('the number of Redis commands', () => {
   let redis: RedisServer;
   let exchange: FakeExchange;
   let directory: string;
@@ -41,8 +41,8 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
   });
 
   /**
-   * Number of scripts that ran, and of subscriptions. Commands within a script do not count: the daemon does not send
-   * them.
+   * Counts the scripts that ran, and the subscriptions. Commands inside a script do not count, because the daemon does
+   * not send them.
    */
   async function commands(): Promise<number> {
     const stats = await redis.client.info('commandstats');
@@ -51,7 +51,10 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
     return calls('evalsha') + calls('eval') + calls('subscribe') + calls('unsubscribe');
   }
 
-  /** Commands of one piece of work, without those that an idle daemon would send in the same time. */
+  /**
+   * Returns the number of commands for one piece of work, without the commands that an idle daemon would send in the
+   * same time.
+   */
   async function cost(work: (n: number) => Promise<void>): Promise<number> {
     await work(-1);
     const idle_ms = 2000;
@@ -64,7 +67,7 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
     return (all - idle * (performance.now() - began)) / PIECES;
   }
 
-  it('for a message of a platform, from acceptance to completion: at most 12, alone and among others', async () => {
+  it('for a message of a platform is at most 12 from acceptance to completion, alone and among other messages', async () => {
     const tell = async (thread: string) => {
       const body = { messages: [{ id: thread, user: thread, thread, text: 'hello' }] };
       await post(daemon.url, body, { path: '/telex' });
@@ -81,7 +84,7 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
     expect(alone).toBeLessThanOrEqual(12 + NOISE);
   });
 
-  it('for a turn of webchat: at most 8', async () => {
+  it('for a turn of webchat is at most 8', async () => {
     const each = await cost(async (n) => {
       const { status } = await post(daemon.url, { user_id: 'u', session_id: 's', message: `hello ${n}` });
       expect(status).toBe(200);
@@ -93,7 +96,7 @@ describe.skipIf(!hasRedis)('commands of Redis', () => {
   it.each([
     ['of one piece', 'hello', 15],
     ['of 50 pieces', 'say 50 1', 20],
-  ])('for a stream %s, with the message "%s": at most %s', async (_, message, most) => {
+  ])('for a stream %s, with the message "%s", is at most %s', async (_, message, most) => {
     const each = await cost(async (n) => {
       const { body } = await post(
         daemon.url,

@@ -6,7 +6,7 @@ import { rollingRestart } from '../cluster/rolling-restart.ts';
 import { withoutNginx } from '../support/nginx.ts';
 import { hasRedis } from '../support/redis-server.ts';
 
-// agentd-scaling(7), "What is promised": a short version of what `npm run test:cluster` shows in full.
+// Tests agentd-scaling(7), "What is promised", in a short form. `npm run test:cluster` tests it in full.
 
 const SERVERS = ['redis', 'cluster'] as const;
 
@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 180_000 });
 
 describe.skipIf(!hasRedis)('replicas on one Redis', () => {
   it.each(SERVERS)(
-    'accept exactly as many requests as rate limit and guard allow, whichever of them gets the requests: %s',
+    'accept exactly as many requests as the rate limit and the loop guard allow, whichever replica gets the requests: %s',
     async (on) => {
       expect(await exactLimits({ rounds: 2, on })).toEqual([EXACT, EXACT]);
     },
@@ -29,13 +29,13 @@ describe.skipIf(!hasRedis)('replicas on one Redis', () => {
     },
   );
 
-  it('answer 503 while Redis is restarted, continue by themselves, and have everything that was acknowledged', async () => {
+  it('answer 503 while Redis is restarted, recover by themselves, and lose nothing that was acknowledged', async () => {
     const found = await redisOutage('restart', 'always', { before_ms: 500, after_ms: 500 });
     expect(found).toMatchObject({ lost: 0, unexpected: {} });
     expect(found.acknowledged).toBeGreaterThan(0);
   });
 
-  it('switch to another node of a Cluster when one is lost', async () => {
+  it('switch to another node of a Redis Cluster when a node is lost', async () => {
     const found = await redisOutage('cluster', 'everysec', { before_ms: 500, after_ms: 500 });
     expect(found).toMatchObject({ unexpected: {} });
     expect(found.acknowledged).toBeGreaterThan(0);

@@ -9,11 +9,12 @@ import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-scaling(7): several daemons on one Redis, and what happens to the work of one that dies or is paused.
+// Tests agentd-scaling(7): several daemons on one Redis, and what happens to the work of a daemon that dies or is
+// paused.
 
 const THREADS = 6;
 const EACH = 5;
-/** How to poll for work that is taken over. A daemon counts as dead after 15 seconds. */
+/** How to poll for work that another daemon takes over. A daemon counts as dead after 15 seconds. */
 const TAKEN_OVER = { interval: 100 };
 
 describe.skipIf(!hasRedis)('daemons on one Redis', () => {
@@ -51,7 +52,7 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it('continue each other’s sessions, are listed, and warn of settings that differ', async () => {
+  it('continue each other’s sessions, are listed by `agentd status`, and warn about settings that differ', async () => {
     const [one, two] = await Promise.all([start(), start({ LOOP_GUARD_MAX_MESSAGES: '7' })]);
     expect(one.stdout()).toContain(`redis ${redis.url.slice('unix:'.length)}`);
     const first = await post(one.url, { user_id: 'u', session_id: 'shared', message: 'one' });
@@ -79,7 +80,7 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
     await two.stop();
   });
 
-  it('open each other’s sealed tokens while a key is being changed, and reseal them when all have the same keys', async () => {
+  it('open each other’s sealed tokens while a key is being changed, and reseal them when all daemons have the same keys', async () => {
     const [old, next] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'));
     const first = await start({ TOKEN_ENCRYPTION_KEY: `${old},${next}` });
     const second = await start({ TOKEN_ENCRYPTION_KEY: `${next},${old}` });

@@ -59,7 +59,7 @@ function write(file: string, content: string): void {
 
 const read = (file: string) => readFileSync(join(folder, file), 'utf8');
 
-/** The person who runs the tests may have no name in git. */
+/** The person who runs the tests may not have configured a name in git. */
 const AUTHOR = {
   GIT_AUTHOR_NAME: 'a',
   GIT_AUTHOR_EMAIL: 'a@a.example',
@@ -145,13 +145,13 @@ describe('a release is refused', () => {
     expect(release(...args)).toEqual({ status: 1, stdout: '', stderr: expect.stringMatching(reason) });
 
   it.each([[[]], [['0.3']], [['0.3.0', '0.4.0']], [['0.3.0', '--force']]])(
-    'for %j, with its usage',
+    'for the arguments %j, and its usage is printed',
     (args) => {
       refused(args, /^usage: npm run release -- VERSION \[--dry-run\] \[--skip-tests\]\n$/);
     },
   );
 
-  it('for a version that is not later', () => {
+  it('for a version that is not later than the current version', () => {
     refused(['0.2.0'], '^0.2.0 does not come after 0.2.0\n$');
   });
 

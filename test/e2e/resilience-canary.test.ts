@@ -111,7 +111,9 @@ function keepFiles({ directory, places }: Stage, when: string): void {
   }
 }
 
-/** The canaries that were found anywhere. The default tokens are known only from the requests to the API. */
+/**
+ * Returns the canaries that were found in any output. The default tokens are known only from the requests to the API.
+ */
 function leaks({ places, tokens, api }: Stage): string[] {
   const defaults = new Set(
     api.requests.flatMap(({ sub, bearer }) => (sub === 'service' && bearer ? [bearer] : [])),
@@ -202,7 +204,7 @@ it('the daemon leaves no byte of a token or a secret in logs, answers, state fil
   api.revokeDefaultTokens();
   api.misbehave('/authentication_token', { status: 401, body: { error: SECRETS.API_PASSWORD } }, 2);
   await tell({ message: 'Who is bob@example.com?' });
-  // A token in the wrong place.
+  // A token in the text of a message, or in a field of its metadata where no token belongs.
   const typed = tokens.make('a typed one');
   for (const text of [
     typed,
@@ -251,7 +253,7 @@ it('the daemon leaves no byte of a token or a secret in logs, answers, state fil
   keepFiles(here, 'when it has stopped');
 
   expect(leaks(here)).toEqual([]);
-  // Proof that the search covers its sources: data that may be shown is found.
+  // The search really covers these outputs: it finds data that may be shown.
   expect(here.places.get('stderr')?.includes('token checked')).toBe(true);
   expect(here.places.get('agentd.log when it has stopped')?.includes('token checked')).toBe(true);
   expect(here.places.get('state/agentd.db when it has stopped')?.includes('sealed.v1.')).toBe(true);
@@ -324,7 +326,7 @@ it('the daemon leaves no byte of a token or a secret in prompts and answers of a
   expect(here.places.get('prompts')?.includes('remember [token]')).toBe(true);
 });
 
-/** Has the form of a token, with any header. */
+/** Makes a text in the form of a token, with the given header. */
 function oddToken(header: string): string {
   const encode = (text: string) => Buffer.from(text).toString('base64url');
   const payload = JSON.stringify({ sub: 'ada', email: 'ada@example.com', exp: 9_999_999_999, jti: random() });

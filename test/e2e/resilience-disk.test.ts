@@ -88,7 +88,7 @@ it.skipIf(!canLimit)(
 );
 
 it.skipIf(!canLimit)(
-  'the daemon acknowledges nothing when the disk fills up during the run, and runs the repeated request again',
+  'the daemon does not acknowledge a message if the disk fills up during its run, and runs a repeat of it',
   async () => {
     const api = await FakeApi.start({ secret: SECRET });
     onTestFinished(() => api.close());
@@ -125,24 +125,27 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise(setImmediate);
 }
 
-it.skipIf(!canLimit)('the daemon survives a log file that cannot grow, and then uses it again', async () => {
-  const daemon = await started({ LOG_FILE: 'agentd.log', LOG_LEVEL: 'DEBUG' });
-  const log = join(daemon.directory, 'agentd.log');
-  const say = (message: string) =>
-    post(daemon.url, { user_id: 'ada', message }, { headers: { 'X-Request-Id': message } });
-  expect((await say('before')).status).toBe(200);
-  // The store would also have to grow, so the message is refused. The daemon keeps running, and logs to stderr.
-  fillDisk(daemon, ['agentd.log']);
-  expectUnavailable(await say('full'));
-  expect((await fetch(`${daemon.url}/`)).status).toBe(200);
-  await daemon.logged(({ request_id }) => request_id === 'full');
+it.skipIf(!canLimit)(
+  'the daemon keeps running while its log file cannot grow, and then writes to the file again',
+  async () => {
+    const daemon = await started({ LOG_FILE: 'agentd.log', LOG_LEVEL: 'DEBUG' });
+    const log = join(daemon.directory, 'agentd.log');
+    const say = (message: string) =>
+      post(daemon.url, { user_id: 'ada', message }, { headers: { 'X-Request-Id': message } });
+    expect((await say('before')).status).toBe(200);
+    // The store would also have to grow, so the message is refused. The daemon keeps running, and logs to stderr.
+    fillDisk(daemon, ['agentd.log']);
+    expectUnavailable(await say('full'));
+    expect((await fetch(`${daemon.url}/`)).status).toBe(200);
+    await daemon.logged(({ request_id }) => request_id === 'full');
 
-  limitFiles(daemon, 'unlimited');
-  expect((await say('after')).status).toBe(200);
-  const kept = readFileSync(log, 'utf8');
-  expect(kept).toContain('"before"');
-  expect(kept).toContain('"after"');
-});
+    limitFiles(daemon, 'unlimited');
+    expect((await say('after')).status).toBe(200);
+    const kept = readFileSync(log, 'utf8');
+    expect(kept).toContain('"before"');
+    expect(kept).toContain('"after"');
+  },
+);
 
 it('the daemon answers 503 while another process locks the database, and recovers by itself', async () => {
   const daemon = await started();
@@ -189,7 +192,7 @@ it.skipIf(!canMount)(
   },
 );
 
-it('the daemon deletes the oldest messages of anonymous clients, and none of persons, when anonymous clients have stored too much', async () => {
+it('when anonymous clients have stored too much, the daemon deletes their oldest messages, and no messages of people who signed in', async () => {
   const daemon = await started({ ANONYMOUS_STORE_BYTES: '1048576' });
   const begin = async (options: { bearer?: string } = {}): Promise<string> => {
     const { status, body } = await post(daemon.url, { user_id: 'ada', message: long }, options);

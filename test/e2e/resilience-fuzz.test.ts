@@ -9,20 +9,20 @@ import { RawConnection, type RawResponse } from '../support/raw-http.ts';
 import { post } from '../support/webchat.ts';
 
 const REQUESTS = effort(4_000, 10_000);
-/** The number of these requests that are a warm-up, until the daemon's memory has stopped growing. */
+/** How many of these requests warm up the daemon, until its memory has stopped growing. */
 const WARM_UP = effort(2_000, 3_000);
-/** Options for a small heap. In a larger one, freed memory stays resident until it is needed. */
+/** Options for a small heap. In a larger heap, freed memory stays resident until it is needed. */
 const SMALL_HEAP = '--max-semi-space-size=1 --max-old-space-size=64';
 /**
- * How much the resident memory may grow after the warm-up, bytes: the rest of the small heap, and the pages of the
- * database that are kept in memory. With THOROUGH=1, a leak of 9 KiB a request would be found.
+ * How much the resident memory may grow after the warm-up, in bytes: room for the rest of the small heap, and for the
+ * pages of the database that are kept in memory. With THOROUGH=1, a leak of 9 KiB per request would be found.
  */
 const GROWTH_MAX = 64 * 1024 * 1024;
 
-/** How long a client waits for an answer before it ends its side of the connection, ms. */
+/** How long a client waits for an answer before it ends its side of the connection, in ms. */
 const PATIENCE = 100;
 
-/** Input that is not a valid request is answered before any route (RFC 9110, RFC 6585). */
+/** The error codes for input that is not a valid request, and so never reaches a route (RFC 9110, RFC 6585). */
 const BEFORE_ROUTES: Readonly<Record<number, string>> = { 408: 'invalid_request', 431: 'invalid_request' };
 
 interface Generated {
@@ -233,7 +233,10 @@ function pickMessage(random: SeededRandom): Record<string, unknown> {
   return message;
 }
 
-/** The pieces in which the bytes are sent: mostly one, otherwise small ones, as over a slow line. */
+/**
+ * Splits the bytes into the pieces in which they are sent: mostly a single piece, otherwise small pieces, as over a
+ * slow connection.
+ */
 function pieces(random: SeededRandom, bytes: Buffer): Buffer[] {
   if (random.chance(0.9)) return [bytes];
   const parts: Buffer[] = [];
@@ -242,7 +245,7 @@ function pieces(random: SeededRandom, bytes: Buffer): Buffer[] {
   return parts;
 }
 
-/** The answers to the request. Empty if the client or the daemon closed the connection first. */
+/** Returns the responses to the request. There are none if the client or the daemon closed the connection first. */
 async function send(daemon: Agentd, request: Generated): Promise<RawResponse[]> {
   const connection = await RawConnection.open(daemon.url);
   for (const piece of request.pieces) {
@@ -253,7 +256,7 @@ async function send(daemon: Agentd, request: Generated): Promise<RawResponse[]> 
     await connection.cut();
     return [];
   }
-  // An incomplete request gets its answer, if any, when the client has ended its side.
+  // The daemon answers an incomplete request, if at all, when the client has ended its side.
   const patience = setTimeout(() => connection.end(), PATIENCE);
   const answers = await connection.responses(Number.POSITIVE_INFINITY, request.head);
   clearTimeout(patience);
@@ -261,7 +264,7 @@ async function send(daemon: Agentd, request: Generated): Promise<RawResponse[]> 
   return answers;
 }
 
-/** What is wrong with an answer, in words; null if nothing is. */
+/** Describes what is wrong with a response, or returns null if nothing is wrong. */
 function fault({ status, headers, body }: RawResponse, head: boolean): string | null {
   if (status >= 500) return `status ${status}: ${body}`;
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(headers['x-request-id'] ?? ''))
@@ -293,7 +296,7 @@ function residentBytes(daemon: Agentd): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(daemon.pid)])) * 1024;
 }
 
-it(`answers ${REQUESTS} generated requests with documented answers only, with stable memory, and still answers afterwards`, async () => {
+it(`the daemon answers ${REQUESTS} generated requests only with documented responses, its memory use stays stable, and it still answers afterwards`, async () => {
   const random = seededRandom(20_250_105);
   const daemon = await startAgentd({
     env: {

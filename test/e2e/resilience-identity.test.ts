@@ -10,9 +10,9 @@ import { type SeededRandom, seededRandom } from '../support/random.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
 /**
- * One user's bearer must never serve another's message. Every message asks for a different e-mail address, so the API's
- * records show for which message each bearer was sent; the API answers with data of the bearer's person, so each reply
- * tells whose data it shows.
+ * A message must never be served with the bearer token of another user. Every message asks for a different e-mail
+ * address, so the requests to the API show for which message each token was sent. The API answers with data of the
+ * person in the token, so each reply shows to whom its data belongs.
  */
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -71,7 +71,7 @@ const KINDS: readonly Kind[] = [
 const addressOf = (number: number) => `message${number}x@look.example`;
 const dataOf = (sub: string) => `dataof${sub}x`;
 
-/** All problems, in words; none if each message was served with its own sender's bearer. */
+/** Describes all violations in words. There are none if each message was served with the token of its own sender. */
 function violations(messages: readonly Message[], calls: readonly SeenRequest[]): string[] {
   const byAddress = Map.groupBy(calls, (call) => call.query.userEmail);
   return messages.flatMap((message) => {
@@ -166,8 +166,8 @@ async function drive(
 }
 
 /**
- * The token of a message; undefined if it sends none. Every token is different, so that the API sees with which message
- * it came.
+ * Returns the token of a message, or undefined if the message has none. Every token is different, so that the requests
+ * to the API show which message each token came from.
  */
 function tokenFor(kind: Kind, number: number, sender: User, other: User): string | null | undefined {
   const now = Math.floor(Date.now() / 1000);
@@ -200,7 +200,7 @@ function sessionFor(kind: Kind, sender: User, other: User): string | null {
   return kind.endsWith('choice') ? sender.chosen : sender.generated;
 }
 
-it('the daemon serves each message with the bearer of its own sender or the default credentials, and shows nobody the data of another', async () => {
+it('the daemon serves each message with the token of its own sender or the default credentials, and shows nobody the data of another user', async () => {
   const random = seededRandom(20_250_101);
   const { messages, calls } = await drive(join(ROOT, 'bin/agentd.js'), random, {
     users: 200,
@@ -210,14 +210,14 @@ it('the daemon serves each message with the bearer of its own sender or the defa
   expect(violations(messages, calls)).toEqual([]);
   expect(messages).toHaveLength(2000);
   expect(new Set(messages.map(({ kind }) => kind)).size, 'kinds of messages').toBe(new Set(KINDS).size);
-  // A check that can find nothing would also pass, so the test counts the replies with a person's data.
+  // The check would also pass if no reply had any data, so the test counts the replies that show their sender's data.
   const shown = messages.filter(({ answer, sender }) =>
     JSON.stringify(answer.body).includes(dataOf(sender.sub)),
   );
   expect(shown.length).toBeGreaterThan(700);
 });
 
-it('the same run reports a build in which one message uses the bearer of another', async () => {
+it('the same check finds the fault in a build in which a message can use the token of another message', async () => {
   const random = seededRandom(20_250_102);
   const bin = buildWithSharedBearer();
   const { messages, calls } = await drive(bin, random, { users: 40, messages: 300 });
@@ -227,7 +227,7 @@ it('the same run reports a build in which one message uses the bearer of another
   expect(found.filter((line) => line.includes('showed data of'))).not.toEqual([]);
 });
 
-/** A copy of the build in which the bearers of all messages share a variable of the module. */
+/** Copies the build, and makes all messages share one variable for their tokens. */
 function buildWithSharedBearer(): string {
   const copy = mkdtempSync(join(tmpdir(), 'agentd-faulty-'));
   onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
@@ -245,7 +245,7 @@ function buildWithSharedBearer(): string {
       'return { use: "user", token: new Secret(token),',
       'shared = token;\n  await new Promise(setImmediate);\n  return { use: "user", token: new Secret(shared),',
     );
-  expect(faulty.match(/\bshared\b/g), 'the fault is in').toHaveLength(3);
+  expect(faulty.match(/\bshared\b/g), 'the fault was inserted').toHaveLength(3);
   writeFileSync(path, faulty);
   return join(copy, 'bin/agentd.js');
 }

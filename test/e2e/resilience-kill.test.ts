@@ -13,7 +13,7 @@ import { type Answer, post } from '../support/webchat.ts';
 
 const ROUNDS = 8;
 
-/** A client that sends one message after the other, each with its own key, and records which were answered. */
+/** A client that sends messages in sequence, each with its own key, and records which of them were answered. */
 interface Client {
   user: string;
   session_id: string;
@@ -35,7 +35,7 @@ function say(daemon: Agentd, client: Client, text: string, key: string): Promise
   return post(daemon.url, body, { headers: { 'Idempotency-Key': key } });
 }
 
-/** Sends until the daemon is down; the message that got no answer is the interrupted one. */
+/** Sends messages until the daemon is killed. The message that got no answer stays in `interrupted`. */
 async function converse(daemon: Agentd, client: Client, onAnswer: () => void): Promise<void> {
   for (;;) {
     const number = client.sent++;
@@ -56,7 +56,7 @@ async function converse(daemon: Agentd, client: Client, onAnswer: () => void): P
   }
 }
 
-it(`the daemon has every answered turn, in order, an intact database and all sessions working after each of ${ROUNDS} kill -9 under load`, async () => {
+it(`after each of ${ROUNDS} kill -9 under load, the daemon has every answered turn in order, its database is intact, and all sessions work`, async () => {
   const random = seededRandom(20_250_104);
   const directory = mkdtempSync(join(tmpdir(), 'agentd-kill-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -121,8 +121,8 @@ it(`the daemon has every answered turn, in order, an intact database and all ses
 });
 
 /**
- * Sends the interrupted message again. It runs again, or gets the first answer if that was stored before the kill.
- * Either way, it is in the session once.
+ * Sends the interrupted message again. If its first answer was stored before the kill, the client gets that answer.
+ * Otherwise the message runs again. Either way, the session has the message once.
  */
 async function repeatInterrupted(daemon: Agentd, client: Client, label: string): Promise<void> {
   if (client.interrupted === null) return;

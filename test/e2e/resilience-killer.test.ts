@@ -9,10 +9,10 @@ import { FakeExchange } from '../support/fake-exchange.ts';
 import { post } from '../support/webchat.ts';
 
 const INNOCENT = Array.from({ length: 8 }, (_, index) => `innocent ${index}`);
-/** How many deaths a message may cause: INBOX_MAX_ATTEMPTS. */
+/** How many times a message may kill the daemon: INBOX_MAX_ATTEMPTS. */
 const DEATHS_MAX = 3;
 
-it('a message that kills the process fails without affecting others; the eight that ran at the same time are answered', async () => {
+it('a message that kills the process fails, and the eight messages that ran at the same time are answered', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-killer-'));
   const exchange = await FakeExchange.start();
   let daemon: Agentd | null = null;

@@ -52,7 +52,7 @@ it('the daemon answers the messages of one session in the order of their arrival
   expect(textsOf(await showSession(daemon, 'in-order'))).toEqual(expected);
 });
 
-it('the daemon keeps the order of each of several clients that share a session, and runs one message at a time', async () => {
+it('if several clients share a session, the daemon keeps the order of each client, and runs one message at a time', async () => {
   const { daemon } = await loaded({});
   const clients = await Promise.all(numbered(8).map(() => RawConnection.open(daemon.url)));
   await Promise.all(
@@ -236,7 +236,7 @@ it('the daemon acknowledges 200 webhooks that arrive at once while no run can en
   const took = performance.now() - began;
   expect(answers.map(({ status }) => status)).toEqual(numbered(200).map(() => 200));
   expect(exchange.taken).toEqual([]);
-  // Platforms wait for three seconds; the bound leaves room for a busy machine.
+  // Platforms wait for three seconds. The bound leaves room for a busy machine.
   expect(took).toBeLessThan(20_000);
 
   const all = exchange.until(() => exchange.taken.length === 200);
@@ -250,7 +250,7 @@ it('the daemon acknowledges 200 webhooks that arrive at once while no run can en
   }
 });
 
-it('the daemon finishes the turns of clients that disconnected, and frees their runs', async () => {
+it('the daemon finishes the turns of clients that disconnected, and then runs the messages that waited for them', async () => {
   const { daemon, gate } = await loaded({ AGENT_CONCURRENCY: '20' });
   const gone = await Promise.all(numbered(20).map(() => RawConnection.open(daemon.url)));
   await Promise.all(

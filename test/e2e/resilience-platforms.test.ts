@@ -15,11 +15,11 @@ const SESSIONS = effort(12, 50);
 const MESSAGES = 10 * SESSIONS;
 const KILLS = effort(3, 10);
 /**
- * How many tries of a call may fail. Each attempt doubles the delay before the next one, even an attempt that a kill
- * interrupted, so with more failures the test would take too long.
+ * How many attempts of a call may fail. Each attempt doubles the delay before the next attempt, even if a kill
+ * interrupted it, so with more failures the test would take too long.
  */
 const TRIES_THAT_FAIL = 3;
-/** The time after which a platform repeats a delivery that was not answered with 200, ms. */
+/** The time after which a platform repeats a delivery that was not answered with 200, in ms. */
 const COMES_AGAIN_MS = 50;
 
 /** A private conversation on one of the platforms. */
@@ -46,7 +46,7 @@ function envOf(platforms: readonly FakePlatform[], runs: Runs): Record<string, s
   return Object.assign({ ...runs.env, LOOP_GUARD_ENABLED: 'true' }, ...platforms.map(({ env }) => env));
 }
 
-/** The times of messages: long ago, and so far apart that the loop guard sees no burst. */
+/** Returns when a message was sent: long ago, and so far from the other messages that the loop guard sees no burst. */
 function sentAt(began: number, index: number): number {
   return began - (MESSAGES - index) * 15_000;
 }
@@ -62,8 +62,8 @@ function conversations(platforms: readonly FakePlatform[]): Conversation[] {
 }
 
 /**
- * Delivers until the daemon has answered 200, as a platform does.
- * @param daemon resolves to the running daemon, or to the next one if it was killed
+ * Delivers an event until the daemon has answered 200, as a platform does.
+ * @param daemon resolves to the running daemon, or to the restarted daemon after a kill
  */
 async function deliverUntilTaken(
   platform: FakePlatform,
@@ -89,8 +89,11 @@ function answersOf({ platform, event }: Omit<Conversation, 'texts'>): string[] {
 
 describe('a message that was acknowledged with 200', () => {
   it.each([
-    { failing: 0, title: 'whatever is killed' },
-    { failing: 1 / 3, title: "whatever is killed, while a third of the platform's answers are failures" },
+    { failing: 0, title: 'whenever the daemon is killed' },
+    {
+      failing: 1 / 3,
+      title: "whenever the daemon is killed, while a third of the platform's responses are failures",
+    },
   ])('is answered once and in order, $title', async ({ failing }) => {
     const random = seededRandom(20_260_401);
     const platforms = await startPlatforms();
@@ -158,7 +161,7 @@ describe('a message that was acknowledged with 200', () => {
       const answers = answersOf(one);
       const first = answers.filter((text, index) => answers.indexOf(text) === index);
       expect(first, `session ${session}`).toEqual(one.texts.map((text) => `re: ${text}`));
-      // Only an answer that was being sent at a kill may be repeated: at most one for each kill.
+      // Only an answer that was being sent when the daemon was killed may be repeated, at most once for each kill.
       const doubled = new Set(answers.filter((text, index) => answers.indexOf(text) !== index));
       for (const text of doubled) {
         const place = first.indexOf(text);
@@ -209,23 +212,26 @@ describe.each(PLATFORMS)('a loop on $plugin.name', ({ plugin, personOf }) => {
       reason: 'rate_limit',
     },
     { words: 'the same words', textOf: () => 'Thank you for your message!', passed: 2, reason: 'repetition' },
-  ])('is stopped if a bot answers each of our messages in $words', async ({ textOf, passed, reason }) => {
-    let seen = 0;
-    const answerBack = async () => {
-      while (seen < answers().length) {
-        seen++;
-        const { status } = await platform.deliver(daemon, { user, text: textOf(seen) });
-        expect(status).toBe(200);
-      }
-    };
-    platform.on('came', () => void answerBack());
-    await platform.deliver(daemon, { user, text: textOf(0) });
-    await daemon.logged(({ msg }) => String(msg).startsWith(`[LoopGuard] CIRCUIT_OPEN reason=${reason}`));
-    expect(runs.texts).toHaveLength(passed);
-    expect(answers()).toHaveLength(passed);
-  });
+  ])(
+    'is stopped if a bot replies to each of our messages with $words',
+    async ({ textOf, passed, reason }) => {
+      let seen = 0;
+      const answerBack = async () => {
+        while (seen < answers().length) {
+          seen++;
+          const { status } = await platform.deliver(daemon, { user, text: textOf(seen) });
+          expect(status).toBe(200);
+        }
+      };
+      platform.on('came', () => void answerBack());
+      await platform.deliver(daemon, { user, text: textOf(0) });
+      await daemon.logged(({ msg }) => String(msg).startsWith(`[LoopGuard] CIRCUIT_OPEN reason=${reason}`));
+      expect(runs.texts).toHaveLength(passed);
+      expect(answers()).toHaveLength(passed);
+    },
+  );
 
-  it('does not cause endless hints: a sender of messages without text gets one hint, and an answer to a later text', async () => {
+  it('of messages without text gets only one hint, and a later text is answered', async () => {
     for (let count = 0; count < 10; count++)
       expect((await platform.deliver(daemon, { user, kind: 'other', text: '' })).status).toBe(200);
     await platform.deliver(daemon, { user, text: 'in words' });

@@ -14,12 +14,12 @@ import { post } from '../support/webchat.ts';
 vi.setConfig({ testTimeout: 180_000 });
 
 /**
- * Three people write in one thread. Each message asks for a different e-mail address, so the API's records show for
- * which message each bearer was sent; the API answers with data of the bearer's person, so each reply, and each history
- * that the agent gets, shows whose data it contains.
+ * Three people write in one thread. Each message asks for a different e-mail address, so the requests to the API show
+ * for which message each token was sent. The API answers with data of the person in the token, so each reply, and each
+ * history that the agent gets, shows to whom its data belongs.
  */
 
-/** The persons to whom each member may be linked; C never is. No two members share a person. */
+/** The persons to whom each member may be linked. C is never linked, and no two members share a person. */
 const PERSONS = { A: ['ada', 'grace'], B: ['bob', 'edsger'], C: [] } as const;
 type Member = keyof typeof PERSONS;
 const LINKED = ['A', 'B'] as const;
@@ -30,7 +30,10 @@ const ROUND = 20;
 interface Message {
   number: number;
   member: Member;
-  /** The persons for whom it may act: one, or two if the link changed while it waited. Null stands for no link. */
+  /**
+   * The persons for whom the message may act: one, or two if the link changed while the message waited. Null stands for
+   * no link.
+   */
   allowed: Set<string | null>;
 }
 
@@ -127,27 +130,29 @@ it('the daemon serves each message of a shared thread for its sender or without 
     const say = (what: string) => wrong.push(`message ${number} of ${member} ${what}`);
     const person = actedFor(number);
     const run = runs.get(number);
-    if (run?.speaker !== member) say(`was told to the agent as ${run?.speaker}'s`);
+    if (run?.speaker !== member) say(`was given to the agent as a message of ${run?.speaker}`);
     if (!allowed.has(person)) say(`acted for ${person}`);
     const bearers = (calls.get(number) ?? []).map(({ sub }) => sub);
     if (bearers.length !== 1 || bearers[0] !== (person ?? 'service'))
-      say(`carried ${bearers}, for ${person}`);
+      say(`acted for ${person}, with the tokens of: ${bearers}`);
     const shown = subsIn(replies.get(number));
     if (shown.length !== (person === null ? 0 : 1) || shown.some((sub) => sub !== person))
       say(`was answered with data of ${shown}`);
     for (const past of run?.history ?? []) {
       const other = numberOf(past.user);
       const whose = actedFor(other);
-      if (whose !== null && whose !== person) say(`was handed the exchange of message ${other}, of ${whose}`);
-      if (past.speaker !== messages[other]?.member) say(`took message ${other} for ${past.speaker}'s`);
+      if (whose !== null && whose !== person) say(`got message ${other} of ${whose} in its history`);
+      if (past.speaker !== messages[other]?.member)
+        say(`got message ${other} in its history as a message of ${past.speaker}`);
     }
     const inHistory = subsIn(run?.history ?? []);
-    if (inHistory.some((sub) => sub !== person)) say(`was handed data of ${inHistory}`);
+    if (inHistory.some((sub) => sub !== person)) say(`got data of ${inHistory} in its history`);
     if (inHistory.length > 0) ownWordsSeen++;
   }
   expect(wrong).toEqual([]);
   expect([runs.size, replies.size, calls.size]).toEqual([MESSAGES, MESSAGES, MESSAGES]);
-  // A check that sees nothing would also pass, so the test checks that all persons wrote, and got their history.
+  // The checks above would also pass without any data, so the test also checks that all persons wrote and got their
+  // history.
   const persons = new Set(messages.map(({ number }) => actedFor(number)));
   expect([...persons].sort()).toEqual(['ada', 'bob', 'edsger', 'grace', null].sort());
   expect(messages.filter(({ number }) => actedFor(number) === null).length).toBeGreaterThan(MESSAGES / 4);

@@ -14,11 +14,11 @@ import { type CompletionRequest, FakeModel, type ModelAnswer } from '../support/
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
-// A daemon that is killed around the writes of its tools, with a model that words its arguments differently in each
-// run.
+// The daemon is killed shortly before or after its tools write. The model words the arguments differently in each run.
 
 /**
- * How often the daemon is killed; for 200 kills: `WRITE_KILLS=200 npx vitest run test/e2e/resilience-writes.test.ts`.
+ * How often the daemon is killed. For 200 kills, run `WRITE_KILLS=200 npx vitest run
+ * test/e2e/resilience-writes.test.ts`.
  */
 const KILLS = Number(process.env.WRITE_KILLS ?? 4);
 const CLIENTS = 4;
@@ -97,7 +97,10 @@ const api = createServer((request, response) => {
   });
 });
 
-/** Calls the tool that the message names, worded differently each time, whatever it is told about earlier attempts. */
+/**
+ * Calls the tool that the message names, with other words in the arguments each time, whatever the prompt says about
+ * earlier attempts.
+ */
 function answer({ messages }: CompletionRequest, index: number): ModelAnswer {
   const last = messages.at(-1);
   if (last?.role === 'tool') {

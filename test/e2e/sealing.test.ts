@@ -49,7 +49,7 @@ async function sealing(env: Record<string, string> = {}) {
 }
 
 describe('stored tokens, by default,', () => {
-  test('are sealed with a key that the first start makes, and that later starts and commands find', async () => {
+  test('are sealed with a key that the first start creates, and that later starts and commands use', async () => {
     expect(await sealing()).toMatchObject([{ outcome: 'skipped' }]);
     const first = await start();
     const { session_id, payload } = await signIn(first);
@@ -118,7 +118,7 @@ describe('stored tokens, by default,', () => {
 });
 
 describe('agentd keys rotate while a daemon runs', () => {
-  test('seals everything with the new key in the background; the old one can be removed, and nobody has to sign in again', async () => {
+  test('seals everything with the new key in the background; the old key can then be removed, and nobody has to sign in again', async () => {
     const shop = await start();
     const { session_id } = await signIn(shop);
     const link = await command(['link', 'msgbot', '42', '-'], { cwd: directory, input: await ada() });
@@ -127,7 +127,7 @@ describe('agentd keys rotate while a daemon runs', () => {
     const rotated = await shop.run('keys', 'rotate', '--json');
     expect(rotated.code).toBe(0);
     const { key } = JSON.parse(rotated.stdout) as { key: string };
-    // The daemon, which has read the old key before, still opens the token, and then reads the new key.
+    // The daemon has read only the old key so far, and can still open the token. Then it reads the new key.
     expect(await answerIn(shop, session_id)).toContain('Ada Lovelace');
     await shop.daemon.logged(({ msg, key: first }) => String(msg).includes('first key') && first === key);
 
@@ -139,7 +139,7 @@ describe('agentd keys rotate while a daemon runs', () => {
     expect(readFileSync(keyFile, 'utf8')).not.toContain(old);
     expect(await answerIn(shop, session_id)).toContain('Ada Lovelace');
 
-    // After a kill at any moment, stored tokens open with the keys in the file.
+    // After a kill -9 at any moment, the keys in the file still open the stored tokens.
     expect(await shop.run('keys', 'rotate')).toMatchObject({ code: 0 });
     await shop.daemon.stop('SIGKILL');
     await shop.api.close();

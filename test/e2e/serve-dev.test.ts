@@ -12,7 +12,7 @@ import { post } from '../support/webchat.ts';
 
 const run = promisify(execFile);
 
-/** Removes the settings that daemons of other tests get, except the free port. */
+/** Removes the settings that other tests give their daemons, except the free port. */
 const NOTHING = {
   STATE_DIR: '',
   JWT_SECRET_KEY: '',
@@ -20,7 +20,7 @@ const NOTHING = {
   WEBCHAT_ENABLED: '',
 };
 
-// A folder whose name a shell would split.
+// The name of this folder has spaces and a quote, which a shell would interpret.
 const folder = join(mkdtempSync(join(tmpdir(), 'agentd-dev-')), "an empty folder of Ada's");
 mkdirSync(folder);
 afterAll(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
@@ -50,7 +50,7 @@ describe('serve --dev in an empty folder', () => {
   });
   afterAll(() => daemon.stop());
 
-  test('prints a curl line that is answered with the data of the person whose token it contains', async () => {
+  test('prints a curl command that gets the data of the person in its token', async () => {
     const { response, session_id, metadata } = await paste(lineAfter(printed, 'Ask as Ada Lovelace:'));
     expect(response).toContain('You are **Ada Lovelace** (ada@example.com).');
     expect(response).toContain('Analytical engine, brass');
@@ -58,7 +58,7 @@ describe('serve --dev in an empty folder', () => {
     expect(metadata).toEqual({ platform: 'webchat', user_id: 'ada' });
   });
 
-  test('prints a curl line without a token that is answered generically', async () => {
+  test('prints a curl command without a token that gets a generic answer', async () => {
     const { response } = await paste(lineAfter(printed, 'Ask without signing in:'));
     expect(response).toContain('you are not signed in');
     expect(response).not.toMatch(/Ada|Lovelace/);
@@ -73,7 +73,7 @@ describe('serve --dev in an empty folder', () => {
     expect(body.response).toContain('Ada Lovelace');
   });
 
-  test('shows no data of other people: Ada asks about Grace and learns nothing', async () => {
+  test('shows no data of other people: Ada gets no data about Grace', async () => {
     const jwt_token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
     const { body } = await post(daemon.url, { user_id: 'x', message: 'grace@example.com', jwt_token });
     expect(body.response).not.toMatch(/Hopper|Compiler/);
@@ -121,7 +121,7 @@ describe('serve --dev in an empty folder', () => {
     expect(found).not.toContain(-1);
   });
 
-  test('lets commands use another daemon if the settings of one are given', async () => {
+  test('lets commands use another daemon if the settings of that daemon are given', async () => {
     const env = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: 's', STATE_DIR: join(folder, 'elsewhere') };
     const { code, stderr } = await command(['sessions', 'show', 'x'], { cwd: folder, env, base: false });
     expect(code).toBe(1);
@@ -133,7 +133,7 @@ describe('serve --dev in an empty folder', () => {
     expect((await command(['sessions', 'show', 'x'], production)).stderr).not.toContain('Using the settings');
   });
 
-  test('prints a command that writes like a platform, which is answered without settings', async () => {
+  test('prints a command that sends a message as a platform would, and gets an answer without any settings', async () => {
     const [heading = '', line = ''] = printed
       .split('\n')
       .slice(printed.split('\n').findIndex((line) => line.startsWith('Write as a platform would')));
@@ -149,7 +149,7 @@ describe('serve --dev in an empty folder', () => {
     }
   });
 
-  test('keeps its state in .agentd of the folder, readable only by its owner', () => {
+  test('keeps its state in .agentd in the folder, readable only by its owner', () => {
     expect(statSync(join(folder, '.agentd')).mode & 0o777).toBe(0o700);
     for (const file of ['jwt-secret', 'encryption-key', 'agentd.db'])
       expect(statSync(join(folder, '.agentd', file)).mode & 0o777).toBe(0o600);
@@ -215,7 +215,7 @@ test('explicit settings take precedence', async () => {
   const { response } = await paste(lineAfter(daemon.stdout(), 'Ask as Ada Lovelace:'));
   expect(response).toContain('You are **Ada Lovelace**');
   expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);
-  // With an explicit token key, this is a rehearsal of a real site, so the guard is not relaxed.
+  // An explicit token key means that somebody is trying out the settings of a real site, so the guard is not relaxed.
   expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 3rd equal message within 60 s is blocked, for 30 s$/m);
   await daemon.stop();
   rmSync(cwd, { recursive: true });
@@ -257,7 +257,7 @@ describe('an explicit setting of the daemon', () => {
     expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 4th equal message within 60 s is blocked, for 5 s$/m);
   });
 
-  test('does not make agentd doctor fail after the sample API has ended with the daemon', async () => {
+  test('does not make agentd doctor fail after the sample API has stopped with the daemon', async () => {
     expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
       { outcome: 'ok' },
       { outcome: 'ok' },
@@ -302,7 +302,7 @@ describe('a channel that answers through a platform', () => {
     });
   const kept = () => parseEnv(readFileSync(join(cwd, '.agentd/env'), 'utf8'));
 
-  test('runs with a generated secret and a loopback address for its API, the same from run to run', async () => {
+  test('runs with a generated secret and a loopback address for its API, which stay the same from run to run', async () => {
     await (await start()).stop();
     const { TELEX_API_URL, TELEX_SECRET, MESSAGING_PLATFORMS } = kept();
     expect(TELEX_API_URL).toMatch(/^http:\/\/127\.0\.0\.1:[23]\d{4}$/);
@@ -328,7 +328,7 @@ test.each([
   ['the environment, in capitals', { NODE_ENV: 'Production' }, ''],
   ['.env', {}, 'NODE_ENV=production\n'],
 ])(
-  'is refused with 78 under NODE_ENV=production of %s, and creates no files',
+  '`serve --dev` is refused with exit code 78 if NODE_ENV=production comes from %s, and creates no files',
   async (_where, env, dotenv) => {
     const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-production-'));
     if (dotenv !== '') writeFileSync(join(cwd, '.env'), dotenv);

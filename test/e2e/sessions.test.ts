@@ -9,8 +9,8 @@ import { FakeModel } from '../support/fake-model.ts';
 import { gate, type Shop, startShop } from '../support/shop.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
-// agentd-identity(7), "States of a session", and agentd-message(7), "Sessions", as webchat users and an operator see
-// them.
+// Tests agentd-identity(7), "States of a session", and agentd-message(7), "Sessions", as webchat users and an operator
+// see them.
 
 const WHO = 'Who am I?';
 const GENERATED = /^webchat_visitor_[A-Za-z0-9_-]{22,}$/;
@@ -21,14 +21,14 @@ beforeAll(async () => {
 });
 afterAll(() => shop.stop());
 
-/** A session with a generated id that Ada has signed in to. */
+/** Starts a session with a generated id, signed in as Ada. @returns the id */
 async function signedIn(user_id = 'visitor'): Promise<string> {
   const { body } = await shop.say({ user_id, message: WHO }, { bearer: await token() });
   expect(body.response).toContain('Ada Lovelace');
   return body.session_id;
 }
 
-/** The `sub` of the bearer in the lookup that this message causes. */
+/** Sends a message that causes a lookup. @returns the `sub` of the token in the lookup */
 async function actsAs(body: Record<string, unknown>, bearer?: string): Promise<string | null | undefined> {
   const before = shop.lookedUpAs().length;
   const answer = await shop.say(
@@ -41,7 +41,7 @@ async function actsAs(body: Record<string, unknown>, bearer?: string): Promise<s
   return since[0];
 }
 
-describe('The token-context of a session goes through the documented states', () => {
+describe('The token context of a session', () => {
   test('before the first message there is no session', async () => {
     expect(await shop.session('never-seen')).toBeNull();
     const { code, stderr } = await shop.run('sessions', 'show', 'never-seen');
@@ -49,7 +49,7 @@ describe('The token-context of a session goes through the documented states', ()
     expect(stderr).toContain("there is no session 'never-seen'");
   });
 
-  test('the session of a first message without a token is stored with its turn: NoJWT', async () => {
+  test('a first message without a token creates a session in the state NoJWT, which is stored together with the turn', async () => {
     const slow = gate();
     shop.api.misbehave('/users', { wait: slow.opened }, 1);
     const asked = shop.api.next('/users');
@@ -66,7 +66,7 @@ describe('The token-context of a session goes through the documented states', ()
     expect(shop.lookedUpAs().at(-1)).toBe('service');
   });
 
-  test('NoJWT and a message with a valid token: the context is stored first, then the message is processed with it', async () => {
+  test('a valid token changes the state from NoJWT to ValidJWT before the message is processed', async () => {
     const { body } = await shop.say({ user_id: 'visitor', message: 'Hello' });
     const session_id: string = body.session_id;
     expect(await shop.session(session_id)).toMatchObject({ state: 'NoJWT' });
@@ -87,7 +87,7 @@ describe('The token-context of a session goes through the documented states', ()
     expect((await shop.session(session_id)).turns[1]).toMatchObject({ credentials: 'user' });
   });
 
-  test('a message with an invalid token falls back to NoJWT, answers, and a warning is logged', async () => {
+  test('an invalid token changes the state to NoJWT, the message is answered, and a warning is logged', async () => {
     const session_id = await signedIn();
     const answer = await shop.say(
       { user_id: 'visitor', session_id, message: WHO },
@@ -107,7 +107,7 @@ describe('The token-context of a session goes through the documented states', ()
     );
   });
 
-  test('a token that expires within the session leads back to NoJWT and default credentials', async () => {
+  test('when a token expires during the session, the state changes to NoJWT, and default credentials are used', async () => {
     const bearer = await token({ ttl: 3 });
     const { body } = await shop.say({ user_id: 'visitor', message: WHO }, { bearer });
     const { session_id } = body;
@@ -159,7 +159,7 @@ describe('A session belongs to its channel user and to its person', () => {
     expect(await shop.session(session_id)).toEqual(before);
   });
 
-  test('it still belongs to its first person after they signed out', async () => {
+  test('a session still belongs to its first person after sign-out', async () => {
     const session_id = await signedIn();
     await shop.say({ user_id: 'visitor', session_id, message: WHO, jwt_token: null });
     const answer = await shop.say(
@@ -169,7 +169,7 @@ describe('A session belongs to its channel user and to its person', () => {
     expect(answer).toMatchObject({ status: 403, body: { code: 'session_forbidden' } });
   });
 
-  test('an id that begins like one of a platform is refused with 403 and not created', async () => {
+  test('an id that begins like the id of a platform session is refused with 403, and no session is created', async () => {
     for (const session_id of ['teamchat:T1:C1', 'phonechat:1:+15550100', 'msgbot:42', 'webchat:x', 'sse:x']) {
       const answer = await shop.say({ user_id: 'visitor', session_id, message: 'Hello' });
       expect(answer, session_id).toMatchObject({ status: 403, body: { code: 'session_forbidden' } });
@@ -217,7 +217,7 @@ describe('Ids of sessions are generated or chosen by the client', () => {
     expect(await shop.session('my own: id')).toMatchObject({ user_id: 'visitor', generated: false });
   });
 
-  test('in a session whose id the client chose, a message without a token uses default credentials and the context stays', async () => {
+  test('in a session with an id that the client chose, a message without a token uses default credentials, and the stored context stays', async () => {
     // The id looks generated, but the daemon did not generate it.
     const session_id = `webchat_visitor_${'A'.repeat(22)}`;
     const own = { user_id: 'visitor', session_id };
@@ -231,7 +231,7 @@ describe('Ids of sessions are generated or chosen by the client', () => {
     expect(await actsAs(own, await token())).toBe('ada');
   });
 
-  test('a log line shows only the first 6 characters of the random part', async () => {
+  test('a log line shows only the first 6 characters of the random part of an id', async () => {
     const session_id = await signedIn('log-reader');
     await shop.daemon.logged((line) => String(line.session).startsWith('webchat_log-reader_'));
     expect(shop.daemon.stderr()).not.toContain(session_id);
@@ -240,7 +240,7 @@ describe('Ids of sessions are generated or chosen by the client', () => {
 });
 
 describe('In a session with a generated id', () => {
-  test('a message without a token leaves the stored context in use', async () => {
+  test('a message without a token uses the stored context', async () => {
     const session_id = await signedIn();
     expect(await actsAs({ user_id: 'visitor', session_id })).toBe('ada');
     expect(await actsAs({ user_id: 'visitor', session_id, jwt_token: '' })).toBe('ada');
@@ -268,7 +268,7 @@ describe('In a session with a generated id', () => {
     expect(shop.api.seen('/users').at(-1)?.bearer).toBe(renewed);
   });
 
-  test('turns of the person are not shown after sign-out', async () => {
+  test('the model does not see the turns of the person after sign-out', async () => {
     const model = await FakeModel.start();
     const chat = await startShop({ env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted' } });
     try {
@@ -334,7 +334,7 @@ describe('SESSION_TTL_SECONDS', () => {
   });
   afterAll(() => brief.stop());
 
-  test('starts again with each message, except refused ones; after it the session is deleted', async () => {
+  test('starts again with each message that is not refused, and the session is deleted when the time has passed', async () => {
     const own = { user_id: 'visitor', session_id: 'brief', message: 'Hello' };
     const ends = async () => Date.parse((await brief.session('brief')).expires_at);
     await brief.say(own, { bearer: await token() });
@@ -405,7 +405,7 @@ describe('Stored tokens', () => {
   });
 });
 
-test('`agentd sessions list` says on standard error that it shows only the first ones', async () => {
+test('`agentd sessions list` says on standard error that there are more sessions than it shows', async () => {
   for (const session_id of ['listed-1', 'listed-2'])
     await shop.say({ user_id: 'listed', session_id, message: 'Hello' });
   const list = (limit: number) =>

@@ -87,7 +87,7 @@ describe('settings: the environment overrides .env, and .env overrides the confi
 });
 
 describe('config check', () => {
-  test('reports a valid configuration, with the channels, and exits 0', async () => {
+  test('reports a valid configuration, with the channels, and exits with 0', async () => {
     const cwd = folderWith();
     const env = { ...TOKENS, WEBCHAT_ENABLED: 'true' };
     const { code, stdout, stderr } = await command(['config', 'check'], { cwd, env, base: false });
@@ -117,7 +117,7 @@ describe('config check', () => {
     expect([json.code, JSON.parse(json.stdout).valid]).toEqual([78, false]);
   });
 
-  test('names every problem at once with setting, source, the problem and a correct value, and exits 78', async () => {
+  test('reports all problems at once, each with its setting, its source and a correct value, and exits with 78', async () => {
     const cwd = folderWith({
       'agentd.yaml': 'AGENT_MAX_STEPS: many\nAGENT_MAXSTEPS: 3\n',
       '.env': 'HOST=127.0.0.1\nWEBCHAT_ENABLD=true\n',
@@ -166,7 +166,7 @@ describe('config check', () => {
     ['JWT_VERIFY_EXP', 'staging'],
     ['JWT_VERIFY_SIGNATURE', ''],
   ])(
-    'refuses %s=false under NODE_ENV=%s with 78; under NODE_ENV=development it warns',
+    'refuses %s=false with exit code 78 if NODE_ENV=%s, and only warns if NODE_ENV=development',
     async (name, NODE_ENV) => {
       const cwd = folderWith();
       const env = { ...TOKENS, WEBCHAT_ENABLED: 'true', [name]: 'false' };
@@ -180,7 +180,7 @@ describe('config check', () => {
     },
   );
 
-  test('refuses an HS256 secret that is a public key, and warns about a short one', async () => {
+  test('refuses an HS256 secret that is a public key, and warns about a short secret', async () => {
     const cwd = folderWith();
     const check = (JWT_SECRET_KEY: string) =>
       command(['config', 'check'], {
@@ -277,7 +277,7 @@ describe('ENABLE_DEBUGPY', () => {
 });
 
 describe('the log', () => {
-  test('JWT_DEBUG logs claims and decision, and only 8 characters and a hash of the token', async () => {
+  test('JWT_DEBUG logs the claims and the decision, but only 8 characters and a hash of the token', async () => {
     const cwd = folderWith();
     const LOG_FILE = join(cwd, 'log', 'agentd.log');
     const daemon = await startAgentd({
@@ -308,7 +308,7 @@ describe('the log', () => {
     expect(statSync(LOG_FILE).mode & 0o007).toBe(0);
   });
 
-  test('LOG_LEVEL leaves out less severe lines, and accepts upper and lower case and other names', async () => {
+  test('LOG_LEVEL omits less severe lines, and can be written in upper or lower case or with another known name', async () => {
     const daemon = await startAgentd({ env: { LOG_LEVEL: 'warning' } });
     await post(daemon.url, { user_id: 'u', message: 'hello', jwt_token: 'no.token.' });
     await daemon.stop();
@@ -328,7 +328,7 @@ describe('the log', () => {
     await daemon.stop();
   });
 
-  test('a lost reader of standard error, or a full disk, does not stop the daemon', async () => {
+  test('the daemon does not stop if standard error has lost its reader or is on a full disk', async () => {
     const cwd = folderWith();
     for (const target of ['/dev/full', '>(head -c 1 >/dev/null)']) {
       const LOG_FILE = join(cwd, `${target.length}.log`);
@@ -347,7 +347,7 @@ describe('the log', () => {
     }
   });
 
-  test('a full disk of LOG_FILE is reported once, and the daemon still serves', async () => {
+  test('the daemon reports once that the disk of LOG_FILE is full, and still serves', async () => {
     const daemon = await startAgentd({ env: { LOG_FILE: '/dev/full' } });
     const asked = await post(daemon.url, { user_id: 'u', message: 'hello' });
     expect(asked.status).toBe(200);
@@ -383,7 +383,7 @@ function listenersOn(port: number): string[] {
   );
 }
 
-test.skipIf(!existsSync('/dev/full'))('a command whose output cannot be written fails', () => {
+test.skipIf(!existsSync('/dev/full'))('a command fails if its output cannot be written', () => {
   const full = openSync('/dev/full', 'w');
   for (const words of [['config', 'reference'], ['--help']]) {
     const { status, stderr } = spawnSync(process.execPath, [BIN, ...words], {

@@ -8,8 +8,8 @@ import { FakeModel } from '../support/fake-model.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
-// agentd-message(7), "Sign-in changes the id": the person who started a session knows its id. They must not act as
-// another person who signs in to it later, and must not read later messages.
+// Tests agentd-message(7), "Sign-in changes the id". The person who started a session knows its id. That person must
+// not act as another person who signs in to the session later, and must not read later messages.
 
 const GENERATED = /^(webchat|sse)_visitor_[A-Za-z0-9_-]{22}$/;
 
@@ -66,7 +66,7 @@ async function stored(id: string) {
 }
 
 describe('sign-in to a session without an owner', () => {
-  test('changes its id, which is in the reply, and keeps its turns', async () => {
+  test('changes the id of the session, returns the new id with the reply, and keeps the turns', async () => {
     const before = await begun();
     const { body } = await say('me', { session_id: before, jwt_token: ada });
     expect(body.response).toBe('ada@example.com');
@@ -88,7 +88,7 @@ describe('sign-in to a session without an owner', () => {
     });
   });
 
-  test('changes its id before the event stream of the message starts', async () => {
+  test('changes the id before the event stream of the message starts', async () => {
     const before = await begun();
     const stream_id = await start(daemon.url, {
       user_id: 'visitor',
@@ -105,7 +105,7 @@ describe('sign-in to a session without an owner', () => {
     expect(events[0]?.event).toBe('stream_start');
   });
 
-  test('changes nothing if the first message already had the token, or if the client chose the id', async () => {
+  test('does not change the id if the first message already had the token, or if the client chose the id', async () => {
     const { session_id } = (await say('me', { jwt_token: ada })).body;
     expect((await say('me', { session_id, jwt_token: ada })).body.session_id).toBe(session_id);
     const chosen = randomUUID();
@@ -113,7 +113,7 @@ describe('sign-in to a session without an owner', () => {
     expect((await say('me', { session_id: chosen, jwt_token: ada })).body.session_id).toBe(chosen);
   });
 
-  test('is kept even if the run fails', async () => {
+  test('takes effect even if the run fails', async () => {
     const before = await begun();
     const text = `fails ${before}`;
     dictation.fail(text);
@@ -125,7 +125,7 @@ describe('sign-in to a session without an owner', () => {
     expect(owner.body).toMatchObject({ session_id: (await stored(before)).session_id });
   });
 
-  test('happens once: the previous id and a renewed token lead to the same session', async () => {
+  test('changes the id only once: a message with the previous id and a renewed token reaches the same session', async () => {
     const before = await begun();
     const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
     const renewed = await token({ sub: 'ada', claims: { jti: 'renewed' } });
@@ -138,7 +138,7 @@ describe('sign-in to a session without an owner', () => {
 });
 
 describe('the id from before sign-in', () => {
-  test('leads only the owner to the session: others are answered in a new session of their own', async () => {
+  test('gives only the owner access to the session: other people are answered in a new session', async () => {
     const before = await begun();
     const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
     await say('count 2', { session_id });
@@ -163,7 +163,7 @@ describe('the id from before sign-in', () => {
     expect(await stored(session_id)).toEqual(kept);
   });
 
-  test('is refused if the user_id differs, even if the owner sends it; so is the new id', async () => {
+  test('is refused with another user_id, even with the token of the owner, and so is the new id', async () => {
     const before = await begun();
     const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
     for (const id of [before, session_id]) {
@@ -175,7 +175,7 @@ describe('the id from before sign-in', () => {
     }
   });
 
-  test('is free again when the session has ended', async () => {
+  test('can be used for a new session when the session has ended', async () => {
     const before = await begun();
     await say('me', { session_id: before, jwt_token: ada });
     await command(['sessions', 'end', before], { cwd: daemon.directory });
@@ -206,7 +206,7 @@ describe('during sign-in,', () => {
     expect([before, session_id]).not.toContain(stranger.session_id);
   });
 
-  test('a queued message without a token still runs in the session, not signed in, if it arrived before the sign-in', async () => {
+  test('a queued message without a token still runs in the session, but without sign-in, if it arrived before the sign-in', async () => {
     const before = await begun();
     const holds = `holds ${before}`;
     const first = say(holds, { session_id: before });
@@ -263,7 +263,7 @@ describe('during sign-in,', () => {
     expect((await say('me', { session_id: before, key: second })).body.response).toBe('nobody');
   });
 
-  test('many simultaneous messages with a token never share a session with messages without one', async () => {
+  test('many simultaneous messages with a token never share a session with messages without a token', async () => {
     const before = await begun();
     const messages = Array.from({ length: 40 }, (_, n) =>
       n % 2 ? say('me', { session_id: before, jwt_token: ada }) : say('me', { session_id: before }),
@@ -279,7 +279,7 @@ describe('during sign-in,', () => {
 });
 
 describe('the agent sees', () => {
-  test('in a session whose id the client chose, only turns of the same principal', async () => {
+  test('only turns of the same principal in a session with an id that the client chose', async () => {
     const session_id = randomUUID();
     await say('count 1', { session_id });
     await say('count 2', { session_id, jwt_token: ada });
@@ -291,7 +291,7 @@ describe('the agent sees', () => {
     ]);
   });
 
-  test('in a session with a generated id, turns from before sign-in, marked as such, and after sign-out no turns of the person', async () => {
+  test('turns from before sign-in with a mark in a session with a generated id, and no turns of the person after sign-out', async () => {
     const before = await begun();
     const { session_id } = (await say('count 2', { session_id: before, jwt_token: ada })).body;
     expect(await history(session_id)).toEqual([

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 
-// `agentd simulate`: every channel of a platform can be tried without an account. These tests use a third-party
-// channel, in the folder of a `serve --dev`, and without settings.
+// Tests `agentd simulate`, with which people can try any channel of a platform without an account. These tests use a
+// third-party channel in the folder of a `serve --dev`, and no settings.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-simulate-'));
 copyFileSync(join(import.meta.dirname, '../fixtures/telex.ts'), join(folder, 'telex.ts'));
@@ -78,7 +78,7 @@ describe('agentd simulate', () => {
     expect(stderr).toContain('The message was answered.\n');
   });
 
-  test('prints the events as one JSON document, an item per line', async () => {
+  test('prints the events as one JSON document, with one event per line', async () => {
     const { code, lines, end } = await simulate('Hello', '--user', 'json', '--name', 'Jay');
     expect(code).toBe(0);
     expect(lines[0]).toMatchObject({ type: 'sent', kind: 'message', user: 'json', user_name: 'Jay' });
@@ -144,7 +144,7 @@ describe('agentd simulate', () => {
     expect(repeat.stderr).toContain('4 messages: 2 answered, 2 blocked by the loop guard (repetition).');
   });
 
-  test('sends a bad signature, which must be refused', async () => {
+  test('sends a bad signature, which the daemon must refuse', async () => {
     const { code, stdout, stderr } = await run(['simulate', 'telex', 'Hi', '--bad-signature']);
     expect(stdout).toMatch(/→ ada, to the bot \[bad signature\]: Hi\n {2}401 invalid_signature /);
     expect(stderr).toContain('The daemon refused the message, as expected.');
@@ -160,12 +160,12 @@ describe('agentd simulate', () => {
     expect(numbers.size).toBe(1);
   });
 
-  test.each(['other', 'status'])('sends an event without an answer: --kind %s', async (kind) => {
+  test.each(['other', 'status'])('sends an event that gets no answer: --kind %s', async (kind) => {
     const { code, lines, end } = await simulate('--kind', kind, '--user', 'silent');
     expect([code, statuses(lines), end?.messages]).toEqual([0, [200], 0]);
   });
 
-  test('refuses replies like a platform that is down or asks to wait, and they are sent again', async () => {
+  test('can refuse replies like a platform with a rate limit, and the daemon sends them again', async () => {
     const { code, lines, texts } = await simulate(
       ...['Hello', '--user', 'again', '--fail', '1', '--fail-status', '429', '--retry-after', '1'],
     );
@@ -226,7 +226,7 @@ describe('agentd simulate', () => {
     );
   });
 
-  test('says what it cannot show if the API is elsewhere, and what the daemon knows', async () => {
+  test('if the API of the platform is not local, says what it cannot show, and what the daemon knows about the message', async () => {
     const { code, stderr } = await run(['simulate', 'telex', 'Hi', '--user', 'elsewhere', '--wait', '1'], {
       TELEX_API_URL: 'https://telex.example.com',
       TELEX_SECRET: parseEnv(readFileSync(join(folder, '.agentd/env'), 'utf8')).TELEX_SECRET ?? '',
@@ -245,8 +245,14 @@ describe('agentd simulate', () => {
   test.each<[string, string[], Record<string, string>, number, string]>([
     ['an unknown channel', ['nix', 'Hi'], {}, 2, "there is no channel 'nix'\nUse one of: "],
     ['a channel without a platform', ['webchat', 'Hi'], {}, 2, 'has no simulator for its platform'],
-    ['no text', ['telex'], {}, 2, 'no text was given'],
-    ['two ways to send many', ['telex', 'Hi', '--repeat', '2', '--burst', '2'], {}, 2, 'use one of them'],
+    ['a missing text', ['telex'], {}, 2, 'no text was given'],
+    [
+      'two options that each send several messages',
+      ['telex', 'Hi', '--repeat', '2', '--burst', '2'],
+      {},
+      2,
+      'use one of them',
+    ],
     ['an unknown kind', ['telex', 'Hi', '--kind', 'poem'], {}, 2, "not 'poem'"],
     [
       'a daemon that is down',
@@ -256,7 +262,7 @@ describe('agentd simulate', () => {
       'cannot reach the daemon',
     ],
     [
-      'a failing API that it cannot simulate',
+      'a failure of an API that it cannot simulate',
       ['telex', 'Hi', '--fail', '1'],
       { TELEX_API_URL: 'https://telex.example.com', MESSAGING_PLATFORMS: './telex.ts' },
       2,
@@ -269,7 +275,7 @@ describe('agentd simulate', () => {
       78,
       'TELEX_API_URL=nowhere (environment)',
     ],
-  ])('refuses %s', async (_what, args, env, code, words) => {
+  ])('exits with an error for %s', async (_what, args, env, code, words) => {
     const result = await run(['simulate', ...args], env);
     expect([result.code, result.stdout]).toEqual([code, result.code === 69 ? result.stdout : '']);
     expect(result.stderr).toContain(words);
@@ -297,7 +303,7 @@ describe('agentd simulate', () => {
     expect(stderr).not.toContain('.agentd/env');
   });
 
-  test('says that the daemon does not have the channel', async () => {
+  test('says so if the daemon does not have the channel', async () => {
     const bare = await startAgentd();
     const { code, stderr } = await run(['simulate', 'telex', 'Hi', '--url', bare.url]);
     await bare.stop();

@@ -16,7 +16,7 @@ import { RawConnection, rawPost } from '../support/raw-http.ts';
 const STREAMS = 1000;
 const AT_ONCE = 50;
 
-/** A daemon within this process, so that its resources can be counted. */
+/** Starts a daemon in this process, so that its resources can be counted. */
 async function daemonHere(): Promise<{ daemon: Daemon; directory: string }> {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-abandoned-'));
   const env = {
@@ -34,7 +34,7 @@ async function daemonHere(): Promise<{ daemon: Daemon; directory: string }> {
 }
 
 /**
- * Number of resources of each kind that occupy memory or keep the process alive: for example claims, locks, runs and
+ * Counts the resources of each kind that occupy memory or keep the process alive, for example claims, locks, runs and
  * sockets.
  */
 function held({ services }: Daemon): Record<string, number> {
@@ -50,7 +50,7 @@ function held({ services }: Daemon): Record<string, number> {
   };
 }
 
-/** Starts a stream over its own connection, which is then closed: connections that `fetch` keeps would be counted. */
+/** Starts a stream over a separate connection, and closes it. Connections that `fetch` keeps open would be counted. */
 async function start(url: string, body: object): Promise<string> {
   const connection = await RawConnection.open(url);
   await connection.write(rawPost('/sse/chat', body));
@@ -71,7 +71,7 @@ function rowsIn(directory: string): number[] {
   }
 }
 
-it('the daemon frees everything of 1,000 streams that were opened and dropped, or never opened', async () => {
+it('the daemon frees all resources of 1,000 streams that were opened and dropped, or never opened', async () => {
   const { daemon, directory } = await daemonHere();
   const { url, services } = daemon;
   const before = held(daemon);

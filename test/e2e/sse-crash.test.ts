@@ -33,8 +33,8 @@ async function daemonWith(env: Record<string, string> = {}): Promise<Agentd> {
   return daemon;
 }
 
-describe('kill -9', () => {
-  it('in the middle of a run: events that were read stay, and the stream ends as interrupted', async () => {
+describe('after kill -9', () => {
+  it('in the middle of a run, the events that were read are kept, and the stream ends with the error `interrupted`', async () => {
     const before = await daemonWith();
     const body = { user_id: 'ada', message: 'killed' };
     const stream_id = await start(before.url, body, { 'Idempotency-Key': 'k' });
@@ -60,7 +60,7 @@ describe('kill -9', () => {
     expect(again).not.toBe(stream_id);
   });
 
-  it('between the message and the opening, and after the end: nothing is lost', async () => {
+  it('before a stream is opened, or after its end, nothing is lost', async () => {
     const before = await daemonWith();
     const ended = await start(before.url, { user_id: 'ada', message: 'count 3' });
     const whole = await readAll(before.url, ended);
@@ -77,7 +77,7 @@ describe('kill -9', () => {
 });
 
 describe('a stopping daemon', () => {
-  it('ends only the connections, lets the run finish, and sends the rest after the restart', async () => {
+  it('closes only the connections, lets the run finish, and sends the rest after the restart', async () => {
     const before = await daemonWith();
     const stream_id = await start(before.url, { user_id: 'ada', message: 'goes on' });
     const reader = read(before.url, stream_id);
@@ -99,7 +99,7 @@ describe('a stopping daemon', () => {
     expect(events.at(-1)?.data.response).toBe('One. Two.');
   });
 
-  it('aborts a run that takes longer than the grace period, and its stream ends as interrupted', async () => {
+  it('aborts a run that takes longer than the grace period, and its stream ends with the error `interrupted`', async () => {
     const before = await daemonWith({ SHUTDOWN_GRACE_SECONDS: '1' });
     const stream_id = await start(before.url, { user_id: 'ada', message: 'too long' });
     const reader = read(before.url, stream_id);
@@ -114,7 +114,7 @@ describe('a stopping daemon', () => {
     });
   });
 
-  it('is not delayed by streams that are only read', async () => {
+  it('is not delayed by readers of finished runs', async () => {
     const daemon = await daemonWith();
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
     await readAll(daemon.url, stream_id);
@@ -128,7 +128,7 @@ describe('a stopping daemon', () => {
 });
 
 describe('SSE_STREAM_TTL_SECONDS', () => {
-  it('is the time after which streams that nobody opened and finished streams are deleted: 404', async () => {
+  it('is the time after which unopened streams and finished streams are deleted and return 404', async () => {
     const daemon = await daemonWith({ SSE_STREAM_TTL_SECONDS: '1' });
     const waiting = await start(daemon.url, { user_id: 'ada', message: 'abandoned' });
     const ended = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
@@ -167,7 +167,7 @@ describe('SSE_REQUIRE_TOKEN', () => {
 });
 
 describe('the token of a message', () => {
-  it('is kept sealed until its stream is opened, then deleted', async () => {
+  it('is stored sealed until its stream is opened, and is then deleted', async () => {
     const daemon = await daemonWith({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') });
     const jwt = await token({ sub: 'ada' });
     const response = await startRaw(daemon.url, { user_id: 'ada', message: 'me', jwt_token: jwt });

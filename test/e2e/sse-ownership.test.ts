@@ -6,7 +6,8 @@ import { type ReadOptions, readAll, start } from '../support/event-stream.ts';
 import { lapsed, token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-message(7), "Whose stream it is": a browser sends a cookie even with a link that somebody else made.
+// Tests agentd-message(7), "Whose stream it is". A browser sends a cookie even if it follows a link that somebody else
+// made.
 
 const SITE = 'https://shop.example';
 
@@ -36,12 +37,12 @@ afterAll(async () => {
 const cookie = (...values: string[]) => ({ Cookie: values.map((value) => `jwt_token=${value}`).join('; ') });
 const url = (stream_id: string) => `${daemon.url}/sse/stream/${stream_id}`;
 
-/** A stream whose answer shows for whom its run acts. */
+/** Starts a stream. Its answer shows for whom its run acts. */
 function me(body: object = {}, headers: Record<string, string> = {}): Promise<string> {
   return start(daemon.url, { user_id: 'u', message: 'me', ...body }, headers);
 }
 
-/** The answer of the agent; the status if there is none. */
+/** Returns the answer of the agent, or the status if there is no answer. */
 async function reply(stream_id: string, options: ReadOptions = {}): Promise<string | number> {
   const { status, events } = await readAll(daemon.url, stream_id, options);
   return status === 200 ? events.at(-1)?.data.response : status;
@@ -60,7 +61,7 @@ describe('a cookie', () => {
     expect(await reply(await me({ jwt_token: 'x.y.z' }), { headers: cookie(ada) })).toBe('nobody');
   });
 
-  it('counts if the message came from the same person, with a token or with a cookie', async () => {
+  it('acts for its person if the message came from the same person, with a token or with a cookie', async () => {
     const renewed = await token({ sub: 'ada', email: 'renewed@example.com' });
     expect(await reply(await me({}, cookie(ada)), { headers: cookie(renewed) })).toBe('renewed@example.com');
     expect(await reply(await me({ jwt_token: ada }), { headers: cookie(renewed) })).toBe(
@@ -71,24 +72,24 @@ describe('a cookie', () => {
     );
   });
 
-  it('that came only with the message acts for nobody', async () => {
+  it('acts for nobody if it was sent only with the message, and not when the stream was opened', async () => {
     expect(await reply(await me({}, cookie(ada)))).toBe('nobody');
   });
 
-  it('of a different person than the token of the message is refused', async () => {
+  it('is refused if it belongs to a different person than the token of the message', async () => {
     const stream_id = await me({ jwt_token: ada });
     expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('of a different person than the owner of the session is refused, even if the session stores the owner’s sign-in', async () => {
+  it('is refused if it belongs to a different person than the owner of the session, even if the session stores a sign-in', async () => {
     const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
     const stream_id = await me({ session_id });
     expect(await refusal(stream_id, { headers: cookie(bob) })).toEqual([403, 'forbidden']);
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('that is invalid, or one of several, is ignored', async () => {
+  it('is ignored if it is invalid, or if there are several cookies', async () => {
     const query = `token=${bob}`;
     expect(await reply(await me({ jwt_token: ada }), { headers: cookie('x.y.z') })).toBe('ada@example.com');
     expect(await reply(await me(), { headers: cookie('x.y.z'), query })).toBe('bob@example.com');
@@ -98,7 +99,7 @@ describe('a cookie', () => {
     expect(await reply(await me({ jwt_token: ada }), { headers: cookie(bob, bob) })).toBe('ada@example.com');
   });
 
-  it('is not used after a message that said "signed out"', async () => {
+  it('is not used for a message with `jwt_token: null`', async () => {
     const stream_id = await me({ jwt_token: null }, cookie(ada));
     expect(await reply(stream_id, { headers: cookie(ada) })).toBe('nobody');
     const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada })).body;
@@ -107,7 +108,7 @@ describe('a cookie', () => {
   });
 });
 
-describe('a stream whose owner was set by the token in its address', () => {
+describe('a stream that got its owner from the token in its address', () => {
   async function adas(): Promise<string> {
     const stream_id = await me();
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
@@ -128,13 +129,13 @@ describe('a stream whose owner was set by the token in its address', () => {
       expect(await refusal(stream_id, init, query)).toEqual([403, 'forbidden']);
     }
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
-    // The message came without sign-in, so a cookie does not count.
+    // The message was sent without sign-in, so a cookie gives no access.
     expect(await refusal(stream_id, { headers: cookie(ada) })).toEqual([403, 'forbidden']);
     expect(await refusal(stream_id, { method: 'DELETE', headers: cookie(ada) })).toEqual([403, 'forbidden']);
     expect((await fetch(`${url(stream_id)}?token=${ada}`, { method: 'DELETE' })).status).toBe(204);
   });
 
-  it('can be read with a cookie of that person if the message came with one', async () => {
+  it('can be read with a cookie of that person if the message was also sent with that person’s cookie', async () => {
     const stream_id = await me({}, cookie(ada));
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
     expect(await reply(stream_id, { headers: cookie(ada) })).toBe('ada@example.com');
@@ -144,7 +145,7 @@ describe('a stream whose owner was set by the token in its address', () => {
     expect((await fetch(url(stream_id), { method: 'DELETE', headers: cookie(ada) })).status).toBe(204);
   });
 
-  it('can be resumed with a token of that person that has expired meanwhile, but not stopped with it', async () => {
+  it('can be resumed with a token of that person that has expired in the meantime, but not stopped with it', async () => {
     const brief = await token({ sub: 'ada', ttl: 2 });
     const forged = await token({
       sub: 'ada',
@@ -162,7 +163,7 @@ describe('a stream whose owner was set by the token in its address', () => {
     expect(await refusal(stream_id, { headers: resume }, `?token=${forged}`)).toEqual([403, 'forbidden']);
   });
 
-  it('gives its answer and its session to nobody else who repeats the message under its key', async () => {
+  it('does not give its answer or its session to somebody else who repeats the message with its key', async () => {
     const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me' })).body;
     for (const members of [{}, { session_id }]) {
       const key = { 'Idempotency-Key': randomUUID() };
@@ -179,7 +180,7 @@ describe('a stream whose owner was set by the token in its address', () => {
     }
   });
 
-  it('can be read with only its id if the token came with the message, by cookie or from the session', async () => {
+  it('can be read with only its id if the token came with the message, from a cookie or from the session', async () => {
     const withToken = await me({ jwt_token: ada });
     expect(await reply(withToken, { query: `token=${ada}` })).toBe('ada@example.com');
     const withCookie = await me({}, cookie(ada));
@@ -193,7 +194,7 @@ describe('a stream whose owner was set by the token in its address', () => {
   });
 });
 
-describe('a request for a stream from a page of another site', () => {
+describe('a request for a stream', () => {
   const foreign: [string, Record<string, string>][] = [
     ['a link', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' }],
     ['a link on the same site', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }],
@@ -207,7 +208,7 @@ describe('a request for a stream from a page of another site', () => {
     ['a page of an old browser', { Cookie: 'jwt_token=x', Accept: 'text/html,*/*' }],
   ];
 
-  it.each(foreign)('is refused: %s', async (_what, headers) => {
+  it.each(foreign)('is refused if it comes from %s', async (_what, headers) => {
     const stream_id = await me();
     for (const method of ['GET', 'DELETE']) {
       const answer = await readAll(daemon.url, stream_id, { headers, method });
@@ -227,7 +228,7 @@ describe('a request for a stream from a page of another site', () => {
     ['a program that accepts any type', { Accept: 'text/html' }],
   ];
 
-  it.each(own)('is not refused: %s', async (_what, headers) => {
+  it.each(own)('is not refused if it comes from %s', async (_what, headers) => {
     expect(await reply(await me(), { headers })).toBe('nobody');
   });
 });

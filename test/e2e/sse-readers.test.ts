@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const from = (address: string): ReadOptions => ({ headers: { 'X-Forwarded-For': address } });
 
-it('a fourth anonymous reader of one address gets 429 and starts no run; others continue to read', async () => {
+it('a fourth anonymous reader at one address gets 429 and starts no run; the other readers continue to read', async () => {
   const stream_id = await start(daemon.url, { user_id: 'ada', message: 'a long answer' });
   const readers = [1, 2, 3].map(() => read(daemon.url, stream_id, from('192.0.2.1')));
   await Promise.all(readers.map((reader) => reader.holds('stream_start')));

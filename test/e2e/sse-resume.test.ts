@@ -61,7 +61,7 @@ describe('a reader that reconnects', () => {
     }
   }, 240_000);
 
-  it('joins a run in the middle', async () => {
+  it('can join a run that is in progress', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'in the middle' });
     const first = read(daemon.url, stream_id);
     dictation.say('in the middle', 'One. ');
@@ -79,14 +79,15 @@ describe('a reader that reconnects', () => {
     ]);
   });
 
-  it('can be an EventSource that we did not write, which reconnects by itself, and stops at 204', async () => {
+  it('can be the EventSource of Node.js, which reconnects by itself, and stops at 204', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 3' });
     const script = `
       const seen = [];
       const source = new EventSource('${daemon.url}/sse/stream/${stream_id}');
       for (const name of ['stream_start', 'text_chunk', 'complete', 'stream_complete'])
         source.addEventListener(name, (event) => seen.push(event.lastEventId + ' ' + name));
-      // The client does not close the stream at its end, so it comes back; its own timer keeps no process alive.
+      // The client does not close the stream at its end, so it reconnects. Its own timer does not keep the process
+      // alive.
       const waiting = setInterval(() => {}, 1000);
       source.onerror = () => {
         if (source.readyState !== EventSource.CLOSED) return;
@@ -104,7 +105,7 @@ describe('a reader that reconnects', () => {
   });
 });
 
-describe('a client that we did not write', () => {
+describe('the EventSource of a package', () => {
   it('gets every event once over connections that break', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 60' });
     let connections = 0;

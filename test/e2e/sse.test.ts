@@ -48,7 +48,7 @@ const code = async (response: Response) => [
 ];
 
 describe('a stream', () => {
-  it('sends the answer as documented: start, text, then the end under both names', async () => {
+  it('sends the answer as documented: the start, the text, and the end as two events', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 3' });
     expect(stream_id).toMatch(/^sse_[A-Za-z0-9_-]{22}$/);
     const { status, head, text, events, whole } = await readAll(daemon.url, stream_id);
@@ -69,7 +69,7 @@ describe('a stream', () => {
     expect(events.map(({ id }) => Number(id))).toEqual(events.map((_, index) => index + 1));
   });
 
-  it('sends words when they are written, to all readers, and runs once', async () => {
+  it('sends words to all readers as they are written, and runs once', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'two readers' });
     const readers = [read(daemon.url, stream_id), read(daemon.url, stream_id)];
     for (const piece of ['One. ', 'Two. ']) {
@@ -151,7 +151,7 @@ describe('a stream', () => {
     }
   });
 
-  it('belongs to its session: the next message finds the turn, even over the other channel', async () => {
+  it('stores its turn in the session, where the next message finds it, even over the other channel', async () => {
     const first = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
     const { session_id } = (await readAll(daemon.url, first)).events[0]?.data ?? {};
     const second = await post(daemon.url, { user_id: 'ada', message: 'history', session_id });
@@ -160,7 +160,7 @@ describe('a stream', () => {
     expect(JSON.parse(await reply(third))).toHaveLength(2);
   });
 
-  it('has the id of the request that posted it, and of the one that opened it, in the log lines of its run', async () => {
+  it('is logged with the id of the request that posted it and the id of the request that opened it', async () => {
     const stream_id = await start(
       daemon.url,
       { user_id: 'ada', message: 'count 1' },
@@ -176,7 +176,7 @@ describe('a stream', () => {
 });
 
 describe('stopping', () => {
-  it('makes the text so far the reply, and stores it as such', async () => {
+  it('makes the text written so far the reply, and stores it', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'long story' });
     const reader = read(daemon.url, stream_id);
     dictation.say('long story', 'Once ', 'upon ');
@@ -201,7 +201,7 @@ describe('stopping', () => {
     expect((await readAll(daemon.url, stream_id)).events).toEqual(events);
   });
 
-  it('ends a stream that nobody opened without a run, and returns 404 if there is none', async () => {
+  it('ends an unopened stream without a run, and returns 404 for a stream that does not exist', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'never run' });
     expect((await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'DELETE' })).status).toBe(204);
     const { events } = await readAll(daemon.url, stream_id);
@@ -212,7 +212,7 @@ describe('stopping', () => {
     expect(await code(missing)).toEqual([404, 'stream_not_found']);
   });
 
-  it('does not wait for the session: a message that waits for another one ends at once', async () => {
+  it('does not wait for the session: the stream of a waiting message ends at once', async () => {
     const session_id = 'a-busy-session';
     const first = await start(daemon.url, { user_id: 'ada', message: 'holds the turn', session_id });
     const holding = read(daemon.url, first);
@@ -230,7 +230,7 @@ describe('stopping', () => {
 });
 
 describe('tokens', () => {
-  it('are read from the cookie, then the query, then the message, and the first one is used', async () => {
+  it('are read from the cookie, then the query, then the message, and the first valid token is used', async () => {
     const ada = await token({ sub: 'ada' });
     const other = await token({ sub: 'ada', email: 'query@example.com' });
     const third = await token({ sub: 'ada', email: 'cookie@example.com' });
@@ -250,19 +250,19 @@ describe('tokens', () => {
     );
   });
 
-  it('may come in the header of the message, before its body', async () => {
+  it('may be in the Authorization header of the message, which has priority over its body', async () => {
     const header = { Authorization: `Bearer ${await token({ sub: 'ada', email: 'header@example.com' })}` };
     const body = { user_id: 'u', message: 'me', jwt_token: await token({ sub: 'ada' }) };
     expect(await reply(await start(daemon.url, body, header))).toBe('header@example.com');
   });
 
-  it('of a cookie are ignored for a message that said "signed out"', async () => {
+  it('are ignored if they are in a cookie and the message has `jwt_token: null`', async () => {
     const ada = await token({ sub: 'ada' });
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: null });
     expect(await reply(stream_id, { headers: { Cookie: `jwt_token=${ada}` } })).toBe('nobody');
   });
 
-  it('of another person are refused, for reading and for stopping, and change nothing', async () => {
+  it('are refused if they belong to another person, for reading and for stopping, and change nothing', async () => {
     const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada });
     const url = `${daemon.url}/sse/stream/${stream_id}`;
@@ -278,7 +278,7 @@ describe('tokens', () => {
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('that open a stream make their person its owner', async () => {
+  it('make their person the owner of a stream that is opened with them', async () => {
     const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me' });
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
@@ -286,7 +286,7 @@ describe('tokens', () => {
     expect(await code(response)).toEqual([403, 'forbidden']);
   });
 
-  it('become the cookie if they fit into one, and clear it if they do not or are null', async () => {
+  it('are set as a cookie if they fit, and clear the cookie if they do not fit or are null', async () => {
     const cookie = async (body: object, headers = {}) =>
       (await startRaw(daemon.url, { user_id: 'u', message: 'count 1', ...body }, headers)).headers.get(
         'set-cookie',
@@ -304,7 +304,7 @@ describe('tokens', () => {
     expect(await cookie({ metadata: { jwt_token: ada } })).toBeNull();
   });
 
-  it('in the header or the body set or clear the cookie even if the message is refused', async () => {
+  it('set or clear the cookie if they are in the header or the body, even if the message is refused', async () => {
     const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-cookie-of-ada' };
     await readAll(daemon.url, await start(daemon.url, mine));
     const ada = await token({ sub: 'ada' });
@@ -323,8 +323,8 @@ describe('tokens', () => {
   });
 });
 
-describe('a message that is refused', () => {
-  it('is refused when it is posted, because of its body or a session of somebody else', async () => {
+describe('a message to /sse/chat', () => {
+  it('is refused when it is posted if its body is invalid or its session belongs to somebody else', async () => {
     const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-mine' };
     await readAll(daemon.url, await start(daemon.url, mine));
     expect(await code(await startRaw(daemon.url, { ...mine, user_id: 'eve' }))).toEqual([
@@ -364,7 +364,7 @@ describe('an Idempotency-Key', () => {
     expect(another).not.toBe(stream_id);
   });
 
-  it('has one run over both channels: the stream first', async () => {
+  it('causes one run if the message is sent over both channels, first as a stream', async () => {
     const body = { user_id: 'ada', message: 'stream first' };
     const stream_id = await start(daemon.url, body, key('stream-first'));
     const reader = read(daemon.url, stream_id);
@@ -381,7 +381,7 @@ describe('an Idempotency-Key', () => {
     expect(dictation.runs.filter((run) => run === 'stream first')).toHaveLength(1);
   });
 
-  it('has one run over both channels: the stream is posted, and answered over the other channel before it is opened', async () => {
+  it('causes one run if a stream is posted, and the message is answered over the other channel before the stream is opened', async () => {
     const body = { user_id: 'ada', message: 'fallback' };
     const stream_id = await start(daemon.url, body, key('fallback'));
     const other = post(daemon.url, body, { headers: key('fallback') });
@@ -412,7 +412,7 @@ describe('an Idempotency-Key', () => {
     });
   });
 
-  it('of a stream that failed can be used again', async () => {
+  it('can be used again if its stream failed', async () => {
     const body = { user_id: 'ada', message: 'fails once' };
     const first = await start(daemon.url, body, key('again'));
     dictation.fail('fails once');
@@ -426,7 +426,7 @@ describe('an Idempotency-Key', () => {
 });
 
 describe('browsers of allowed origins', () => {
-  it('can post, open and stop with credentials; others cannot', async () => {
+  it('can post, open and stop with credentials; browsers of other origins cannot', async () => {
     const asked = (path: string, method: string, origin = 'https://shop.example') =>
       fetch(`${daemon.url}${path}`, {
         method: 'OPTIONS',
@@ -449,10 +449,10 @@ describe('browsers of allowed origins', () => {
 });
 
 it.each([
-  ['alone', {}],
-  ['and the cookie of the same token', { sent: true }],
+  ['without a cookie', {}],
+  ['with the same token in the cookie', { sent: true }],
 ])(
-  'a token that is refused with the message %s is logged once, not again when the stream is opened',
+  'a refused token of a message is logged once, and not again when the stream is opened %s',
   async (_, { sent = false }: { sent?: boolean }) => {
     daemon.forget();
     const refused = await token({ ttl: -5 });

@@ -27,7 +27,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 interface Stalled {
   url: string;
   child: ChildProcess;
-  /** Starts to read standard error; resolves to all of it when the process has ended. */
+  /** Starts to read standard error. Resolves to all of it when the process has ended. */
   read(): Promise<string>;
   logFile: string;
 }
@@ -35,7 +35,7 @@ interface Stalled {
 let running: ChildProcess | null = null;
 afterEach(() => void running?.kill('SIGKILL'));
 
-/** A daemon whose standard error nobody reads yet. */
+/** Starts a daemon. Nobody reads its standard error yet. */
 async function startStalled(): Promise<Stalled> {
   const directory = mkdtempSync(join(folder, 'daemon-'));
   const env = { ...baseEnv(directory), AGENT_RUNTIME, LOG_FILE: 'agentd.log' };
@@ -75,7 +75,7 @@ async function fillLog(url: string, lines: number): Promise<void> {
 }
 
 describe('a reader of standard error that has stalled', () => {
-  it('delays no answer, and uses bounded memory; lines beyond 1 MiB are dropped and counted', async () => {
+  it('does not delay answers, and uses bounded memory; lines beyond 1 MiB are dropped and counted', async () => {
     const daemon = await startStalled();
     await fillLog(daemon.url, 2500);
     expect((await ask(daemon.url, 'still there?')).status).toBe(200);
@@ -93,7 +93,7 @@ describe('a reader of standard error that has stalled', () => {
     const notices = lines.filter(({ dropped }) => dropped !== undefined);
     const dropped = notices.reduce((sum, notice) => sum + Number(notice.dropped), 0);
     expect(dropped).toBeGreaterThan(500);
-    // LOG_FILE has every line; standard error has all lines except those that it counts as dropped.
+    // LOG_FILE has every line. Standard error has all lines except those that it counts as dropped.
     expect(lines.length - notices.length + dropped).toBe(kept.length);
     expect(notices[0]).toMatchObject({ level: 'warn', msg: expect.stringContaining('dropped') });
     expect(lines.at(-1)).toMatchObject({ msg: 'stopped' });
@@ -107,7 +107,7 @@ describe('a reader of standard error that has stalled', () => {
     expect((await exit)[0]).toBe(0);
   });
 
-  it('gets the line of a crash if it soon reads again; LOG_FILE has the line in any case', async () => {
+  it('gets the log line of a crash if it soon reads again; LOG_FILE has the line in any case', async () => {
     const daemon = await startStalled();
     await fillLog(daemon.url, 600);
     const asked = ask(daemon.url, 'crash').catch(() => undefined);

@@ -9,7 +9,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { post } from '../support/webchat.ts';
 
 /**
- * A runtime whose answers are held until SIGUSR2, since a stopping daemon accepts no request that could release them.
+ * A runtime that holds its answers until SIGUSR2, because a stopping daemon accepts no request that could release them.
  */
 const HELD = `
 const held = new Set();
@@ -34,7 +34,7 @@ const AGENT_RUNTIME = join(folder, 'held.mjs');
 writeFileSync(AGENT_RUNTIME, HELD);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** SHUTDOWN_GRACE_SECONDS by default, ms. A daemon that waits for it takes longer. */
+/** The default of SHUTDOWN_GRACE_SECONDS, in ms. A daemon that waits for the grace period takes longer to exit. */
 const GRACE_MS = 25_000;
 
 let directory: string;
@@ -81,7 +81,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('an idle daemon ends at once with 0, even while a client keeps its connection open', async () => {
+test('an idle daemon exits at once with 0, even while a client keeps its connection open', async () => {
   const daemon = await start();
   expect((await post(daemon.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
   const began = Date.now();
@@ -112,7 +112,7 @@ test('a runtime that ignores its signal does not keep the daemon alive beyond th
   expect(await daemon.exited).toBe(1);
 });
 
-test('a second signal ends the daemon at once with 1', async () => {
+test('a second signal makes the daemon exit at once with 1', async () => {
   const daemon = await start();
   const running = post(daemon.url, { user_id: 'u', message: 'wait' });
   const cut = expect(running).rejects.toThrow('fetch failed');
@@ -139,7 +139,7 @@ test('a client that disconnects leaves a complete turn in its session', async ()
   await daemon.stop();
 });
 
-test('a run whose client has disconnected is finished before the daemon ends', async () => {
+test('a run is finished before the daemon exits, even if its client has disconnected', async () => {
   const daemon = await start();
   await leave(daemon, { user_id: 'u', message: 'wait', session_id: 's' }, () => held(daemon, 'wait'));
   daemon.signal('SIGTERM');
@@ -151,12 +151,12 @@ test('a run whose client has disconnected is finished before the daemon ends', a
   ]);
 });
 
-test('messages that wait for their session are answered, too', async () => {
+test('a stopping daemon also answers messages that wait for their session', async () => {
   const daemon = await start();
   const first = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
   await held(daemon, 'wait');
   const second = post(daemon.url, { user_id: 'u', message: 'hello', session_id: 's' });
-  // The answer to this message shows that the earlier one has been accepted.
+  // The answer to this message shows that the second message has been accepted.
   expect((await post(daemon.url, { user_id: 'x', message: 'hello' })).status).toBe(200);
   daemon.signal('SIGTERM');
   await stopping(daemon);

@@ -51,7 +51,7 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('the daemon reports that it serves, that its event loop is alive, and that it stops', async () => {
+  it('the daemon reports that it is serving, that its event loop is alive, and that it is stopping', async () => {
     socket = await NotifySocket.open();
     daemon = await startAgentd({
       directory,
@@ -70,13 +70,13 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     await blocked;
     const before = socket.count('WATCHDOG=1');
     await delay(5 * WATCHDOG_MS);
-    // One ping may have been sent just before the loop was blocked, and one just after. An independent timer would have
-    // sent ten.
+    // One ping may have been sent just before the loop was blocked, and another just after. An independent timer would
+    // have sent ten.
     const silent = socket.count('WATCHDOG=1');
     expect(silent).toBeLessThanOrEqual(before + 2);
 
     writeFileSync(join(directory, 'go'), '');
-    // The programs that the daemon starts do not report in its name.
+    // The daemon removes these variables, so programs that it starts cannot report in its name.
     expect((await answer).body.response).toBe('[]');
     await socket.seen('WATCHDOG=1', silent + 1);
 

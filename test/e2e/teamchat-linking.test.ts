@@ -8,8 +8,8 @@ import { ADA, GRACE, type Shop, startShop } from '../support/shop.ts';
 import { CHANNEL } from '../support/teamchat.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
-// agentd-service(7), "POST /webhook/teamchat/commands", and agentd-identity(7), "Persons" and "Links", in a shop whose
-// API knows Ada and Grace.
+// Tests agentd-service(7), "POST /webhook/teamchat/commands", and agentd-identity(7), "Persons" and "Links", in a shop.
+// The API of the shop knows Ada and Grace.
 
 const WHO = 'Who am I?';
 
@@ -78,7 +78,7 @@ it('a user signs in, gets their own data with their own token, and signs out aga
   expect(shop.api.seen('/users')).toHaveLength(1);
 });
 
-it('a repeated delivery of a command does nothing, and gets the same answer as the first one', async () => {
+it('a repeated delivery of a command does nothing, and gets the same answer as the first delivery', async () => {
   const user = 'U0AGAIN';
   const request = (text: string) => commanded({ user, text: `/service-auth ${text}` });
   const signIn = request(await tokenOf(ADA));
@@ -139,7 +139,7 @@ it('in a thread with several people, everybody gets their own data, or none', as
   expect(shop.lookedUpAs()).toEqual([ADA.id, GRACE.id, ADA.id]);
 });
 
-it('a user of another company is not mistaken for one of ours with the same id', async () => {
+it('a user of another workspace is not mistaken for our user with the same id', async () => {
   await serviceAuth('U0TWIN', await tokenOf(ADA));
   const event = platform.event({ user: 'U0TWIN', text: WHO });
   const { body } = platform.simulator.delivery(event, platform.settings);
@@ -160,7 +160,7 @@ it('a user of another company is not mistaken for one of ours with the same id',
   expect(shop.lookedUpAs()).toEqual([]);
 });
 
-it('a direct message starts a new session if its person changes', async () => {
+it('a direct message starts a new session if another person has signed in', async () => {
   const user = 'U0HANDS';
   await serviceAuth(user, await tokenOf(ADA));
   await ask({ user });
@@ -171,7 +171,7 @@ it('a direct message starts a new session if its person changes', async () => {
   expect(turns).toHaveLength(1);
 });
 
-it('a link with an expired token has no effect: default credentials, a warning, and one notice to the person', async () => {
+it('a link with an expired token has no effect: default credentials are used, a warning is logged, and the person is told once', async () => {
   const user = 'U0LAPSE';
   const short = await tokenOf(ADA, 3);
   expect(await serviceAuth(user, short)).toMatch(/^✅/);

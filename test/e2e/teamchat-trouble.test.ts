@@ -7,7 +7,7 @@ import { agentd, readAll, startAgentd } from '../support/daemon.ts';
 import { CHANNEL, Workspace, words } from '../support/teamchat.ts';
 import { token } from '../support/tokens.ts';
 
-// agentd-message(7), "Loop guard" and "The inbox", on teamchat, where each test needs a daemon of its own.
+// Tests agentd-message(7), "Loop guard" and "The inbox", on teamchat. Each test needs a separate daemon.
 
 let work: Workspace;
 beforeEach(async () => {
@@ -21,7 +21,7 @@ it('every documented delivery is acknowledged; only messages of people to the bo
   for (const name of sampleNames()) {
     const parsed = parse(sample(name), null);
     if (parsed.kind === 'message') spoken.add(String(parsed.message.message_id));
-    // Equal hints within seconds in the same place are sent once.
+    // Within seconds, the same notice is sent only once to the same place.
     if (parsed.kind === 'unreadable') spoken.add(`${parsed.reply_to.channel} ${parsed.notice}`);
     expect((await work.send({ body: JSON.stringify(sample(name)) })).status, name).toBe(200);
   }
@@ -90,8 +90,8 @@ describe('a daemon that dies', () => {
   });
 });
 
-describe('a daemon starts', () => {
-  it('and serves while the platform refuses its token, and reports it', async () => {
+describe('the start of a daemon', () => {
+  it('succeeds even if the platform refuses the token, and the refusal is reported', async () => {
     work.platform.answer = () => ({ status: 200, body: { ok: false, error: 'invalid_auth' } });
     const { url, logged } = await work.run();
     const line = await logged(({ channel, level }) => channel === 'teamchat' && level === 'error');
@@ -105,13 +105,13 @@ describe('a daemon starts', () => {
     expect((await work.deliver({ text: 'count 1' })).status).toBe(200);
   });
 
-  it('and serves while the platform is unreachable', async () => {
+  it('succeeds even if the platform is unreachable', async () => {
     const { logged } = await work.run({ TEAMCHAT_API_URL: 'http://127.0.0.1:9' });
     expect((await work.deliver({ text: 'count 1' })).status).toBe(200);
     await logged(({ reason }) => String(reason).startsWith('no answer ('));
   });
 
-  it('but not if this platform is turned on without its settings; the error names each missing setting', async () => {
+  it('fails if the channel is turned on without its settings; the error names each missing setting', async () => {
     const env = { MESSAGING_PLATFORMS: 'webchat,teamchat' };
     const { code, stderr } = await agentd(['serve'], { env, cwd: work.directory });
     expect(code).toBe(78);
@@ -121,7 +121,7 @@ describe('a daemon starts', () => {
       );
   });
 
-  it('without the channel if only one of the two settings is set, and says which is missing', async () => {
+  it('succeeds without the channel if only one of the two settings is set, and reports which setting is missing', async () => {
     const { TEAMCHAT_SIGNING_SECRET: _, ...half } = work.platform.env;
     const daemon = await startAgentd({ env: half });
     expect(daemon.stdout() + daemon.stderr()).toContain(

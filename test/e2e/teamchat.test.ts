@@ -6,8 +6,8 @@ import { sample } from '../fixtures/teamchat/sample.ts';
 import { CHANNEL, COMMANDS, EVENTS, problemOf, type Sent, Workspace, words } from '../support/teamchat.ts';
 import { token } from '../support/tokens.ts';
 
-// agentd-teamchat(7), through one daemon. Each test has its own users. Tests that need a separate daemon are in
-// teamchat-trouble.test.ts, tests of links in teamchat-linking.test.ts.
+// Tests agentd-teamchat(7) with one daemon. Each test has its own users. Tests that need a separate daemon are in
+// teamchat-trouble.test.ts, and tests of links are in teamchat-linking.test.ts.
 
 let work: Workspace;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ afterEach(() => {
 afterAll(() => work.close());
 
 describe('a direct message', () => {
-  it('is answered where it was written, after its 200, in one session for all direct messages of a user', async () => {
+  it('is answered where it was written, after the 200 response, in one session for all direct messages of a user', async () => {
     expect(await work.deliver({ user: 'U0A1', text: 'count 2' })).toMatchObject({ status: 200, text: '' });
     await work.texts('D0A1', 1);
     await work.deliver({ user: 'U0A1', text: 'history' });
@@ -31,7 +31,7 @@ describe('a direct message', () => {
     );
   });
 
-  it('in a thread is a separate conversation, and is answered there', async () => {
+  it('starts a separate conversation if it is written in a thread, and is answered there', async () => {
     await work.deliver({ user: 'U0A2', text: 'count 1' });
     await work.texts('D0A2', 1);
     await work.deliver({ user: 'U0A2', text: 'history', thread: 'aside' });
@@ -42,7 +42,7 @@ describe('a direct message', () => {
 });
 
 describe('a mention in a channel', () => {
-  it('is passed on without the mention, and answered in its thread, with an indicator meanwhile', async () => {
+  it('reaches the agent without the mention, and is answered in its thread, with a typing indicator until then', async () => {
     await work.deliver({ user: 'U0B1', place: 'group', text: 'ping', thread: 'b1' });
     await work.dictation.begun('ping');
     const typing = () => work.platform.shown.find(({ what, to }) => what === 'typing' && to === CHANNEL);
@@ -69,7 +69,7 @@ describe('a mention in a channel', () => {
 });
 
 describe('a message that arrives more than once', () => {
-  it('is answered once, however often and as whatever event it is delivered, and whatever the retry header says', async () => {
+  it('is answered once, however often and in whichever event it is delivered, and whatever the retry header says', async () => {
     const event = work.platform.event({ user: 'U0C1', text: 'count 1', place: 'group', thread: 'c1' });
     const first = work.platform.simulator.delivery(event, work.platform.settings);
     const retried = (attempt: number) => ({
@@ -80,7 +80,7 @@ describe('a message that arrives more than once', () => {
         'X-Slack-Retry-Reason': 'http_timeout',
       },
     });
-    // The first delivery may be a retry, and the last one is a different event for the same message.
+    // The first delivery may be a retry, and the last delivery is a different event for the same message.
     for (const attempt of [3, 1, 2])
       expect((await work.platform.post(work.daemon, retried(attempt))).status).toBe(200);
     expect((await work.deliver(event)).status).toBe(200);
@@ -96,28 +96,31 @@ describe('a message that arrives more than once', () => {
   });
 });
 
-describe('signatures', () => {
+describe('the signature check', () => {
   const form = { path: COMMANDS, type: 'application/x-www-form-urlencoded', body: 'ssl_check=1' };
   const challenge = JSON.stringify(sample('url-verification'));
 
   it.each<[string, Sent]>([
-    ['no signature', { headers: { 'X-Slack-Signature': '' } }],
-    ['no timestamp', { headers: { 'X-Slack-Request-Timestamp': '' } }],
-    ['a different secret', { secret: 'another' }],
-    ['six minutes ago', { signedAt: -360 }],
-    ['six minutes ahead', { signedAt: 360 }],
-    ['a different scheme', { headers: { 'X-Slack-Signature': `v1=${'0'.repeat(64)}` } }],
-    ['a challenge of a stranger', { body: challenge, secret: 'another' }],
+    ['a delivery without a signature', { headers: { 'X-Slack-Signature': '' } }],
+    ['a delivery without a timestamp', { headers: { 'X-Slack-Request-Timestamp': '' } }],
+    ['a signature with a different secret', { secret: 'another' }],
+    ['a timestamp six minutes ago', { signedAt: -360 }],
+    ['a timestamp six minutes ahead', { signedAt: 360 }],
+    ['a different signature scheme', { headers: { 'X-Slack-Signature': `v1=${'0'.repeat(64)}` } }],
+    ['a challenge signed with a different secret', { body: challenge, secret: 'another' }],
     ['a body that is not JSON, before it is parsed', { body: '{', secret: 'another' }],
-    ['a command', { ...form, body: 'command=/service-auth&text=off&user_id=U1', secret: 'another' }],
-    ['a check of the certificate', { ...form, secret: 'another' }],
-  ])('refuse %s', async (_what, sent) => {
+    [
+      'a command signed with a different secret',
+      { ...form, body: 'command=/service-auth&text=off&user_id=U1', secret: 'another' },
+    ],
+    ['a certificate check signed with a different secret', { ...form, secret: 'another' }],
+  ])('refuses %s', async (_what, sent) => {
     const answer = await work.send(sent);
     expect(problemOf(answer)).toEqual([401, 'invalid_signature']);
     expect(answer.headers.get('Content-Type')).toBe('application/problem+json');
   });
 
-  it('refuse a body with one changed byte, and use no part of it', async () => {
+  it('refuses a body with one changed byte, and uses no part of it', async () => {
     const event = work.platform.event({ user: 'U0D1', text: 'count 1' });
     const request = work.platform.simulator.delivery(event, work.platform.settings);
     const altered = { ...request, body: request.body.replace('count 1', 'count 2') };
@@ -126,7 +129,7 @@ describe('signatures', () => {
     expect(await work.texts('D0D1', 1)).toEqual([words(1)]);
   });
 
-  it('cover bytes: other white space, other escapes and several headers', async () => {
+  it('compares bytes: other white space and escapes are accepted if signed, several signature headers are not', async () => {
     const body = '{ "type":"event_callback",\r\n\t"event":{"type":"\\u006dessage"} }';
     expect((await work.send({ body })).status).toBe(200);
     expect((await work.send({ body, type: 'application/json; charset=utf-8' })).status).toBe(200);
@@ -146,7 +149,7 @@ describe('a delivery', () => {
     expect([status, JSON.parse(text)]).toEqual([200, { challenge: sample('url-verification').challenge }]);
   });
 
-  it('that is signed is still refused if it is not JSON, has another content type, or uses another path', async () => {
+  it('is refused, even with a valid signature, if it is not JSON, has another content type, or uses another path', async () => {
     expect(problemOf(await work.send({ body: '{' }))).toEqual([400, 'malformed_json']);
     expect(problemOf(await work.send({ body: '[]' }))).toEqual([400, 'malformed_json']);
     const form = { body: 'a=b', type: 'application/x-www-form-urlencoded' };
@@ -157,7 +160,7 @@ describe('a delivery', () => {
     expect([got.status, got.headers.get('Allow')]).toEqual([405, 'POST, OPTIONS']);
   });
 
-  it('that cannot be read causes one notice to its sender', async () => {
+  it('causes one notice to its sender if it cannot be read', async () => {
     const long = { user: 'U0E1', text: 'x'.repeat(16_001), number: 900_001 };
     for (let n = 0; n < 3; n++) expect((await work.deliver(long)).status).toBe(200);
     expect((await work.deliver({ user: 'U0E1', kind: 'other' })).status).toBe(200);
@@ -169,7 +172,7 @@ describe('a delivery', () => {
     ]);
   });
 
-  it('of a bot, even of the channel itself, is ignored', async () => {
+  it('is ignored if a bot sent it, even the channel itself', async () => {
     await work.deliver({ user: 'U0E2', kind: 'status', text: 'count 3' });
     await work.deliver({ user: 'U0E2', text: 'count 1' });
     expect(await work.texts('D0E2', 1)).toEqual([words(1)]);
@@ -190,7 +193,7 @@ describe('a delivery', () => {
       const command = await work.deliver({ user: 'U0E3', kind: 'command', text: `/service-auth ${typed}` });
       limitFiles('unlimited');
       expect(problemOf(refused)).toEqual([503, 'unavailable']);
-      // The command is answered with a text: for a 503, the platform would show its own error.
+      // The command gets a text as its answer, because after a 503 the platform would show its own error.
       expect([command.status, JSON.parse(command.text)]).toEqual([
         200,
         { response_type: 'ephemeral', text: expect.stringMatching(/^❌ .*cannot store this/) },
@@ -209,7 +212,7 @@ function limitFiles(bytes: number | 'unlimited'): void {
 }
 
 describe('an edit', () => {
-  it('replaces the text until the turn of the message begins; later it is ignored and logged', async () => {
+  it('replaces the text until the turn of the message begins; a later edit is ignored and logged', async () => {
     const user = 'U0F1';
     await work.deliver({ user, text: 'first', number: 900_003 });
     await work.deliver({ user, text: 'count 1', number: 900_004 });
@@ -224,7 +227,7 @@ describe('an edit', () => {
 });
 
 describe('a reply', () => {
-  it('that is long is sent as several messages, in order; an accepted part is not sent again', async () => {
+  it('is sent as several messages, in order, if it is long; an accepted part is not sent again', async () => {
     let failures = 0;
     work.platform.answer = ({ path, body }) =>
       path === '/chat.postMessage' && body.includes('Part%201') && failures++ === 0 ? { status: 500 } : null;
@@ -236,7 +239,7 @@ describe('a reply', () => {
     expect(work.posts('D0G1')).toHaveLength(4);
   });
 
-  it('waits as long as the platform says, without another run, and others do not wait', async () => {
+  it('is sent again after the time that the platform gives, without another run, and other replies do not wait', async () => {
     let limited = 0;
     work.platform.answer = ({ path, body }) =>
       path === '/chat.postMessage' && body.includes('D0G2') && limited++ === 0
@@ -254,7 +257,7 @@ describe('a reply', () => {
     expect(work.dictation.runs.filter((text) => text === 'slow')).toHaveLength(1);
   });
 
-  it('that the platform refuses permanently is not sent again, and nobody gets a notice', async () => {
+  it('is not sent again if the platform refuses it permanently, and nobody gets a notice', async () => {
     work.platform.answer = ({ body }) =>
       body.includes('channel=D0G4') ? { status: 200, body: { ok: false, error: 'is_archived' } } : null;
     await work.deliver({ user: 'U0G4', text: 'count 1' });

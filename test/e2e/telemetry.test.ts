@@ -8,7 +8,7 @@ import { ADA, type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-telemetry(7): a real daemon, and a collector that it exports to.
+// Tests agentd-telemetry(7) with a real daemon, and with a collector to which it exports.
 
 const PARENT = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' };
 const TRACEPARENT = `00-${PARENT.trace}-${PARENT.span}-01`;
@@ -51,7 +51,7 @@ afterAll(async () => {
 const messageOf = (turn: SeenSpan['attributes'][string] | undefined) => (span: SeenSpan) =>
   span.name.startsWith('message ') && span.attributes['agentd.turn_id'] === turn;
 
-/** The span of a session's last message. */
+/** Returns the span of the last message of a session. */
 async function spanOf(session_id: string): Promise<SeenSpan> {
   const { turns } = await shop.session(session_id);
   return collector.until(messageOf(turns.at(-1).turn_id));
@@ -70,7 +70,7 @@ describe('a message with a tool call', () => {
     message = await spanOf('telemetry-1');
   });
 
-  it('is a tree of spans: its steps, the calls of model and tool, the request to the API', () => {
+  it('is a tree of spans for its steps, the calls of the model and the tool, and the request to the API', () => {
     expect(collector.tree(PARENT.trace)).toEqual([
       'message webchat',
       '  identify',
@@ -122,11 +122,11 @@ describe('a message with a tool call', () => {
     expect(request?.headers.traceparent).toBe(`00-${PARENT.trace}-${span?.spanId}-01`);
     expect(request?.headers).not.toHaveProperty('tracestate');
     expect(request?.headers).not.toHaveProperty('baggage');
-    // A model is not a downstream API.
+    // The trace is not passed on to the model.
     expect(JSON.stringify(model.requests)).not.toContain(PARENT.trace);
   });
 
-  it('has the attributes of the conventions for each call', () => {
+  it('has the attributes of the OpenTelemetry conventions for each call', () => {
     const named = (name: string) => collector.spans.filter((span) => span.name === name);
     expect(named('chat scripted').map(({ kind, attributes }) => ({ kind, ...attributes }))).toMatchObject([
       { kind: 3, 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 12 },
@@ -183,7 +183,7 @@ describe('a tool call that fails', () => {
 });
 
 describe('a message on a stream', () => {
-  it('is one span from its first request on, with the parent that this request named', async () => {
+  it('is one span that begins with the first request, and has the parent that this request named', async () => {
     const trace = 'c'.repeat(32);
     const stream_id = await start(
       shop.daemon.url,
@@ -199,7 +199,7 @@ describe('a message on a stream', () => {
     const steps = below.filter((line) => /^ {2}\S/.test(line)).map((line) => line.trim());
     // The test compares the sorted names, because the step times of the first request are whole milliseconds.
     const expected = [
-      // Steps of the request that brought the message.
+      // Steps of the request that posted the message.
       'identify',
       'deduplicate',
       'authorize-sender',
@@ -226,7 +226,7 @@ describe('a message on a stream', () => {
 });
 
 describe('a message that is refused', () => {
-  it('is a span with its steps if it was refused before it had a stream', async () => {
+  it('is a span with its steps even if it was refused before it had a stream', async () => {
     const trace = 'd'.repeat(32);
     const parent = `00-${trace}-${PARENT.span}-01`;
     const message = { user_id: 'mallory', message: 'x', session_id: 'telemetry-1' };
@@ -241,7 +241,7 @@ describe('a message that is refused', () => {
     ]);
   });
 
-  it('is a span in its own trace, without an error if the client made the mistake', async () => {
+  it('is a span in its own trace, and is not marked as an error if the client made the mistake', async () => {
     const before = collector.spans.length;
     const { status } = await shop.say({ message: 'x', user_id: 'mallory', session_id: 'telemetry-1' });
     expect(status).toBe(403);
@@ -258,7 +258,7 @@ describe('a message that is refused', () => {
     ]);
   });
 
-  it('has no parent if the header is not valid by W3C Trace Context', async () => {
+  it('has no parent if the header is not valid according to W3C Trace Context', async () => {
     const { body } = await shop.say(
       { message: 'Who am I?', user_id: 'bad', session_id: 'telemetry-3' },
       { headers: { traceparent: `00-${'0'.repeat(32)}-${PARENT.span}-01` } },

@@ -10,8 +10,8 @@ import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../support/fake-author
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-agent(7), "Credentials", "Exchange": an authorization server that refuses every request that is not exactly as
-// RFC 8693 and the entry require, and a source of another origin that gets the exchanged token.
+// Tests agentd-agent(7), "Credentials", "Exchange". The authorization server refuses every request that is not exactly
+// as RFC 8693 and the entry require. A source on another origin gets the exchanged token.
 
 /** Calls the tool once for each word of the message, and replies with the results. */
 const RUNTIME = `
@@ -43,7 +43,7 @@ const folder = mkdtempSync(join(tmpdir(), 'agentd-exchange-'));
 let authorization: FakeAuthorizationServer;
 let daemon: Agentd;
 let bearers: (string | undefined)[] = [];
-/** Statuses of the next answers; after them, the status is 200. */
+/** The statuses of the next responses. All later responses have status 200. */
 let statuses: number[] = [];
 const billing = createServer(({ headers }, response) => {
   bearers.push(headers.authorization);
@@ -104,7 +104,7 @@ async function ask(words: string, bearer: string | null): Promise<{ ok: boolean;
 
 it('a source gets one exchanged token for each person, and never the original token', async () => {
   const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
-  // Two calls at once, and one later, need one exchange.
+  // Two simultaneous calls and a later call need only one exchange.
   await ask('one two', ada);
   await ask('three', ada);
   await ask('four', bob);
@@ -121,7 +121,7 @@ it('an anonymous person causes no request to the authorization server and no cal
   expect([authorization.exchanged, bearers]).toEqual([[], []]);
 });
 
-it('a new token is obtained once if the source refuses the old one', async () => {
+it('a new token is requested once if the source refuses the old token', async () => {
   const eve = await token({ sub: 'eve' });
   await ask('one', eve);
   statuses = [401, 200];
@@ -132,7 +132,7 @@ it('a new token is obtained once if the source refuses the old one', async () =>
   expect(bearers).toHaveLength(5);
 });
 
-it('the agent is informed that the exchange failed, and no call is made with a different token', async () => {
+it('the agent is told that the exchange failed, and no call is made with a different token', async () => {
   authorization.instead = { status: 400, body: '{"error":"invalid_grant","error_description":"no"}' };
   const [answer] = await ask('one', await token({ sub: 'mallory' }));
   expect(answer).toEqual({ ok: false, message: expect.stringMatching(/^[A-Z].*\.$/) });

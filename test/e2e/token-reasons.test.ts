@@ -6,7 +6,7 @@ import { signToken } from '../support/fake-api.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
-// agentd-identity(7), "Checks".
+// Tests agentd-identity(7), "Checks".
 
 const ISSUER = 'https://login.example.com';
 const AUDIENCE = 'agentd';
@@ -24,7 +24,8 @@ const now = () => Math.floor(Date.now() / 1000);
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /**
- * A correctly signed token with this header, and these claims in addition to the valid ones; undefined removes a claim.
+ * Makes a correctly signed token with this header, and with these claims in addition to the valid claims. Undefined
+ * removes a claim.
  */
 function made(claims: Record<string, unknown> = {}, header: object = {}, secret = SECRET): string {
   const all = { sub: 'ada', email: 'ada@example.com', exp: now() + 3600, ...RIGHT, ...claims };
@@ -86,25 +87,28 @@ async function sayWith(bearer: string, body: Record<string, unknown> = {}) {
 }
 
 describe('a token problem is never an HTTP failure', () => {
-  test.each(ROWS)('%s (%s): 200, default credentials, a warning with the reason', async (reason, _, make) => {
-    const bearer = make();
-    const { answer, request_id } = await sayWith(bearer);
-    expect(answer.status).toBe(200);
-    expect(answer.body.response).not.toContain('A-1001');
-    expect(shop.lookedUpAs().at(-1)).toBe('service');
-    const warning = await shop.daemon.logged(
-      (line) => line.level === 'warn' && line.request_id === request_id,
-    );
-    expect(warning).toMatchObject({ reason, msg: `token refused: ${reason}` });
-  });
+  test.each(ROWS)(
+    '%s (%s): the message is answered with default credentials, and a warning has the reason',
+    async (reason, _, make) => {
+      const bearer = make();
+      const { answer, request_id } = await sayWith(bearer);
+      expect(answer.status).toBe(200);
+      expect(answer.body.response).not.toContain('A-1001');
+      expect(shop.lookedUpAs().at(-1)).toBe('service');
+      const warning = await shop.daemon.logged(
+        (line) => line.level === 'warn' && line.request_id === request_id,
+      );
+      expect(warning).toMatchObject({ reason, msg: `token refused: ${reason}` });
+    },
+  );
 
-  test('a valid token: the answer is personal', async () => {
+  test('a valid token gets a personal answer', async () => {
     const { answer } = await sayWith(made());
     expect(answer.body.response).toContain('A-1001');
     expect(shop.lookedUpAs().at(-1)).toBe('ada');
   });
 
-  test('one of several audiences, and nbf and iat in the past, are valid', async () => {
+  test('a token is valid if the audience is one of several, or if nbf and iat are in the past', async () => {
     for (const claims of [{ aud: ['other', AUDIENCE] }, { nbf: now() - 1, iat: now() - 1 }]) {
       await sayWith(made(claims));
       expect(shop.lookedUpAs().at(-1)).toBe('ada');
@@ -132,7 +136,7 @@ describe('`agentd token verify` gives the same reason', () => {
     expect(stdout + stderr).not.toContain(bearer);
   });
 
-  test('valid: every step ok, the user context, exit code 0', async () => {
+  test('for a valid token, every step is ok, the user is shown, and the exit code is 0', async () => {
     const { code, stdout } = await verify(made(), '--json');
     expect(code).toBe(0);
     const report = JSON.parse(stdout);
@@ -145,7 +149,7 @@ describe('`agentd token verify` gives the same reason', () => {
     expect(report.expires_at).toMatch(/Z$/);
   });
 
-  test('the text for people names the failed step, in the documented order', async () => {
+  test('the text output lists the steps in the documented order, with the reason at the failed step', async () => {
     const { code, stdout } = await verify(made({ exp: now() - 90 }));
     expect(code).toBe(1);
     const checks = ['format', 'algorithm', 'signature', 'required claims', 'expiry'];
@@ -160,8 +164,8 @@ describe('`agentd token verify` gives the same reason', () => {
   });
 });
 
-describe('of several faults, the first in the sequence is the reason', () => {
-  // The faults, from the last check to the first. Each token has its own fault and all earlier ones of this list.
+describe('if a token has several faults, the first in the order of the checks is the reason', () => {
+  // The faults, from the last check to the first. Each token has its own fault and all earlier faults in this list.
   const faults: readonly [string, Record<string, unknown>, object, string][] = [
     ['Invalid Audience', { aud: 'other' }, {}, SECRET],
     ['Invalid Issuer', { iss: 'other' }, {}, SECRET],
@@ -205,7 +209,7 @@ describe('Token sources', () => {
     expect(shop.lookedUpAs().at(-1)).toBe('service');
   });
 
-  test('an empty string or an Authorization that is not Bearer is not a token', async () => {
+  test('an empty string, or an Authorization header without a Bearer token, is ignored', async () => {
     for (const Authorization of ['', 'Bearer', 'Bearer ', 'Basic YTpi', made()]) {
       await shop.say(
         { user_id: 'visitor', message: 'ada@example.com', jwt_token: '', metadata: { jwt_token: made() } },
@@ -215,7 +219,7 @@ describe('Token sources', () => {
     }
   });
 
-  test('the scheme is case-insensitive', async () => {
+  test('the Bearer scheme is case-insensitive', async () => {
     await shop.say(
       { user_id: 'visitor', message: 'ada@example.com' },
       { headers: { Authorization: `bearer ${made()}` } },
@@ -233,7 +237,7 @@ describe('Token sources', () => {
     expect(checks[0]).toMatchObject({ decision: 'valid', claims: { sub: 'ada' } });
   });
 
-  test('no token is validated for a message without one, even if a stored one is used', async () => {
+  test('no token is validated for a message without a token, even if a stored token is used', async () => {
     const first = await sayWith(made());
     await shop.say(
       { user_id: 'visitor', message: 'Who am I?', session_id: first.answer.body.session_id },
@@ -247,7 +251,7 @@ describe('Token sources', () => {
   });
 });
 
-describe('Settings of validation', () => {
+describe('The settings of token validation', () => {
   test('JWT_CLOCK_SKEW_SECONDS applies to exp, nbf and iat', async () => {
     const env = { JWT_CLOCK_SKEW_SECONDS: '30' };
     const reasonOf = async (claims: Record<string, unknown>) => {

@@ -6,7 +6,7 @@ import { FakeModel } from '../support/fake-model.ts';
 import { gate, type Shop, startShop } from '../support/shop.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
-// agentd-api(7), "Credentials".
+// Tests agentd-api(7), "Credentials".
 
 const WHO = 'Who am I?';
 
@@ -35,7 +35,7 @@ async function say(message: string, options: { bearer?: string; session_id?: str
   return { response, session_id: id, request_id };
 }
 
-/** The log line about the choice of credentials for this request. */
+/** Returns the log line about the choice of credentials for this request. */
 const choice = (request_id: string) =>
   shop.daemon.logged(
     (line) => line.request_id === request_id && /^tool uses default credentials/.test(String(line.msg)),
@@ -56,7 +56,7 @@ describe('the credentials of a tool', () => {
     expect(response).toContain('A-1001');
   });
 
-  test('are the default credentials, with a log line, if session metadata has no jwt_context', async () => {
+  test('are the default credentials, with a log line, if the session metadata has no jwt_context', async () => {
     const { request_id } = await say('ada@example.com');
     expect(shop.api.seen('/users')).toEqual([
       expect.objectContaining({ sub: 'service', query: { userEmail: 'ada@example.com' } }),
@@ -64,7 +64,7 @@ describe('the credentials of a tool', () => {
     expect(await choice(request_id)).toMatchObject({ level: 'info', reason: 'no_jwt_context' });
   });
 
-  test('are those of the right person for each of several parallel messages', async () => {
+  test('are the credentials of the right person in each of several parallel messages', async () => {
     const people = Array.from({ length: 20 }, (_, index) => `person-${index}`);
     await Promise.all(
       people.map(async (sub) => {
@@ -89,7 +89,7 @@ describe('each call checks again', () => {
     await model.close();
   });
 
-  /** Sends a message that looks up two people; `meanwhile` runs between the two calls. */
+  /** Sends a message that looks up two people. `meanwhile` runs between the two calls. */
   async function lookUpTwice(session_id: string, bearer: string, meanwhile: () => Promise<void>) {
     const call = (email: string) => ({ tools: [{ name: 'get_user', args: { email } }] });
     model.script([call('one@example.com'), call('two@example.com'), { text: ['Done.'] }]);
@@ -108,7 +108,7 @@ describe('each call checks again', () => {
     return chat.lookedUpAs();
   }
 
-  test('the session: if it was ended meanwhile, the call uses default credentials, with a warning', async () => {
+  test('whether the session exists: if it was ended in the meantime, the call uses default credentials, with a warning', async () => {
     const subs = await lookUpTwice('ended', await token(), async () => {
       expect((await chat.run('sessions', 'end', 'ended')).code).toBe(0);
     });
@@ -118,7 +118,7 @@ describe('each call checks again', () => {
     );
   });
 
-  test('the expiry: if the stored token expired meanwhile, the call uses default credentials, with a warning', async () => {
+  test('whether the stored token has expired: if it has expired in the meantime, the call uses default credentials, with a warning', async () => {
     const bearer = await token({ ttl: 3 });
     const subs = await lookUpTwice('lapsed', bearer, () => lapsed(bearer));
     expect(subs[1]).toBe('service');
@@ -147,7 +147,7 @@ describe("a 401 to the user's token", () => {
     expect(await shop.session(session_id)).toMatchObject({ state: 'ValidJWT' });
   });
 
-  test('does not cause endless repeats if the default token is refused, too', async () => {
+  test('does not cause endless retries if the default token is refused, too', async () => {
     const strict = await startShop();
     try {
       strict.api.misbehave('/users', { status: 401 });
@@ -240,8 +240,8 @@ describe('The default token', () => {
   });
 });
 
-describe('Under default credentials', () => {
-  test('Who am I? makes no call and says that sign-in is needed', async () => {
+describe('With default credentials', () => {
+  test('the question "Who am I?" causes no call, and the answer says that sign-in is needed', async () => {
     const { response } = await say(WHO);
     expect(response).toMatch(/sign in/i);
     expect(shop.api.requests).toEqual([]);

@@ -10,8 +10,8 @@ import { FakeApi } from '../support/fake-api.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
-// agentd-agent(7), "Modules": tools of a module in a folder without node_modules, called by a runtime that makes the
-// calls in the message, as a model might.
+// Tests agentd-agent(7), "Modules": tools of a module in a folder without node_modules. The runtime makes the calls
+// that the message contains, as a model might.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-tools-'));
 
@@ -87,7 +87,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The answers of the tools that the message calls, one per line. */
+/** Sends a message that calls tools, one per line. @returns the answers of the tools */
 async function say(message: string, bearer?: string): Promise<unknown[]> {
   const body = { user_id: 'visitor', message };
   const answer = await post(daemon.url, body, bearer === undefined ? {} : { bearer });
@@ -125,7 +125,7 @@ describe('in a conversation', () => {
     expect(api.requests).toEqual([]);
   });
 
-  test('a write carries an idempotency key', async () => {
+  test('a write is made as the person of the message', async () => {
     api.misbehave('/users', { status: 200, body: { done: true } });
     expect(await say('rename {"name": "Ada"}', await token())).toEqual([
       { ok: true, result: { done: true } },
@@ -152,7 +152,7 @@ describe('in a conversation', () => {
     expect(api.seen('/users')).toHaveLength(3);
   });
 
-  test('twenty people at once: each call carries the token of its person', async () => {
+  test('with twenty people at once, each call has the token of its person', async () => {
     const people = Array.from({ length: 20 }, (_, index) => `person-${index}`);
     await Promise.all(people.map(async (sub) => say('look_up', await token({ sub }))));
     const seen = api.seen('/users').map(({ sub, query }) => [sub, query.userEmail]);
@@ -195,7 +195,7 @@ describe('agentd tools', () => {
     );
   });
 
-  test('call acts as the person of the token, and does not show it', async () => {
+  test('call acts as the person of the token, and does not print the token', async () => {
     const bearer = await token();
     const { code, stdout, stderr } = await cli(['tools', 'call', 'look_up', '--token', '-'], bearer);
     expect(code).toBe(0);
@@ -232,7 +232,7 @@ describe('agentd tools', () => {
       ['tools', 'call', 'rename', '{"name":"Ada *L*"}', '--token', '-'],
       await token(),
     );
-    // The question that a person would be asked.
+    // The output has the question that a person would be asked.
     expect(renamed.stderr).toContain('Rename to "Ada *L*"');
     api.misbehave('/refunds', { status: 201, body: { id: 7 } });
     const made = await cli(['tools', 'call', 'refund', '--yes', '--token', '-'], await token());
@@ -253,7 +253,7 @@ describe('agentd tools', () => {
     [['look_up', '{"sub":"x"}'], 1, 'There is no argument `sub`.'],
     [['look_up', '--token', 'a.b.c'], 1, 'the token is invalid: JWT Malformed'],
     [['refund', '--yes'], 1, 'failed; the agent is told: Sign-in is needed for this'],
-  ])('call %j ends with %d', async (args, code, words) => {
+  ])('call %j exits with %d', async (args, code, words) => {
     const ended = await cli(['tools', 'call', ...args]);
     expect(ended.code).toBe(code);
     expect(ended.stdout + ended.stderr).toContain(words);

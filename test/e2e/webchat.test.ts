@@ -8,14 +8,14 @@ import { gate, type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 import type { Answer } from '../support/webchat.ts';
 
-// agentd-service(7), "POST /webchat/message", its errors and its Idempotency-Key.
+// Tests agentd-service(7), "POST /webchat/message", with its errors and its Idempotency-Key.
 
 const SITE = 'https://www.example.com';
 const HELLO = { user_id: 'visitor', message: 'Hello' };
 
 let shop: Shop;
 let model: FakeModel;
-/** A shop with a scripted model, which answers as each message says. */
+/** A shop with a scripted model. The model does what each message says. */
 let chat: Shop;
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ afterAll(async () => {
   await model.close();
 });
 
-/** A problem document of RFC 9457, exactly as in agentd-service(7), "Errors". */
+/** Expects a problem document of RFC 9457, exactly as in agentd-service(7), "Errors". */
 function expectProblem(answer: Answer, status: number, code: string): void {
   expect(answer.status).toBe(status);
   expect(answer.headers.get('content-type')).toBe('application/problem+json');
@@ -75,7 +75,7 @@ describe('POST /webchat/message', () => {
     expect((await shop.say(body)).status).toBe(200);
   });
 
-  test('counts characters as people do: the longest values pass', async () => {
+  test('counts characters as people do, and accepts values of the maximum length', async () => {
     const accepted = [
       { ...HELLO, user_id: '😀'.repeat(256) },
       { ...HELLO, session_id: 's'.repeat(512) },
@@ -97,7 +97,7 @@ describe('POST /webchat/message', () => {
     expect(prompt).toMatch(/unverified|not verified/i);
   });
 
-  test('is at WEBCHAT_WEBHOOK_PATH if that is set, and no longer at the default path', async () => {
+  test('is served at WEBCHAT_WEBHOOK_PATH if that setting has a value, and no longer at the default path', async () => {
     const moved = await startShop({ env: { WEBCHAT_WEBHOOK_PATH: '/api/chat' } });
     try {
       expect((await moved.say(HELLO, { path: '/api/chat' })).status).toBe(200);
@@ -108,7 +108,7 @@ describe('POST /webchat/message', () => {
   });
 });
 
-describe('a request that is refused because of its form', () => {
+describe('a request', () => {
   test.each([
     ['nothing', ''],
     ['half of it', '{"user_id": "visitor", "mess'],
@@ -116,11 +116,11 @@ describe('a request that is refused because of its form', () => {
     ['a string', '"Hello"'],
     ['null', 'null'],
     ['two documents', '{}{}'],
-  ])('a body that is not a JSON object (%s): 400 malformed_json', async (_, body) => {
+  ])('with a body that is not a JSON object (%s) gets 400 malformed_json', async (_, body) => {
     expectProblem(await shop.say(body), 400, 'malformed_json');
   });
 
-  test('a body that is not UTF-8: 400 malformed_json', async () => {
+  test('with a body that is not UTF-8 gets 400 malformed_json', async () => {
     const response = await fetch(`${shop.daemon.url}/webchat/message`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
@@ -150,13 +150,13 @@ describe('a request that is refused because of its form', () => {
     ['jwt_token', 'a number', { ...HELLO, jwt_token: 7 }],
     ['metadata', 'a list', { ...HELLO, metadata: [] }],
     ['metadata.jwt_token', 'an object', { ...HELLO, metadata: { jwt_token: {} } }],
-  ])('%s %s: 400 invalid_request, and `errors` names the field', async (field, _, body) => {
+  ])('with %s %s gets 400 invalid_request, and `errors` names the field', async (field, _, body) => {
     const answer = await shop.say(body);
     expectProblem(answer, 400, 'invalid_request');
     expect(answer.body.errors).toEqual([{ field, message: expect.stringMatching(/^(is|must)/) }]);
   });
 
-  test('names all wrong fields in one response', async () => {
+  test('with several wrong fields gets an error for each of them in one response', async () => {
     const { body } = await shop.say({ user_id: '', session_id: 7 });
     expect(body.errors.map((error: { field: string }) => error.field)).toEqual([
       'user_id',
@@ -166,19 +166,19 @@ describe('a request that is refused because of its form', () => {
   });
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1', ''])(
-    'content type %j: 415 unsupported_media_type',
+    'with the content type %j gets 415 unsupported_media_type',
     async (type) => {
       const answer = await shop.say(HELLO, { headers: { 'Content-Type': type } });
       expectProblem(answer, 415, 'unsupported_media_type');
     },
   );
 
-  test('application/json with charset=UTF-8, in any case, is the content type', async () => {
+  test('with the content type application/json and charset=UTF-8, in any case, is accepted', async () => {
     const answer = await shop.say(HELLO, { headers: { 'Content-Type': 'Application/JSON; charset=UTF-8' } });
     expect(answer.status).toBe(200);
   });
 
-  test('a body over BODY_LIMIT_BYTES (262,144): 413 body_too_large; one of exactly that size is accepted', async () => {
+  test('with a body over BODY_LIMIT_BYTES (262,144) gets 413 body_too_large; a body of exactly that size is accepted', async () => {
     const bytes = (size: number) => {
       const body = { ...HELLO, metadata: { padding: '' } };
       body.metadata.padding = 'x'.repeat(size - JSON.stringify(body).length);
@@ -188,12 +188,12 @@ describe('a request that is refused because of its form', () => {
     expectProblem(await shop.say(bytes(262_145)), 413, 'body_too_large');
   });
 
-  test('an unknown path: 404 not_found', async () => {
+  test('to an unknown path gets 404 not_found', async () => {
     for (const path of ['/nowhere', '/webchat/message/', '/WEBCHAT/message', '/webchat/%zz'])
       expectProblem(await shop.say(HELLO, { path }), 404, 'not_found');
   });
 
-  test('method not allowed: 405 with Allow', async () => {
+  test('with a method that is not allowed gets 405 with Allow', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
       const response = await fetch(`${shop.daemon.url}/webchat/message`, { method });
       expect(response.headers.get('allow')).toBe('POST, OPTIONS');
@@ -210,19 +210,19 @@ describe('a request that is refused because of its form', () => {
 });
 
 describe('An agent that fails', () => {
-  test.each(['refuse', 'cut'])('(%s): 502 agent_failed, without internal details', async (how) => {
+  test.each(['refuse', 'cut'])('causes 502 agent_failed, without internal details (%s)', async (how) => {
     const answer = await chat.say({ ...HELLO, message: how });
     expectProblem(answer, 502, 'agent_failed');
     expect(answer.body.detail).toBe('The agent could not answer.');
   });
 
-  test('whose model asks for a longer wait than the time limit of the run: 502 with Retry-After', async () => {
+  test('because its model asks for a longer wait than the time limit of the run causes 502 with Retry-After', async () => {
     const answer = await chat.say({ ...HELLO, message: 'busy' });
     expectProblem(answer, 502, 'agent_failed');
     expect(answer.headers.get('retry-after')).toBe('120');
   });
 
-  test('that takes longer than AGENT_TIMEOUT_SECONDS: 504 agent_timeout', async () => {
+  test('because it takes longer than AGENT_TIMEOUT_SECONDS causes 504 agent_timeout', async () => {
     expectProblem(await chat.say({ ...HELLO, message: 'hang' }), 504, 'agent_timeout');
   });
 
@@ -249,7 +249,7 @@ describe('An overloaded daemon', () => {
       const asked = narrow.api.next('/users');
       const running = narrow.say({ ...HELLO, message: 'ada@example.com' });
       await asked;
-      // Of two more messages, one waits in the queue in vain, and the other one finds the queue full.
+      // Of two more messages, one waits in the queue for the maximum time, and the other finds the queue full.
       const others = await Promise.all([
         narrow.say({ ...HELLO, user_id: 'second' }),
         narrow.say({ ...HELLO, user_id: 'third' }),
@@ -273,7 +273,7 @@ describe('An overloaded daemon', () => {
 });
 
 describe('an unexpected error', () => {
-  test('gives 500 internal_error without internal details; the log has the error under the request id', async () => {
+  test('causes 500 internal_error without internal details; the log has the error with the request id', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-broken-'));
     const file = join(directory, 'broken.ts');
     writeFileSync(
@@ -328,7 +328,7 @@ describe('X-Request-Id', () => {
     expect(ids.size).toBe(6);
   });
 
-  test('is on the log lines of the request and of its agent run', async () => {
+  test('is in the log lines of the request and of its agent run', async () => {
     await idOf('on-every-line', { ...HELLO, message: 'ada@example.com' });
     await shop.daemon.logged(
       (line) => line.request_id === 'on-every-line' && line.msg === 'message answered',
@@ -363,7 +363,7 @@ describe('CORS', () => {
     );
   });
 
-  test('even a refusal can be read', async () => {
+  test('an allowed origin may read even a refusal', async () => {
     const answer = await shop.say('{', { headers: { Origin: SITE } });
     expect(answer.status).toBe(400);
     expect(answer.headers.get('access-control-allow-origin')).toBe(SITE);
@@ -475,7 +475,7 @@ describe('Idempotency-Key', () => {
     );
   });
 
-  test('a repeat while the first request is still running: 409 duplicate_in_progress', async () => {
+  test('a repeat while the first request is still running gets 409 duplicate_in_progress', async () => {
     const held = gate();
     shop.api.misbehave('/users', { wait: held.opened }, 1);
     const asked = shop.api.next('/users');
@@ -488,7 +488,7 @@ describe('Idempotency-Key', () => {
     expect(replayed(await keyed('running-1', body))).toBe('true');
   });
 
-  test('the same key with a different body: 422 idempotency_key_reused', async () => {
+  test('the same key with a different body gets 422 idempotency_key_reused', async () => {
     await keyed('reused-1', HELLO);
     for (const other of [{ message: 'Bye' }, { session_id: 'another' }])
       expectProblem(await keyed('reused-1', { ...HELLO, ...other }), 422, 'idempotency_key_reused');
@@ -502,7 +502,7 @@ describe('Idempotency-Key', () => {
     for (const bearer of bearers) expect(replayed(await keyed('own-1', HELLO, bearer))).toBe('true');
   });
 
-  test('tokens are not compared: a renewed one does not make the body different', async () => {
+  test('tokens are not compared: a renewed token does not make the body different', async () => {
     const body = { ...HELLO, message: 'Who am I?' };
     await keyed('renewed-1', { ...body, jwt_token: await token() });
     const again = await keyed('renewed-1', { ...body, jwt_token: await token({ claims: { jti: 'new' } }) });
@@ -517,7 +517,7 @@ describe('Idempotency-Key', () => {
       expectProblem(await chat.say(body, options), 502, 'agent_failed');
   });
 
-  test('an empty or overlong key, or one that is not visible ASCII: 400 invalid_request', async () => {
+  test('an empty or overlong key, or a key that is not visible ASCII, gets 400 invalid_request', async () => {
     for (const key of ['', 'x'.repeat(256), 'a b']) {
       const answer = await keyed(key, HELLO);
       expectProblem(answer, 400, 'invalid_request');
@@ -532,7 +532,7 @@ describe('Idempotency-Key', () => {
     expect((await shop.session('no-key')).turns).toHaveLength(2);
   });
 
-  test('after a restart of the daemon, the stored answer is replayed, and the key of an interrupted run is free', async () => {
+  test('after a restart of the daemon, the stored answer is replayed, and the key of an interrupted run can be used again', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-restart-'));
     const options = { headers: { 'Idempotency-Key': 'restart-1' } };
     const lost = { headers: { 'Idempotency-Key': 'restart-2' } };
@@ -590,7 +590,7 @@ describe('The rate limit', () => {
     return all;
   }
 
-  test('without a token counts per address, whatever the user_id: then 429 rate_limited with its headers', async () => {
+  test('counts per address if there is no token, whatever the user_id, and then causes 429 rate_limited with its headers', async () => {
     const headers = { 'X-Forwarded-For': '192.0.2.1' };
     const first = await strict.say(HELLO, { headers });
     expect(first.headers.get('ratelimit-policy')).toBe('"address";q=3;w=2');
@@ -604,7 +604,7 @@ describe('The rate limit', () => {
     expect(await statuses(1, '192.0.2.2')).toEqual([200]);
   });
 
-  test('with a valid token counts per person, over all addresses, users and sessions', async () => {
+  test('counts per person if the token is valid, over all addresses, users and sessions', async () => {
     const bearer = await token({ sub: 'limited' });
     const all: number[] = [];
     for (let index = 0; index < 5; index++)
@@ -615,7 +615,7 @@ describe('The rate limit', () => {
     expect(await statuses(1, '192.0.2.10')).toEqual([200]);
   });
 
-  test('with an invalid token counts per address', async () => {
+  test('counts per address if the token is invalid', async () => {
     const bearer = await token({ secret: 'another-secret-of-at-least-256-bits-length' });
     expect(await statuses(4, '192.0.2.20', { bearer })).toEqual([200, 200, 200, 429]);
   });
@@ -644,7 +644,7 @@ describe('The rate limit', () => {
     expect(await statuses(1, address)).toEqual([200]);
   });
 
-  test('identifies an IPv6 client by its /64; TRUST_PROXY reads X-Forwarded-For from the right', async () => {
+  test('identifies an IPv6 client by its /64 network, and with TRUST_PROXY reads X-Forwarded-For from the right', async () => {
     const all: number[] = [];
     for (let index = 0; index < 4; index++)
       all.push(...(await statuses(1, `203.0.113.${index}, 2001:db8:0:1::${index}`)));
@@ -652,7 +652,7 @@ describe('The rate limit', () => {
     expect(await statuses(1, '2001:db8:0:2::1')).toEqual([200]);
   });
 
-  test('ignores the header without TRUST_PROXY', async () => {
+  test('ignores X-Forwarded-For without TRUST_PROXY', async () => {
     const direct = await startShop({ env: { RATE_LIMIT_ANONYMOUS_MAX: '2' } });
     try {
       const all: number[] = [];

@@ -4,7 +4,7 @@ import { widgetTranslations } from '../../plugins/webchat/texts.ts';
 import { widgetRoute } from '../../plugins/webchat/widget-route.ts';
 import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
 
-/** Maximum size of the gzipped widget, bytes: 16.5 kB, rounded as the manual does. */
+/** The maximum size of the gzipped widget in bytes: 16.5 kB, rounded as in the manual. */
 const MAX_BYTES = 16_549;
 
 async function get(headers: Record<string, string> = {}, path = '/webchat/message') {
@@ -35,7 +35,7 @@ describe('GET /webchat/widget.js', () => {
     expect((await get()).headers['Content-Encoding']).toBeUndefined();
   });
 
-  it('allows any site to load the script, and browsers to cache it for ten minutes and revalidate it by its tag', async () => {
+  it('allows any site to load the script, and browsers to cache it for ten minutes and revalidate it with its ETag', async () => {
     const { headers } = await get();
     expect(headers).toMatchObject({
       'Content-Type': 'text/javascript; charset=utf-8',

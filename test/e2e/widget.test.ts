@@ -12,7 +12,7 @@ import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { until } from '../support/until.ts';
 
-/** A website on a different origin from the daemon's, with the one script tag that the manual shows. */
+/** A website on another origin than the daemon, with only the script tag that the manual shows. */
 const site = createServer((_request, response) => {
   response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
   response.end(
@@ -20,7 +20,7 @@ const site = createServer((_request, response) => {
   );
 });
 
-/** The directory of the daemon, which stays when a daemon is killed. */
+/** The directory of the daemon. It is kept when the daemon is killed. */
 const directory = mkdtempSync(join(tmpdir(), 'agentd-widget-'));
 
 let origin: string;
@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(await visitor.chat.locator('.agent .body').allTextContents()).toEqual(['Half', 'Whole.']);
   });
 
-  it('sends a message that was written while the daemon was down, as soon as the daemon is back', async () => {
+  it('sends a message that was written while the daemon was down, as soon as the daemon is running again', async () => {
     const visitor = await visit(browser.context, origin);
     await visitor.launcher.click();
     await visitor.status.filter({ hasText: 'Ready to help' }).waitFor();
@@ -126,7 +126,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(dictation.runs.filter((text) => text === 'away')).toHaveLength(1);
   });
 
-  it('requests the answer in one piece if the daemon has no streams, at the configured path', async () => {
+  it('requests the answer in one piece, at the configured path, if the daemon has no streams', async () => {
     const other = await startAgentd({
       env: { ...settings(), SSE_ENABLED: 'false', WEBCHAT_WEBHOOK_PATH: '/talk' },
     });

@@ -8,7 +8,7 @@ interface WrittenCall {
   args: unknown;
 }
 
-/** Texts that a hostile author writes into a product name, a ticket or a document. */
+/** Returns a text that a hostile author might write into a product name, a ticket or a document. */
 export function hostileText(random: SeededRandom): string {
   const tool = random.chance(0.7) ? random.pick(OFFERS).tool : random.pick(UNLISTED);
   return random.pick([
@@ -82,10 +82,7 @@ function callOf(run: Run, offered: readonly string[], prompt: string): WrittenCa
   return { name, args };
 }
 
-/**
- * A run that breaks off makes writes before. The run that repeats it makes a write with the same tool, but with other
- * words.
- */
+/** A run that will break off makes writes first. A run that repeats it calls the same tool with other words. */
 function toolInOtherWords({ random, breaks_at, attempt, calls }: Run): string | undefined {
   if (breaks_at > 0) return random.chance(0.6) ? random.pick(UNASKED) : undefined;
   return attempt > 1 && random.chance(0.6) ? random.pick(calls)?.tool : undefined;
@@ -112,7 +109,7 @@ function chosenTool(random: SeededRandom, offered: readonly string[]): string {
 
 type Text = (words: string) => string;
 
-/** Arguments that an attacker would choose. */
+/** Returns arguments that an attacker might choose. */
 function twisted(run: Run, args: Record<string, unknown>, text: Text, prompt: string): unknown {
   const { random, conversation } = run;
   const victim = `p${random.pick([conversation + 1, Math.max(0, conversation - 1), 1])}`;
@@ -159,12 +156,12 @@ function twisted(run: Run, args: Record<string, unknown>, text: Text, prompt: st
   }
 }
 
-/** The arguments with an own member `__proto__`, which JSON allows. */
+/** Adds a property `__proto__` to the arguments, which JSON allows. */
 function withPrototype(victim: string, args: Record<string, unknown> = {}): Record<string, unknown> {
   return Object.fromEntries([...Object.entries(args), ['__proto__', { customer: victim }]]);
 }
 
-/** The change that replaces the first text of the arguments by another one. */
+/** Returns the change that replaces the first text in the arguments. */
 function replaced(args: Record<string, unknown>, value: string): Record<string, unknown> {
   const key = Object.keys(args).find((name) => typeof args[name] === 'string');
   if (key !== undefined) return { [key]: value };

@@ -1,4 +1,4 @@
-/** `agentd` from its sources, with the defect that HOSTILE_DEFECT names. */
+/** Runs `agentd` from its sources, with the defect that HOSTILE_DEFECT names. */
 import { rewriteSources } from '../support/rewrite-sources.ts';
 import { changesOf } from './defects.ts';
 

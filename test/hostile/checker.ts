@@ -28,7 +28,7 @@ export const CANARIES: Readonly<Record<string, string>> = {
 /** A confirmed call: the call with this nonce may be made once. */
 export interface Permit {
   call: ModelCall;
-  /** The person whose credential it must carry; null for the default credential. */
+  /** The person whose credential the call must have, or null for the default credential. */
   person: Person | null;
   /** Whether its write has arrived. */
   done: boolean;
@@ -41,7 +41,9 @@ interface Write {
   /** The step of the model within the run: calls of one step are made at the same time. */
   step: number;
   status: number;
-  /** The last status under each key. If a model makes the same call twice in a run, each call has its own key. */
+  /**
+   * The last status for each idempotency key. If a model makes the same call twice in a run, each call has its own key.
+   */
   by_key: Map<string, number>;
 }
 
@@ -55,7 +57,7 @@ export class Checker {
   readonly #permits = new Map<string, Permit>();
   readonly #company: Company;
   readonly #defaultToken: string;
-  /** The person with an address; null if it is nobody's. */
+  /** Returns the person with this e-mail address, or null. */
   readonly #personAt: (email: string) => Person | null;
   readonly #hostileText: (nonce: string) => string;
   readonly #latency: (nonce: string) => number | undefined;
@@ -67,7 +69,7 @@ export class Checker {
     facts: {
       defaultToken: string;
       personAt: (email: string) => Person | null;
-      /** The texts that a server writes into its answer. */
+      /** Returns the text that a server writes into its answer. */
       hostileText: (nonce: string) => string;
       latency: (nonce: string) => number | undefined;
     },
@@ -94,7 +96,7 @@ export class Checker {
     this.text('a prompt', JSON.stringify(messages), run.conversation);
   }
 
-  /** The model has answered: from now on, its calls are known. */
+  /** Records the calls of a run when the model has answered. */
   answered({ calls }: Run): void {
     for (const call of calls) this.#calls.set(call.nonce, call);
   }
@@ -113,9 +115,9 @@ export class Checker {
   }
 
   /**
-   * Checks a question of the daemon that the person was shown. Each text that the model chose contains the nonce of its
-   * call, so the question must contain the nonce as often as the arguments.
-   * @returns the call that the question is about; null if there is none
+   * Checks a question that the daemon showed to the person. Each text that the model chose contains the nonce of its
+   * call, so the question must contain the nonce as often as the arguments do.
+   * @returns the call that the question is about, or null if there is none
    */
   question(text: string, conversation: number): ModelCall | null {
     const [nonce, ...others] = noncesIn(text);
@@ -145,7 +147,7 @@ export class Checker {
     return call;
   }
 
-  /** The person confirms: from now on, the write may arrive once. */
+  /** Records that the person confirms a call. From now on, its write may arrive once. */
   permit(call: ModelCall, person: Person | null): Permit {
     const permit = { call, person, done: false };
     this.#permits.set(call.nonce, permit);
@@ -153,7 +155,7 @@ export class Checker {
     return permit;
   }
 
-  /** Checks a request of a tool. @returns how the server answers it */
+  /** Checks a request that a tool made. @returns how the server answers it */
   receive(request: Received, current: (conversation: number) => Run | null): Reaction {
     const { server, method, path, values } = request;
     const line = `${server} ${method} ${path}`;
@@ -202,7 +204,10 @@ export class Checker {
       );
   }
 
-  /** Checks a request that is no call of the model: `get_user` without arguments looks up the person of the token. */
+  /**
+   * Checks a request that belongs to no call of the model. Only `get_user` without arguments may make it, to look up
+   * the person of the token.
+   */
   #ownLookUp({ values, authorization }: Received, line: string, offer: Offer | undefined): Reaction {
     const email = textsIn(values).find((text) => text.includes('@')) ?? '';
     const person = this.#personAt(email);
@@ -220,7 +225,7 @@ export class Checker {
   #reaction({ nonce, run }: ModelCall, offer: Offer): Reaction {
     const text = this.#hostileText(nonce);
     const chance = chosenBy(`reaction ${nonce}`, 100);
-    // Only a person's own token is refused. For other credentials, the daemon would obtain new ones.
+    // Only a person's own token is refused. If other credentials were refused, the daemon would obtain new credentials.
     const isOwn = offer.credentials.startsWith('user') && run.principal !== null && offer.server === 'api';
     if (chance < 6 && isOwn && offer.effect === 'read') return { status: 401, text };
     if (chance < 12) return { status: 404, text };
@@ -259,7 +264,7 @@ export class Checker {
       case 'exchange':
         return person !== null && this.#exchangedFor(authorization) === person.token;
       case 'user-or-default':
-        // A person's token that got a 401 is replaced by the default one, unless a parameter is bound.
+        // A person's token that got a 401 is replaced by the default token, unless a parameter is bound.
         return isOwn || (isDefault && mayFallBack && offer.bound === null);
     }
   }
@@ -305,7 +310,7 @@ export class Checker {
       );
   }
 
-  /** Checks that the request equals the call of the model, and so the question that the person saw. */
+  /** Checks that the request has the arguments that the model wrote, which are the arguments that the person saw. */
   #checkArguments(
     { args, nonce, tool }: ModelCall,
     values: unknown,
@@ -372,8 +377,8 @@ export class Checker {
       return;
     }
     const isRerun = before !== undefined && before.attempt < now.attempt;
-    // A 4xx means that nothing was written. The same call then gets the known outcome, without a request. Only if the
-    // model makes the call twice in this run, the second one is a new one.
+    // A 4xx means that nothing was written. A repeat of the call then gets the known outcome without a request. If the
+    // model makes the call twice in this run, the second call is a new call.
     const wasRefused = before !== undefined && before.status >= 400 && before.status < 500;
     const isNew = wasRefused && timesMade(nonce, now) > 1;
     if (isRerun && !mayRepeat && !isNew)
@@ -390,7 +395,7 @@ export class Checker {
   }
 }
 
-/** Whether the status leaves open if a write was carried out. A redirect of a write is not followed. */
+/** True if the status does not show whether a write was carried out. Redirects of writes are not followed. */
 function leavesUnknown(status: number): boolean {
   return status >= 500 || (status >= 300 && status < 400);
 }

@@ -12,9 +12,9 @@ import type { ServerName } from './offers.ts';
 /** A request that arrived at a server of the company. */
 export interface Received {
   server: ServerName;
-  /** The HTTP method; `tools/call` for an MCP server. */
+  /** The HTTP method, or `tools/call` for an MCP server. */
   method: string;
-  /** The path as it arrived, not decoded; for an MCP server, the name of the tool. */
+  /** The path as it arrived, not decoded, or the name of the tool for an MCP server. */
   path: string;
   /** Query, body or arguments, and the decoded segments of the path. */
   values: unknown;
@@ -28,7 +28,7 @@ export interface Received {
 export interface Reaction {
   status: number;
   text: string;
-  /** How long the answer takes, in ms. Absent: no delay. */
+  /** The delay of the answer in ms, if there is one. */
   after?: number;
 }
 
@@ -41,9 +41,9 @@ const AUDIENCE = 'billing';
  * credential of the request in each answer, as a careless server does.
  */
 export class Company {
-  /** Called with each request of a tool. It returns the answer. */
+  /** Called with each request of a tool, and returns the answer. */
   receive: (request: Received) => Reaction = () => ({ status: 200, text: '' });
-  /** Requests at an address that no configuration names. */
+  /** Requests to an address that is in no configuration. */
   readonly strayed: string[] = [];
   /** The credentials in each MCP session. A session with two credentials is an error. */
   readonly mcpSessions = new Map<string, Set<string | null>>();
@@ -360,7 +360,7 @@ tools:
 `;
 }
 
-/** Tools of the operator that show everything that they get. */
+/** Tools of the operator that return everything that they get. */
 const MODULE = `
 const text = { type: 'string' };
 const shown = (context) => JSON.stringify([context, Object.keys(context.api), String(context.api.token)]);
@@ -385,7 +385,7 @@ export default [
 ];
 `;
 
-/** A number below `below` that is always the same for a text. */
+/** Returns a number less than `below` that is always the same for the same text. */
 export function chosenBy(text: string, below: number): number {
   return createHash('sha256').update(text).digest().readUInt32BE() % below;
 }

@@ -2,20 +2,20 @@ import { randomFrom, type SeededRandom } from '../support/chance.ts';
 
 export type ChannelName = 'webchat' | 'sse' | 'teamchat' | 'phonechat' | 'msgbot';
 
-/** How the people of a conversation are identified. */
+/** How the person in a conversation is identified. */
 export type Identity =
-  /** A token comes with each message. `chosen`: in a session whose id the client chose. */
+  /** Each message has a token. With `chosen`, the client chose the id of the session. */
   | 'signed-in'
   | 'chosen'
-  /** A token comes with the first message. Later messages act by the stored context. */
+  /** Only the first message has a token. Later messages use the stored token. */
   | 'once'
-  /** The first message has no token, later ones have one. */
+  /** The first message has no token. Later messages have a token. */
   | 'late'
-  /** No token, or an invalid one. */
+  /** No token, or an invalid token. */
   | 'anonymous'
   | 'expired'
   | 'forged'
-  /** A platform's user with a link to a person, or without one. */
+  /** A user of a platform, with or without a link to a person. */
   | 'linked'
   | 'unlinked';
 
@@ -27,7 +27,7 @@ export interface Conversation {
   channel: ChannelName;
   identity: Identity;
   place: 'direct' | 'group';
-  /** The number of runs that its people cause, without their answers to questions. */
+  /** The number of runs that the person causes, not counting answers to questions. */
   turns: number;
   random: SeededRandom;
 }
@@ -42,7 +42,7 @@ export function makeConversation(seed: number, index: number): Conversation {
   const random = randomFrom(Math.imul(seed, 0x9e3779b1) ^ Math.imul(index + 1, 0x85ebca6b));
   const channel = CHANNELS[index % CHANNELS.length] as ChannelName;
   const isWeb = channel === 'webchat' || channel === 'sse';
-  // A user of msgbot cannot be linked from the platform itself.
+  // The driver can link only users of teamchat and phonechat.
   const known = channel !== 'msgbot' && random.chance(0.6);
   return {
     index,
@@ -56,7 +56,7 @@ export function makeConversation(seed: number, index: number): Conversation {
   };
 }
 
-/** A conversation of one of `persons` people, who ask only for their own data. */
+/** Makes a conversation of one of `persons` people, who ask only for their own data. */
 export function makeCrowdConversation(seed: number, index: number, persons: number): Conversation {
   const { random, ...conversation } = makeConversation(seed, index);
   return {

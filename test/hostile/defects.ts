@@ -4,12 +4,12 @@ import type { Rule } from './record.ts';
 export interface Defect {
   /** The effect of the defect. */
   says: string;
-  /** The rule whose violation a run must detect. */
+  /** The rule that a run must find broken. */
   breaks: Rule;
   changes: readonly Change[];
 }
 
-/** Defects that the checker must find, by name. Each undoes one rule of the daemon. */
+/** Defects that the checker must find, by name. Each defect disables one rule of the daemon. */
 export const DEFECTS: Readonly<Record<string, Defect>> = {
   'credential-of-another': {
     says: 'the first token that was used is used for everybody',

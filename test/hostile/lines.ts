@@ -9,41 +9,41 @@ import { markOf } from './record.ts';
 /** A question of the daemon, as a client or a platform shows it. */
 export interface Question {
   text: string;
-  /** The value that a press of its first button sends; for a web client, the id of the action. */
+  /** The value that the first button sends. For a web client, this is the id of the action. */
   press: string;
 }
 
 export interface Reply {
-  /** HTTP status for a web client; 200 for a reply on a platform. */
+  /** The HTTP status for a web client, or 200 for a reply on a platform. */
   status: number;
   text: string;
   question: Question | null;
 }
 
 export interface Saying {
-  /** The token of the message; web clients only. */
+  /** The token of the message. Only web clients use it. */
   token?: string | null;
-  /** The Idempotency-Key; webchat only. */
+  /** The Idempotency-Key. Only webchat uses it. */
   key?: string;
-  /** The question that is answered by its button, without text. */
+  /** The question that this message answers with a button instead of text. */
   press?: Question;
 }
 
-/** The line between one conversation and the daemon. */
+/** The connection between one conversation and the daemon. */
 export interface Line {
   say(text: string, saying?: Saying): Promise<Reply>;
   /** Somebody else tries to answer the question. Resolves when the daemon has accepted the attempt. */
   meddle(question: Question): Promise<void>;
 }
 
-/** Maximum wait for a reply, ms. */
+/** The maximum wait for a reply, in ms. */
 const REPLY_MS = 60_000;
 
 interface WebLine {
   url: string;
   conversation: number;
   channel: 'webchat' | 'sse';
-  /** The id that the client chose; null if the daemon creates one. */
+  /** The id that the client chose, or null if the daemon creates an id. */
   session: string | null;
   stranger: Person;
 }
@@ -109,11 +109,11 @@ interface PlatformLine {
   index: number;
   conversation: number;
   place: 'direct' | 'group';
-  /** Whether the run that replies asks a question, which is a separate message after the reply. */
+  /** Whether the run that replies also asks a question. The question is a separate message after the reply. */
   asks(): boolean;
 }
 
-/** Numbers of the people who only interfere. */
+/** The first number of the people who only interfere. */
 const STRANGERS = 500_000;
 
 export function platformLine(parts: PlatformLine): Line {

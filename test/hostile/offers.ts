@@ -1,4 +1,4 @@
-/** Whose credentials a call may carry, by the configuration of the company (`company.ts`). */
+/** Whose credentials a call may have, according to the configuration of the company (`company.ts`). */
 export type Credentials = 'user' | 'user-or-default' | 'default' | 'none' | 'exchange';
 
 export type ServerName = 'api' | 'partner' | 'billing' | 'docs' | 'crm';
@@ -10,18 +10,18 @@ export type ServerName = 'api' | 'partner' | 'billing' | 'docs' | 'crm';
 export interface Offer {
   tool: string;
   server: ServerName;
-  /** The method; for an MCP tool, `tools/call`. */
+  /** The HTTP method, or `tools/call` for an MCP tool. */
   method: string;
-  /** Matches the whole path; for an MCP tool, its name. */
+  /** Matches the whole path, or the name of an MCP tool. */
   path: RegExp;
   effect: 'read' | 'write';
   confirm: 'always' | 'never';
   credentials: Credentials;
-  /** The part of a request that contains the bound `sub`; null if none does. */
+  /** The part of a request that contains the bound `sub`, or null if there is none. */
   bound: 'path' | 'body' | 'argument' | null;
-  /** Whether its calls carry an Idempotency-Key. */
+  /** Whether its calls have an Idempotency-Key. */
   keyed: boolean;
-  /** Arguments with a nonce in each text. */
+  /** Makes arguments that have a nonce in each text. */
   args(text: (words: string) => string): Record<string, unknown>;
 }
 
@@ -151,7 +151,7 @@ export const UNLISTED = [
   'constructor',
 ] as const;
 
-/** The offer to which a request belongs; undefined if there is none. */
+/** Returns the offer to which a request belongs, or undefined if there is none. */
 export function offerOf(server: ServerName, method: string, path: string): Offer | undefined {
   return OFFERS.find((offer) => offer.server === server && offer.method === method && offer.path.test(path));
 }

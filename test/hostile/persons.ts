@@ -1,7 +1,7 @@
 import { SECRET } from '../support/daemon.ts';
 import { signToken } from '../support/fake-api.ts';
 
-/** Somebody who is signed in somewhere. */
+/** A person with a valid token. */
 export interface Person {
   sub: string;
   email: string;
@@ -16,7 +16,7 @@ export const PAYLOAD_START = Buffer.from('{"jti":"canary-').toString('base64url'
 /** An expiry far beyond the end of a test. */
 const LIFE_SECONDS = 7 * 24 * 3600;
 
-/** The person with this number, always the same for one number. */
+/** Returns the person with this number. The same number always gives the same person. */
 export function personOf(number: number, issued_at: number): Person {
   const sub = `p${number}`;
   const email = `${sub}@example.com`;
@@ -31,7 +31,7 @@ export function forgedToken({ sub, email }: Person, issued_at: number): string {
   return tokenOf({ sub, email, exp: issued_at + LIFE_SECONDS }, 'another-secret-of-at-least-256-bits-in-all');
 }
 
-/** The account of the default credentials. */
+/** Makes the token of the default credentials. */
 export function defaultToken(issued_at: number): string {
   return tokenOf({ sub: 'service', email: 'service@example.com', exp: issued_at + LIFE_SECONDS });
 }

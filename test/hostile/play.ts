@@ -24,7 +24,7 @@ export interface Played {
   runs: number;
   violations: readonly Violation[];
   tally: Tally;
-  /** Processor time that the daemon used, seconds. */
+  /** The CPU time that the daemon used, in seconds. */
   cpu: number;
 }
 
@@ -33,20 +33,20 @@ export interface Wanted {
   seed: number;
   /** Plays only this conversation. */
   only?: number;
-  /** Plays so many persons, each in several conversations at once, with a model that is not hostile. */
+  /** Plays this many people, each in several conversations at once, with a model that is not hostile. */
   crowd?: number;
   /** The program to run instead of the build. */
   bin?: string;
   env?: Record<string, string>;
-  /** Number of conversations at the same time. */
+  /** The number of conversations at the same time. */
   concurrency?: number;
-  /** Is called with each message, model answer and request. */
+  /** Called with each message, model answer and request. */
   tell?: (line: string) => void;
-  /** Ends the play as soon as this rule is broken. */
+  /** Stops as soon as this rule is broken. */
   until?: Rule;
 }
 
-/** Plays conversations with a hostile model until it has made this many runs. */
+/** Plays conversations with a hostile model until there have been `runs` runs. */
 export async function play(wanted: Wanted): Promise<Played> {
   const issued_at = Math.floor(Date.now() / 1000);
   const world = await World.open({
@@ -172,7 +172,7 @@ class Play {
     };
   }
 
-  /** Links the platform's user to the person, in the way in which the person would do it. */
+  /** Links the user of the platform to the person, as the person would do it. */
   async #link({ channel, index }: Conversation, { token }: Person): Promise<void> {
     const { daemon, platforms } = this.#world;
     const platform = platforms.get(channel);
@@ -200,7 +200,10 @@ class Play {
     return answer;
   }
 
-  /** Lets one conversation at a time use the room of a platform: otherwise their replies could not be distinguished. */
+  /**
+   * Lets only one conversation at a time use the room of a platform. Otherwise the replies of different conversations
+   * could not be told apart.
+   */
   async #takeGroup(channel: string): Promise<() => void> {
     const before = this.#groups.get(channel);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -250,7 +253,7 @@ function isAsked(messages: readonly { role: string; content: unknown }[]): boole
   return results.some(({ content }) => JSON.stringify(content).includes('waits_for_confirmation'));
 }
 
-/** The line, but with a report of each message and reply. */
+/** Wraps a line so that each message and reply is reported. */
 function toldLine(line: Line, tell: (line: string) => void): Line {
   return {
     async say(text, saying = {}) {
@@ -296,13 +299,13 @@ interface Beginning {
   principal?: Person | null;
 }
 
-/** The people of one conversation: their messages, and their answers to questions. */
+/** Plays the people of one conversation: it sends their messages, and answers questions for them. */
 class Talk {
   readonly #conversation: Conversation;
   readonly #parts: TalkParts;
   readonly #random: SeededRandom;
   #number = 0;
-  /** Number of messages so far. */
+  /** The number of messages so far. */
   #said = 0;
 
   constructor(conversation: Conversation, parts: TalkParts) {
@@ -370,7 +373,7 @@ class Talk {
     if (deed < 2) return this.#answered(await this.#say('no', {}));
     if (deed < 4) return this.#prompt();
     if (deed < 5 && asker !== null && this.#isWeb) {
-      // The stored context is not enough for a confirmation.
+      // The token that the session stores is not enough to confirm an action.
       checker.count('answers without a token');
       await this.#say('yes', { token: null });
     }
@@ -397,7 +400,10 @@ class Talk {
     return first ? this.#answered(first) : null;
   }
 
-  /** Presses again on a platform, which may deliver the first press before the daemon has stored that it asked. */
+  /**
+   * Presses again on a platform until the write has arrived, because the daemon may not have stored its question before
+   * the first press.
+   */
   async #expectDone(permit: Permit, question: Question, confirming: Saying): Promise<void> {
     for (let tries = 0; tries < 3 && !permit.done && !this.#isWeb; tries++)
       await this.#say('', { ...confirming, press: question });
@@ -465,7 +471,7 @@ class Talk {
     }
   }
 
-  /** The token that comes with the next message. */
+  /** The token of the next message. */
   #token(): string | null {
     const { person, issued_at } = this.#parts;
     switch (this.#conversation.identity) {

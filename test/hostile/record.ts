@@ -11,7 +11,7 @@ export interface ModelCall {
   made: number;
 }
 
-/** A message with all its runs: a failed one is repeated under its Idempotency-Key. */
+/** A message with all its runs. If a run fails, the message is sent again with its Idempotency-Key. */
 export interface Turn {
   /** Tools that wrote in earlier runs, so that a further write needs confirmation. */
   wrote: Set<string>;
@@ -22,18 +22,18 @@ export interface Run {
   conversation: number;
   /** Number within the conversation, from 1. */
   number: number;
-  /** The person for whom it acts, according to what the driver sent; null if nobody is signed in. */
+  /** The person for whom the run acts, according to what the driver sent, or null if nobody is signed in. */
   principal: Person | null;
   turn: Turn;
   /** Number within the turn, from 1. */
   attempt: number;
   random: SeededRandom;
-  /** Requests to the model so far. */
+  /** The number of requests to the model so far. */
   requests: number;
-  /** The model's connection breaks at this request; 0 if it does not break. */
+  /** The request at which the model's connection breaks, or 0 if it does not break. */
   breaks_at: number;
   calls: ModelCall[];
-  /** Whether the model was informed that a call waits for the person. */
+  /** Whether the model was told that a call waits for the person. */
   asks: boolean;
   /** Number of calls that reached a server: `reached` counts all, `equal` counts them by nonce. */
   reached: number;
@@ -48,26 +48,26 @@ export interface Violation {
 }
 
 export type Rule =
-  /** A request carried a credential that is not its person's. */
+  /** A request had a credential that does not belong to its person. */
   | 'credential'
-  /** A write that its person did not confirm, or that is not what they confirmed. */
+  /** A write was not confirmed by its person, or differs from what the person confirmed. */
   | 'unconfirmed'
   /** A write was made again. */
   | 'repeated'
-  /** A token or a secret where it must not be. */
+  /** A token or a secret was where it must not be. */
   | 'token'
-  /** A request for an operation or an address that is not in the configuration. */
+  /** A request was for an operation or an address that is not in the configuration. */
   | 'unlisted'
   /** A bound parameter did not belong to the person. */
   | 'bound'
   /** A run had too many model steps, calls or equal calls. */
   | 'bounds'
-  /** A write is missing in the journal, or differs from it. */
+  /** A write is missing from the journal, or differs from its record. */
   | 'journal'
   /** A confirmed action was not done, or a message got no answer. */
   | 'lost';
 
-/** How often each situation occurred. A play without these situations could not break a rule. */
+/** How often each situation occurred. Without these situations, no rule could be broken. */
 export type Tally = Record<string, number>;
 
 const NONCE = /\bn(\d+)x(\d+)x\d+\b/g;
@@ -76,12 +76,12 @@ export function noncesIn(text: string): string[] {
   return [...new Set(text.match(NONCE) ?? [])];
 }
 
-/** Marks the messages of people with their conversation, so that the model knows it. */
+/** Returns the mark in the messages of a conversation, so that the model knows the conversation. */
 export function markOf(conversation: number): string {
   return `conv-${conversation}.`;
 }
 
-/** The conversation to which a prompt belongs; null if it names none. */
+/** Finds the conversation to which a prompt belongs, or returns null if the prompt has no mark. */
 export function conversationIn(text: string): number | null {
   const found = [...text.matchAll(/\b(?:conv-(\d+)\.|n(\d+)x\d+x\d+\b)/g)].at(-1);
   return found ? Number(found[1] ?? found[2]) : null;

@@ -1,6 +1,6 @@
 import type { Played } from './play.ts';
 
-/** Maximum number of violations that are printed. */
+/** The maximum number of violations to print. */
 const SHOWN_MAX = 8;
 
 /** A summary of the played conversations and of the violations, with the commands to play them again. */

@@ -57,7 +57,7 @@ export class World {
     return new World({ directory, company, model, platforms: new Map(platforms), daemon, env });
   }
 
-  /** Processor time that the daemon has used so far. */
+  /** The CPU time that the daemon has used so far, in seconds. */
   get cpuSeconds(): number {
     const [, rest = ''] = readFileSync(`/proc/${this.daemon.pid}/stat`, 'utf8').split(') ');
     const fields = rest.split(' ');
@@ -65,7 +65,7 @@ export class World {
     return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
   }
 
-  /** Secrets that were found in the daemon's log, its banner and its database. */
+  /** Finds secrets in the log of the daemon, in its banner and in its database. */
   leaks(): string[] {
     const file = (name: string) => [name, readFileSync(join(this.directory, name))] as const;
     return findCanaries(

@@ -7,11 +7,14 @@ interface Manner {
   /** Headers with which browsers describe a request (Fetch Metadata). Old browsers do not send them. */
   headers: Readonly<Record<string, string>>;
   /**
-   * Whether it has the cookie. It is `SameSite=Lax`: the browser sends it with requests of the same site, and when a
-   * link is followed.
+   * Whether the request has the cookie. The cookie is `SameSite=Lax`: the browser sends it with requests from the same
+   * site, and when it follows a link.
    */
   hasCookie: boolean;
-  /** Whether the service must refuse it, whatever else it contains. `with-cookie`: only if it has a cookie. */
+  /**
+   * Whether the service must refuse the request, whatever else it contains. `with-cookie` means only if it has a
+   * cookie.
+   */
   isForeign: boolean | 'with-cookie';
 }
 
@@ -23,7 +26,10 @@ function metadata(site: string, mode: string, dest: string): Record<string, stri
   return { 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': mode, 'Sec-Fetch-Dest': dest };
 }
 
-/** The site is chat.example.com; shop.example.com and evil.example.com are on the same site, others are not. */
+/**
+ * The service is at chat.example.com. The hosts shop.example.com and evil.example.com are on the same site. Other hosts
+ * are not.
+ */
 export const READING: Readonly<Record<Reader, Manner>> = {
   'event-source': {
     headers: { ...EVENTS, ...metadata('same-origin', 'cors', 'empty') },
@@ -35,7 +41,7 @@ export const READING: Readonly<Record<Reader, Manner>> = {
     hasCookie: true,
     isForeign: false,
   },
-  // An allowed origin that is another site: the browser does not send the cookie.
+  // This page is on an allowed origin but on another site, so the browser does not send the cookie.
   'shop-page-elsewhere': {
     headers: { ...EVENTS, Origin: ALLOWED_ORIGIN, ...metadata('cross-site', 'cors', 'empty') },
     hasCookie: false,
@@ -76,9 +82,9 @@ export const READING: Readonly<Record<Reader, Manner>> = {
     hasCookie: false,
     isForeign: true,
   },
-  // Browsers that send no Fetch Metadata.
+  // Browsers that do not send Fetch Metadata.
   'old-link': { headers: PAGE, hasCookie: true, isForeign: 'with-cookie' },
-  // An old browser that does not know `SameSite`, either.
+  // An old browser that also does not know `SameSite`.
   'old-image': { headers: IMAGE, hasCookie: true, isForeign: false },
   curl: { headers: {}, hasCookie: false, isForeign: false },
   'curl-with-cookie': { headers: EVENTS, hasCookie: true, isForeign: false },
@@ -98,7 +104,7 @@ export const POSTING: Readonly<Record<Poster, Manner>> = {
   curl: { headers: {}, hasCookie: false, isForeign: false },
 };
 
-/** The parts of a message with an Idempotency-Key that a client keeps, to send it again. */
+/** The parts of a message with an Idempotency-Key that a client keeps in order to send the message again. */
 export interface KeyedMessage {
   key: string;
   user: string;
@@ -108,16 +114,16 @@ export interface KeyedMessage {
   fails: boolean;
 }
 
-/** Attacker or victim, with a browser, a program, and all ids that they know. */
+/** The attacker or the victim, with a browser, a program, and all ids that they know. */
 export class Actor {
   readonly who: Who;
   readonly address: string;
-  /** `user_id` on the web channels. */
+  /** The `user_id` on the web channels. */
   readonly user: string;
   readonly sessions: string[] = [];
   readonly streams: string[] = [];
   keyed: KeyedMessage | null = null;
-  /** The browser's cookies of the name `jwt_token`, with the hour at which each expires. */
+  /** The `jwt_token` cookies of the browser, with the hour at which each of them expires. */
   cookies: { token: Token; ends: number; isPlanted: boolean }[] = [];
   readonly #history: number;
   readonly #tokens = new Map<TokenKind, Token>();
@@ -130,7 +136,7 @@ export class Actor {
     this.address = `10.${(host >> 16) & 255}.${(host >> 8) & 255}.${host & 255}`;
   }
 
-  /** The actor's token of this kind. It is always the same one, even if it has expired. */
+  /** Returns the actor's token of this kind. It is always the same token, even after it has expired. */
   token(kind: TokenKind, hour: number): Token {
     let token = this.#tokens.get(kind);
     if (!token) {
@@ -145,7 +151,7 @@ export class Actor {
     return this.cookies.filter(({ ends }) => ends > hour).map(({ token }) => token);
   }
 
-  /** Applies a `Set-Cookie`. A cookie that was planted under another path or domain is kept. */
+  /** Applies a `Set-Cookie` header. A cookie that was planted under another path or domain is kept. */
   takeCookie(header: string, hour: number): void {
     const [, text = ''] = /^jwt_token=([^;]*)/.exec(header) ?? [];
     const token = [...this.#tokens.values()].find((one) => one.text === text);
@@ -162,7 +168,7 @@ export class Actor {
   }
 }
 
-/** Adds an id, or moves it to the end: the last id is the latest one. */
+/** Adds an id, or moves it to the end, so that the last id is always the latest. */
 function learn(ids: string[], id: string): void {
   const at = ids.indexOf(id);
   if (at >= 0) ids.splice(at, 1);

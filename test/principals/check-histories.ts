@@ -3,7 +3,7 @@ import { type Played, play } from './play.ts';
 import { shrink } from './shrink.ts';
 import { World } from './world.ts';
 
-/** The number of histories in an interval, and how many of them are played at once. */
+/** The number of histories in a batch, and how many of them are played at once. */
 const BATCH = 1000;
 const AT_ONCE = 64;
 /** The number of histories that share a store. */
@@ -23,7 +23,7 @@ export interface Found {
 /**
  * Plays histories until one shows a problem.
  * @param progress is called with the number of played histories
- * @returns null if all keep the rules
+ * @returns null if all histories obey the rules
  */
 export async function checkHistories(
   histories: Iterable<History>,
@@ -53,14 +53,16 @@ export async function checkHistories(
 /** Plays histories at the same time in one world. */
 class Table {
   readonly #world: World;
-  /** The number of the history that was started last. The names of its people contain it. */
+  /** The number of the history that was started last. The names of its people contain this number. */
   #number = 0;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** The finding with the lowest index. After the first finding, no further history is started. */
+  /**
+   * Plays histories. After the first finding, no further history is started. @returns the finding with the lowest index
+   */
   async play(batch: readonly History[]): Promise<Finding | null> {
     const findings: Finding[] = [];
     const barrier = new Barrier(batch.length, () => this.#passInterval(batch[0] as History));
@@ -94,7 +96,7 @@ class Table {
     });
   }
 
-  /** The choice depends only on the history's index, since a single history must be repeatable. */
+  /** The choice depends only on the index of the history, because a single history must be repeatable. */
   async #passInterval({ index }: History): Promise<'restart' | 'hour'> {
     if (Math.floor(index / BATCH) % 2 === 0) {
       this.#world.passHour();
@@ -133,7 +135,7 @@ class Barrier {
   }
 }
 
-/** Lets this many histories run at once. */
+/** Limits how many histories run at once. */
 class Slots {
   readonly #waiting: (() => void)[] = [];
   #free: number;

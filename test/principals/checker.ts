@@ -1,23 +1,23 @@
 import type { Person } from './tokens.ts';
 
 /**
- * What the service must do, according to its rules and not its code: to whom the session of a message belongs, for
- * whom the message acts, which earlier turns its run gets, and who may read a stream. The checker follows a history
- * operation by operation. It gets the observed result of each operation, and reports what is wrong with it.
+ * The checker knows what the service must do according to its rules, independently of its code: to whom the session of
+ * a message belongs, for whom the message acts, which earlier turns its run gets, and who may read a stream. It follows
+ * a history operation by operation. It gets the observed result of each operation, and reports what is wrong with it.
  *
- * It computes exactly what a reply must contain. More is a leak; less is a loss.
+ * It computes exactly what a reply must contain. More is a leak, and less is a loss.
  */
 export interface Problem {
   kind: 'leak' | 'identity' | 'not refused' | 'refused' | 'loss' | 'session' | 'unanswered' | 'token';
   text: string;
 }
 
-/** The proof of the sender in an operation. */
+/** How the sender of an operation proves who they are. */
 export type Presented =
   | { kind: 'none' }
   /** An explicit `jwt_token: null`. */
   | { kind: 'signed-out' }
-  /** `expired`: the person of a token that has expired; null for any other invalid token. */
+  /** `expired` is the person of a token that has expired, or null for any other invalid token. */
   | { kind: 'invalid'; expired: Person | null }
   | { kind: 'person'; person: Person; expires: number };
 
@@ -32,7 +32,7 @@ export interface WebMessage {
   text: string;
   /** Whether the agent fails. */
   fails: boolean;
-  /** Number of calls of the business API that its run makes if it acts for a person. */
+  /** The number of calls to the business API that the run makes if it acts for a person. */
   calls: number;
   /** `Idempotency-Key` */
   key: string | null;
@@ -40,7 +40,7 @@ export interface WebMessage {
 
 /** A message that is answered on a stream. */
 export interface StreamedMessage extends WebMessage {
-  /** The person of the cookie that came with the message, if there was only one and it was valid. */
+  /** The person of the cookie that was sent with the message, if there was only one cookie and it was valid. */
   cookie: Person | null;
 }
 
@@ -48,12 +48,12 @@ export interface StreamedMessage extends WebMessage {
 export interface StreamRequest {
   stream: string;
   method: 'GET' | 'DELETE';
-  /** Whether it comes from a page that is not allowed to read, according to its headers. */
+  /** Whether the request comes from a page that is not allowed to read the stream, according to its headers. */
   isForeign: boolean;
-  /** The credential of its only cookie; if there are several, none counts. */
+  /** The credential of the only cookie. If there are several cookies, none of them counts. */
   cookie: Presented;
   query: Presented;
-  /** `Last-Event-ID`; null if none is sent. */
+  /** `Last-Event-ID`, or null if the request has none. */
   after: number | null;
 }
 
@@ -61,9 +61,9 @@ export interface PlatformMessage {
   platform: string;
   /** The id that the platform gives the sender. */
   user: string;
-  /** Another id of the sender that came with the message. */
+  /** Another id of the sender that arrived with the message, or null. */
   alias: string | null;
-  /** Name of the thread if others can read the message; null if the sender is alone with the bot. */
+  /** The name of the thread if others can read the message, or null if the sender is alone with the bot. */
   thread: string | null;
   mark: string;
 }
@@ -73,7 +73,7 @@ export interface LinkChange {
   user: string;
   presented: Presented;
   off: boolean;
-  /** Whether the change does not take over the link of another person. */
+  /** Whether the change must not replace the link of another person. */
   keepsHolder: boolean;
   /** Whether only the linked person can remove the link. */
   needsToken: boolean;
@@ -82,19 +82,19 @@ export interface LinkChange {
 /** The observed result of a request. */
 export interface Seen {
   status: number;
-  /** The code of the problem document, or of the stream's event `error`. */
+  /** The code of the problem document, or of the `error` event of the stream. */
   code: string | null;
   session_id: string | null;
-  /** Marks in the whole response. */
+  /** The marks in the whole response. */
   marks: readonly string[];
-  /** Name of the person for whom the run acted; null if without sign-in, undefined if there was no reply. */
+  /** The name of the person for whom the run acted. It is null without sign-in, and undefined if there was no reply. */
   actedFor: string | null | undefined;
-  /** Marks of the earlier messages that its run got as messages, not as quotes from before sign-in. */
+  /** The marks of the earlier messages that the run got as messages, and not as quotes from before sign-in. */
   said: readonly string[];
   replayed: boolean;
-  /** Whether it contains something shaped like a token. */
+  /** Whether the response contains something that looks like a token. */
   hasToken: boolean;
-  /** Whether another request was in progress: the response may then be that the same message is being answered. */
+  /** Whether another request was in progress. The response may then say that the same message is being answered. */
   isConcurrent: boolean;
 }
 
@@ -111,14 +111,14 @@ export type CutOff = 'before-calls' | 'after-calls';
 
 interface Turn {
   person: Person | null;
-  /** Mark of its text. */
+  /** The mark of its text. */
   mark: string;
-  /** Marks of its text and its reply. */
+  /** The marks of its text and its reply. */
   marks: readonly string[];
 }
 
 interface Session {
-  /** Null if the client does not know the id, because the run failed. */
+  /** Null if the client does not know the id because the run failed. */
   id: string | null;
   /** Ids from before sign-in. */
   former: string[];
@@ -135,7 +135,7 @@ interface Answer {
   session_id: string;
   marks: readonly string[];
   actedFor: string | null | undefined;
-  /** The only person who may get the answer; null if anybody with the key may. */
+  /** The only person who may get the answer, or null if anybody with the key may get it. */
   reader: Person | null;
 }
 
@@ -151,7 +151,7 @@ interface Stream {
   byQuery: boolean;
   /** Its events, numbered from 1. */
   answer: Omit<Answer, 'fingerprint' | 'reader'> | null;
-  /** The id of the session that it names; an id from before sign-in does not count. */
+  /** The id of the session that the message names, unless it is an id from before sign-in. */
   session_id: string | null;
   /** Whether it was posted with an id from before sign-in, and without the owner's token. */
   namesFormer: boolean;
@@ -169,14 +169,16 @@ interface State {
   sessions: Session[];
   streams: Stream[];
   answers: Map<string, Answer>;
-  /** The fingerprint of the last message that ran under each key, for one hour, even if it failed. */
+  /**
+   * The fingerprint of the last message that ran with each key. It is kept for one hour, even if the message failed.
+   */
   tried: Map<string, string>;
   links: Map<string, Link>;
-  /** How often each person's bearer was used. */
+  /** How often each person's token was used. */
   calls: Map<Person, number>;
 }
 
-/** The marks that a run must have got. */
+/** The marks that a run must have received. */
 interface Shown {
   mark: string;
   marks: string[];
@@ -214,14 +216,14 @@ export class Checker {
     this.#names = names;
   }
 
-  /** A copy of the state, to try another order of concurrent operations. */
+  /** Copies the state, to try another order of concurrent operations. */
   copy(): Checker {
     const copy = new Checker(this.#names);
     copy.#state = structuredClone(this.#state);
     return copy;
   }
 
-  /** A text that is equal for equal states. */
+  /** A text that is the same for equal states. */
   get fingerprint(): string {
     return JSON.stringify(this.#state, (_key, value: unknown) => (value instanceof Map ? [...value] : value));
   }
@@ -230,7 +232,7 @@ export class Checker {
     return this.#state.hour;
   }
 
-  /** How often the business API must have been called with each person's bearer. */
+  /** How often the business API must have been called with each person's token. */
   get calls(): ReadonlyMap<Person, number> {
     return this.#state.calls;
   }
@@ -268,8 +270,8 @@ export class Checker {
   }
 
   /**
-   * Whether a message was refused because it has the key of another one, which may have failed. The rules leave open
-   * how a restarted daemon treats failed requests: it knows only answered ones.
+   * Whether a message was refused because it has the key of another message, which may have failed. The rules do not
+   * say how a restarted daemon treats the keys of failed requests, because it remembers only answered requests.
    */
   #isReused(key: string | null, fingerprint: string, { status, code }: SeenAsked | Seen): boolean {
     if (key === null) return false;
@@ -307,8 +309,8 @@ export class Checker {
     const problems = answered();
     if (problems.length > 0 || seen.stream === null) return problems;
     const { presented } = message;
-    // With the owner's token, an id from before sign-in leads to the session, even if the stream is opened without the
-    // token.
+    // With the owner's token, an id from before sign-in gives access to the session, even if the stream is opened
+    // without the token.
     const found = this.#find(message);
     const named = found.session?.id ?? message.named;
     this.#state.streams.push({
@@ -329,8 +331,8 @@ export class Checker {
 
   /**
    * Checks a request that opens a stream and reads it to its end, or stops it.
-   * @param cutOff another explanation if a stop came at the same time: the run began before the stop, which ended it.
-   * Then the session belongs to the opener, and the turn has the text so far.
+   * @param cutOff another explanation if a stop was sent at the same time: the run had begun, and the stop ended it.
+   * Then the session belongs to the person who opened the stream, and the turn has the text written so far.
    */
   stream(request: StreamRequest, seen: Seen, cutOff: CutOff | null = null): Problem[] {
     if (seen.hasToken) return [TOKEN_TOLD];
@@ -360,7 +362,7 @@ export class Checker {
     if (stream.state === 'ended') {
       const readers = [cookie, request.query];
       if (stream.byQuery && personOf(chosen) !== stream.owner) {
-        // The rules leave open what the owner gets with a cookie that does not count or, for reading, with an expired
+        // The rules do not say what the owner gets with a cookie that does not count, or when reading with an expired
         // token.
         const isOwner = readers.some(
           (one) => (request.method === 'GET' ? formerPersonOf(one) : personOf(one)) === stream.owner,
@@ -378,7 +380,7 @@ export class Checker {
     return this.#run(stream, chosen, chosen === request.query, seen);
   }
 
-  /** Checks a message on a platform. `seen` is its reply; null if there was none. */
+  /** Checks a message on a platform. `seen` is its reply, or null if there was no reply. */
   platformMessage(message: PlatformMessage, seen: Seen | null): Problem[] {
     if (seen === null) return [{ kind: 'unanswered', text: 'a message on a platform was not answered' }];
     if (seen.hasToken) return [TOKEN_TOLD];
@@ -400,7 +402,7 @@ export class Checker {
     return this.#end({ session, person, ...this.#shownTo(session, person, message.mark) }, 1, seen);
   }
 
-  /** @param linked whether the service confirmed the link; null if it did not say */
+  /** @param linked whether the service confirmed the link, or null if it did not say */
   link(change: LinkChange, linked: boolean | null): Problem[] {
     const { platform, user, presented, off, keepsHolder, needsToken } = change;
     const key = `${platform} ${user}`;
@@ -429,7 +431,10 @@ export class Checker {
 
   // The owner of the session, and the person of the turn
 
-  /** The session of a message, by the id in the message; null if one is created, with that id or a new one. */
+  /**
+   * Finds the session of a message by the id in the message. The session is null if it must be created, with that id or
+   * a new id.
+   */
   #find({ named, presented }: WebMessage): { session: Session | null; treatedAsUnnamed: boolean } {
     const session = this.#state.sessions.find(({ id }) => id !== null && id === named);
     if (session) return { session, treatedAsUnnamed: false };
@@ -481,7 +486,7 @@ export class Checker {
     return { refused: false, session, hasNewId, person, ...this.#shownTo(session, person, mark) };
   }
 
-  /** The person for whom the message acts. Sets, keeps or clears the stored context. */
+  /** Returns the person for whom the message acts. Sets, keeps or clears the stored context. */
   #bind(session: Session, user: string, presented: Presented): Person | null {
     switch (presented.kind) {
       case 'person':
@@ -501,7 +506,10 @@ export class Checker {
     }
   }
 
-  /** The marks that a run gets: of its message, of the turns that it may see, and of the data of its person. */
+  /**
+   * Returns the marks that a run gets: the marks of its message, of the turns that it may see, and of the data of its
+   * person.
+   */
   #shownTo(session: Session, person: Person | null, mark: string): Shown {
     const shown = session.turns.filter(
       (turn) => turn.person === person || (turn.person === null && session.kind !== 'chosen'),
@@ -571,7 +579,7 @@ export class Checker {
 
   // Streams
 
-  /** Whether the stream belongs to another person, by its message, its owner, or its session. */
+  /** Whether the stream belongs to another person, according to its message, its owner or its session. */
   #isOfAnother({ message, owner, session_id }: Stream, person: Person): boolean {
     const named = this.#state.sessions.find(({ id }) => id !== null && id === session_id);
     return [personOf(message.presented), owner, named?.owner ?? null].some(
@@ -579,7 +587,7 @@ export class Checker {
     );
   }
 
-  /** Checks the first opening of a stream, at which its message is answered. */
+  /** Checks the request that opens a stream for the first time, so that its message is answered. */
   #run(stream: Stream, chosen: Presented, isQuery: boolean, seen: Seen): Problem[] {
     const { message, keptUnder } = stream;
     const presented = chosen.kind === 'none' ? message.presented : chosen;
@@ -596,15 +604,15 @@ export class Checker {
       stream.answer = known;
       return expectAnswer(seen, known, { replayed: false });
     }
-    // The rules leave open whether the owner's token of the opening request makes an id from before sign-in lead to the
-    // session, or whether the message still counts as one without a session.
+    // If the opening request has the owner's token, the rules do not say whether an id from before sign-in gives access
+    // to the session, or whether the message still counts as a message without a session.
     const isKnown = this.#state.sessions.some(({ id }) => id !== null && id === seen.session_id);
     const named = stream.namesFormer && !isKnown ? null : message.named;
     const outcome = this.#speak({ ...message, named, presented });
     const isByQuery = isQuery && person !== null && personOf(message.presented) !== person;
     if (outcome.refused) {
-      // A refusal before the run begins is a status. A later one is an event: the stream has then ended, and belongs to
-      // its opener.
+      // A refusal before the run begins is a status. A later refusal is an event. The stream has then ended, and
+      // belongs to the person who opened it.
       if (seen.status === 403) stream.state = 'waiting';
       else Object.assign(stream, { keptUnder: null, owner: person ?? stream.owner, byQuery: isByQuery });
       stream.answer = { session_id: seen.session_id ?? '', marks: [], actedFor: undefined };
@@ -616,7 +624,7 @@ export class Checker {
     const { session_id, marks, actedFor } = seen;
     stream.answer = { session_id: session_id ?? '', marks, actedFor };
     stream.session_id = session_id;
-    // A failed message may be sent again under its key.
+    // A failed message may be sent again with its key.
     if (message.fails) stream.keptUnder = null;
     if (keptUnder !== null && !message.fails && session_id !== null) {
       const { fingerprint } = stream;
@@ -649,8 +657,8 @@ export class Checker {
   }
 
   /**
-   * Ends a stream whose run found that the same message was being answered over the other channel. This was the last
-   * event.
+   * Ends a stream when its run has found that the same message was being answered over the other channel. The stream
+   * then has no further event.
    */
   #endUnanswered(stream: Stream, person: Person | null, isQuery: boolean): void {
     const byQuery = isQuery && person !== null && personOf(stream.message.presented) !== person;
@@ -663,7 +671,7 @@ export class Checker {
     const { answer, message } = stream;
     if (after !== null && after > 1000) return expectCode(seen, 204);
     if (answer === null) return [];
-    // The refusal was the only event.
+    // The refusal was the only event of the stream.
     if (seen.status === 204 && after !== null && answer.marks.length === 0) return [];
     if (seen.code !== null) {
       // A failed stream reports its failure again.
@@ -676,7 +684,9 @@ export class Checker {
 
   // Links
 
-  /** The link of a sender; another id that comes with the linked one is bound to it. */
+  /**
+   * Finds the link of a sender. If another id arrives together with the linked id, the link is bound to that id too.
+   */
   #linkOf({ platform, user, alias }: PlatformMessage): Link | null {
     const { links } = this.#state;
     const link = links.get(`${platform} ${user}`);
@@ -692,7 +702,7 @@ const NONE: Presented = { kind: 'none' };
 const NOT_REFUSED = 'a message in somebody else’s session, or in one of a platform, was not refused';
 const TOKEN_TOLD: Problem = { kind: 'token', text: 'something shaped like a token was told' };
 
-/** An answer on a stream whose owner was set by a token in its address may only be read by that person. */
+/** If a token in the address of a stream made a person its owner, only that person may read the answer. */
 function isOfAnotherReader({ reader }: Answer, { presented }: Pick<WebMessage, 'presented'>): boolean {
   return reader !== null && reader !== personOf(presented);
 }
@@ -706,7 +716,7 @@ function formerPersonOf(presented: Presented): Person | null {
   return presented.kind === 'invalid' ? presented.expired : personOf(presented);
 }
 
-/** The key, which is separate for each person with a valid token, or for each client address and user id. */
+/** Returns the key, which is separate for each person with a valid token, or for each client address and user id. */
 function keyOf({ key, presented, address, user }: WebMessage): string | null {
   if (key === null) return null;
   const sender = presented.kind === 'person' ? ['person', presented.person] : ['client', address, user];
@@ -718,7 +728,7 @@ function fingerprintOf({ user, named, text }: WebMessage): string {
   return JSON.stringify([user, named, text]);
 }
 
-/** Whether the answer says that the same message is being answered. It was sent twice at once, and is answered once. */
+/** Whether the response says that the same message is being answered, because it was sent twice at the same time. */
 function isStillRunning({
   isConcurrent,
   status,

@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream';
 
 export interface Request {
   method: 'GET' | 'POST' | 'DELETE';
-  /** Path with query. */
+  /** The path with the query. */
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: string;
@@ -22,12 +22,15 @@ const BLANK_LINE = '\r\n\r\n';
  * a Node server take any duplex stream. The server parses and writes HTTP as it does on the network.
  */
 export class Connection extends Duplex {
-  /** Remote address of the socket. It is set before each request, because connections are reused. */
+  /** The remote address of the socket. It is set before each request, because connections are reused. */
   remoteAddress = '';
   #received = '';
   #waiting: PromiseWithResolvers<Response> | null = null;
 
-  /** One request at a time. Rejects if the server closes the connection before the response is complete. */
+  /**
+   * Sends a request. Send only one request at a time. Rejects if the server closes the connection before the response
+   * is complete.
+   */
   request({ method, path, headers = {}, body = '' }: Request): Promise<Response> {
     this.#waiting = Promise.withResolvers();
     const lines = [`${method} ${path} HTTP/1.1`, 'Host: chat.example.com'];
@@ -100,7 +103,7 @@ export class Connection extends Duplex {
   }
 }
 
-/** The body; null if it has not arrived completely. In `rest`, each character is a byte (latin1). */
+/** Returns the body, or null if it has not arrived completely. In `rest`, each character is a byte (latin1). */
 function bodyOf(rest: string, status: number, headers: ReadonlyMap<string, string>): string | null {
   if (status === 204 || status === 304) return '';
   if (headers.get('transfer-encoding') === 'chunked') return dechunked(rest);

@@ -3,14 +3,14 @@ import type { Change } from '../support/rewrite-sources.ts';
 export interface Defect {
   /** What the defect lets somebody do. */
   says: string;
-  /** Index of a history of seed 1; the defect is found soon after it. */
+  /** The index of a history of seed 1. The defect is found soon after this history. */
   start: number;
   /** A text that the report contains. */
   shows: RegExp;
   changes: readonly Change[];
 }
 
-/** Defects that the histories must find, by name. Each undoes one rule. */
+/** Defects that the histories must find, by name. Each defect disables one rule. */
 export const DEFECTS: Readonly<Record<string, Defect>> = {
   'ambient-cookie': {
     says: 'a cookie acts for a person whom a link leads to a stream',

@@ -23,7 +23,7 @@ export default {
     const all = told.join('\n');
     const own = MARK.exec(text)?.[0] ?? 'nothing';
     const others = marksIn(all).filter((mark) => mark !== own);
-    // Platforms turn addresses into links: the name before the @ is enough.
+    // Platforms turn addresses into links, so the reply has only the name before the @.
     const [name] = person?.email.split('@') ?? ['nobody'];
     const said = given.history.filter((past) => !past.before_sign_in).map(({ user }) => user);
     const saidMarks = marksIn(said.join(' ')).join(' ');

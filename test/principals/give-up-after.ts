@@ -1,6 +1,6 @@
 /**
- * Calls `giveUp` after this process has run for so many seconds. Time in which the machine pauses or starves the
- * process does not count. @returns a function that cancels it
+ * Calls `giveUp` after this process has run for this many seconds. Time in which the machine pauses or starves the
+ * process does not count. @returns a function that cancels the call
  */
 export function giveUpAfter(seconds: number, giveUp: () => void): () => void {
   let left = seconds;

@@ -3,7 +3,7 @@ import { TOKEN_KINDS, type TokenKind, type Who } from './tokens.ts';
 /** Selects one of the ids that a principal knows, or a leaked id of the other principal. */
 export interface Ref {
   of: Who;
-  /** The position of the id, counted from the latest one, which is 0. */
+  /** The position of the id, counted from the latest id, which has position 0. */
   back: number;
 }
 
@@ -12,7 +12,7 @@ export type SessionChoice =
   | { is: 'known'; ref: Ref }
   /** An id that the client invents, and that others may guess. */
   | { is: 'chosen'; number: number }
-  /** An id such as platforms have. */
+  /** An id that looks like the id of a platform's session. */
   | { is: 'channel' };
 
 export type Brought = 'none' | 'null' | 'empty' | TokenKind;
@@ -21,7 +21,7 @@ export type Brought = 'none' | 'null' | 'empty' | TokenKind;
 export const POSTERS = ['page', 'shop', 'curl'] as const;
 export type Poster = (typeof POSTERS)[number];
 
-/** How a stream is requested; see actors.ts. */
+/** How a stream is requested. See `actors.ts`. */
 export const READERS = [
   'event-source',
   'shop-page',
@@ -54,17 +54,17 @@ export type Move =
       via: 'webchat' | 'sse';
       as: Poster;
       session: SessionChoice;
-      /** The `user_id` that is claimed. */
+      /** The `user_id` that the message claims. */
       user: Who;
       token: Brought;
-      /** The place of the token. */
+      /** The part of the request that contains the token. */
       place: 'header' | 'body' | 'metadata';
-      /** `again`: the last message with a key, word for word; `reuse`: its key with a different text. */
+      /** `again` repeats the last message with a key, word for word. `reuse` sends its key with a different text. */
       key: 'none' | 'new' | 'again' | 'reuse';
       fails: boolean;
       /** Whether the message asks for the other principal's data. */
       asks: boolean;
-      /** How the stream is opened at once, on sse; null if it is opened later or never. */
+      /** On sse, how the stream is opened immediately, or null if it is opened later or never. */
       opening: Opening | null;
     }
   | { do: 'open'; who: Who; stream: Ref; opening: Opening }
@@ -78,7 +78,10 @@ export type Move =
       who: Who;
       platform: 'teamchat' | 'phonechat' | 'msgbot';
       shared: boolean;
-      /** phonechat: the former number of the victim now sends with a different id, or the id arrives alone. */
+      /**
+       * On phonechat, `recycled` is the former number of the victim with a different id, and `hidden` is an id without
+       * a number.
+       */
       sender: 'own' | 'recycled' | 'hidden';
     }
   | {
@@ -86,7 +89,7 @@ export type Move =
       who: Who;
       platform: 'teamchat' | 'phonechat' | 'msgbot';
       token: TokenKind;
-      /** The owner of the number; on other platforms, the platform says who links. */
+      /** The owner of the number. On other platforms, the platform says who links. */
       target: Who;
       off: boolean;
     }
@@ -103,7 +106,7 @@ export interface History {
   moves: Move[];
 }
 
-/** The history with this number. It is always the same for the same seed. */
+/** Makes the history with this number. It is always the same for the same seed. */
 export function makeHistory(seed: number, index: number): History {
   const chance = new Chance(seed, index);
   const theme = chance.weighted([
@@ -155,13 +158,16 @@ function makeMove(chance: Chance, theme: 'web' | 'platforms' | 'both', before: r
 function makeRace(chance: Chance, one: () => Move): Move {
   const first = one();
   const isOpened = first.do === 'open' && chance.is(0.6);
-  // Often two readers read the same stream.
+  // Often, two people open the same stream at once.
   const other: Who = first.do === 'open' && first.who === 'victim' ? 'attacker' : 'victim';
   const second: Move = isOpened ? { ...first, who: other, opening: opening(chance, other) } : one();
   return { do: 'race', moves: [first, second].map(withoutReuse) };
 }
 
-/** Without the reuse of a key: of two bodies under one key that are in progress, either may be the refused one. */
+/**
+ * Removes the reuse of a key. If two messages with one key and different bodies are in progress, either of them may be
+ * refused.
+ */
 function withoutReuse(move: Move): Move {
   return move.do === 'say' && move.key === 'reuse' ? { ...move, key: 'none' } : move;
 }
@@ -261,7 +267,7 @@ class Chance {
 
   constructor(seed: number, index: number) {
     this.#state = (Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35)) >>> 0;
-    // Adjacent seeds begin with similar numbers.
+    // The first numbers are skipped, because they are similar for adjacent seeds.
     for (let skipped = 0; skipped < 3; skipped++) this.next();
   }
 

@@ -9,28 +9,28 @@ import type { World } from './world.ts';
 
 export interface Played {
   problems: readonly Problem[];
-  /** Index of the move that showed the problem; -1 if only the whole history did. */
+  /** The index of the move that showed the problem, or -1 if only the whole history showed it. */
   at: number;
   /** What the marks in the problems stand for. */
   meanings: ReadonlyMap<string, string>;
 }
 
-/** Compares one operation with the rules. Concurrent operations are tried in each order. */
+/** Compares one operation with the rules. Concurrent operations are tried in every order. */
 interface Judge {
   (checker: Checker): Problem[];
-  /** Other possible outcomes, of an operation that was cut off: no order of complete operations explains them. */
+  /** Other possible results of an operation that was cut off. No order of complete operations explains them. */
   orElse?: readonly Judge[];
 }
 
 /** Waits until all other histories of the batch have ended or have reached the same point. */
 export type Interval = () => Promise<'restart' | 'hour'>;
 
-/** Numbers of messages on platforms, which must differ in all histories of a process. */
+/** The last number of a message on a platform. The numbers must differ in all histories of a process. */
 let lastNumber = 0;
 
 /**
- * Plays a history, and compares each answer with the rules; stops at the first problem.
- * @param number identifies the history in this world; the names of its people contain it
+ * Plays a history, and compares each answer with the rules. Stops at the first problem.
+ * @param number identifies the history in this world, and is part of the names of its people
  */
 export async function play(
   world: World,
@@ -57,7 +57,7 @@ class Player {
   readonly #actors: Readonly<Record<Who, Actor>>;
   readonly #opened = new Set<string>();
   readonly #threads = new Map<string, string | null>();
-  /** The possible states: after concurrent moves, their order is unknown. */
+  /** The possible states. There may be several, because the order of concurrent moves is unknown. */
   #states: Checker[];
   #messages = 0;
   #isConcurrent = false;
@@ -91,7 +91,7 @@ class Player {
     return [];
   }
 
-  /** Checks at the end how often each person's bearer was used. */
+  /** Checks at the end how often each person's token was used. */
   audit(): Problem[] {
     const { byPerson, refused } = this.#world.callsOf(this.#number);
     const problems = this.#states.map((state) =>
@@ -108,7 +108,10 @@ class Player {
     ];
   }
 
-  /** Operations of one list happened in the order of the list, those of different lists in any order. */
+  /**
+   * Operations in one list happened in the order of the list. Operations in different lists may have happened in any
+   * order.
+   */
   #judge(lists: readonly (readonly Judge[])[]): Problem[] {
     let first: Problem[] | null = null;
     const accepted = new Map<string, Checker>();
@@ -163,7 +166,7 @@ class Player {
 
   // Over the web
 
-  /** The message as the client makes it, the request that carries it, and its description for the rules. */
+  /** Makes the message, the request that contains it, and its description for the checker. */
   #compose(move: Extract<Move, { do: 'say' }>) {
     const actor = this.#actors[move.who];
     const earlier = move.key === 'again' || move.key === 'reuse' ? actor.keyed : null;
@@ -308,7 +311,9 @@ class Player {
     return judge;
   }
 
-  /** The request that a form on a foreign site can send: a body that looks like JSON, and no cookie. */
+  /**
+   * Sends a request as a form on a foreign site can send it: with a body that looks like JSON, and without a cookie.
+   */
   async #lure(text: string): Promise<Judge> {
     const { victim } = this.#actors;
     const { status } = await this.#world.request(victim.address, {
@@ -329,7 +334,7 @@ class Player {
         : [{ kind: 'not refused', text: `the form of a foreign site was answered ${status}` }];
   }
 
-  /** The token as it is put into the request, and its description for the rules. */
+  /** Returns the parts of the request that contain the token, and the description of the token for the checker. */
   #bring(actor: Actor, { token: brought, place, via }: { token: Brought; place: string; via: string }) {
     const nothing = { headers: {}, body: {} };
     if (brought === 'none') return { ...nothing, presented: NOTHING, token: undefined };
@@ -437,7 +442,7 @@ class Player {
     return status === 200;
   }
 
-  /** Null if the answer to the command does not say whether it was done. */
+  /** Returns null if the answer to the command does not say whether it was done. */
   async #linkByCommand(platform: string, user: string, argument: string): Promise<boolean | null> {
     const { simulator, settings } = this.#platform(platform);
     const command = platform === 'teamchat' ? '/service-auth' : '/service_auth';
@@ -472,8 +477,8 @@ class Player {
   }
 
   /**
-   * The business-scoped id of a sender: each number has one, and the new owner of a recycled number has a different
-   * one.
+   * Returns the business-scoped id of a sender. Each number has one id, and the new owner of a recycled number has a
+   * different id.
    */
   #otherIdOf(who: Who, sender: 'own' | 'recycled' | 'hidden'): string {
     const isNewHolder = sender === 'recycled' || (sender === 'hidden' && who === 'attacker');
@@ -501,7 +506,7 @@ class Player {
     }
   }
 
-  /** The selected id. If it is an id of the other principal, it has leaked: `who` knows it from now on. */
+  /** Returns the selected id. If it is an id of the other principal, it has leaked, and `who` knows it from now on. */
   #pick(what: 'sessions' | 'streams', who: Who, { of, back }: Ref): string | null {
     const ids = this.#actors[of][what];
     const id = ids.at(-1 - (back % Math.max(1, ids.length)));
@@ -513,7 +518,7 @@ class Player {
   }
 }
 
-/** The problems of the first operation that has any. */
+/** Returns the problems of the first operation that has problems. */
 function problemsIn(order: readonly Judge[], checker: Checker): Problem[] {
   for (const judge of order) {
     const problems = judge(checker);
@@ -535,7 +540,7 @@ function cookieHeader(cookies: readonly Token[]): Record<string, string> {
   return cookies.length === 0 ? {} : { Cookie: cookies.map(({ text }) => `jwt_token=${text}`).join('; ') };
 }
 
-/** @param token null if signed out, undefined if none was given */
+/** @param token null if signed out, undefined if the message had none */
 function setsCookie(header: string | null, token: Token | null | undefined): boolean {
   if (token === undefined) return header === null;
   return header?.startsWith(token === null ? 'jwt_token=;' : `jwt_token=${token.text};`) ?? false;

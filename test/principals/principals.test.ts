@@ -5,7 +5,10 @@ import { DEFECTS } from './defects.ts';
 
 const RUN = resolve(import.meta.dirname, 'run.ts');
 
-/** Runs in its own process, because it replaces `fetch` and the clock, and inserts defects while the sources load. */
+/**
+ * Runs `run.ts` in a separate process, because it replaces `fetch` and the clock, and inserts defects while the sources
+ * load.
+ */
 function principals(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((done) => {
     const child = execFile(process.execPath, [RUN, ...options], (_error, stdout, stderr) => {
@@ -21,7 +24,7 @@ describe('an attacker and a victim', () => {
   });
 
   it.each(Object.entries(DEFECTS))(
-    'are found to break the rules if the defect %s is put back',
+    'are found to break the rules if the defect %s is inserted',
     { timeout: 300_000 },
     async (name, { start, shows }) => {
       const { code, stdout, stderr } = await principals('--defect', name, '--from', String(start));
@@ -29,7 +32,7 @@ describe('an attacker and a victim', () => {
     },
   );
 
-  it('can be replayed in a single history', { timeout: 60_000 }, async () => {
+  it('can replay a single history', { timeout: 60_000 }, async () => {
     const { code, stdout } = await principals('--only', '7', '--seed', '3');
     expect([stdout, code]).toEqual([expect.stringContaining('1 histories of seed 3'), 0]);
   });

@@ -2,8 +2,8 @@ import { rewriteSources } from '../support/rewrite-sources.ts';
 import { DEFECTS } from './defects.ts';
 
 /**
- * Puts a defect back into the sources while they are loaded. Call it before any of them is imported.
- * @throws if there is no such defect, or if its text is not found exactly once
+ * Inserts a defect into the sources while they are loaded. Call this before any source is imported.
+ * @throws if the defect does not exist, or if a text that it replaces is not found exactly once
  */
 export function putBack(name: string): void {
   const defect = DEFECTS[name];

@@ -107,7 +107,7 @@ function senderWords(sender: 'own' | 'recycled' | 'hidden'): string {
     : ', with the number hidden';
 }
 
-/** Replaces marks by what they stand for. */
+/** Replaces each mark with its meaning. */
 function inWords(text: string, meanings: ReadonlyMap<string, string>): string {
   let words = text;
   for (const [mark, meaning] of meanings) words = words.replaceAll(new RegExp(`\\b${mark}\\b`, 'g'), meaning);

@@ -1,6 +1,7 @@
 /**
- * `npm run principals -- --histories N --seed S`: an attacker and a victim play random histories against the service.
- * Exit code 0: all keep the rules; 1: one does not, and is printed in its shortest form.
+ * `npm run principals -- --histories N --seed S` lets an attacker and a victim play random histories against the
+ * service. It exits with 0 if all histories obey the rules. Otherwise it prints a history that does not, in its
+ * shortest form, and exits with 1.
  */
 import { parseArgs } from 'node:util';
 import { DEFECTS } from './defects.ts';
@@ -35,7 +36,7 @@ function help(): number {
 
 async function run(): Promise<number> {
   if (values.defect !== undefined) putBack(values.defect);
-  // Loaded only now: a defect is inserted into the sources while they are loaded.
+  // Imported only now, because a defect is inserted into the sources while they are loaded.
   const [{ checkHistories }, { makeHistory }, { report }] = await Promise.all([
     import('./check-histories.ts'),
     import('./histories.ts'),

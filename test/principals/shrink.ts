@@ -8,7 +8,10 @@ export type PlayAgain = (history: History) => Promise<Played>;
 /** How often a history with concurrent moves is played before it counts as harmless. */
 const TRIES = 4;
 
-/** The shortest history found by removing and simplifying moves that still shows a problem of the same kind. */
+/**
+ * Removes and simplifies moves as long as the history still shows a problem of the same kind. @returns the shortest
+ * history
+ */
 export async function shrink({ history, played }: Finding, playAgain: PlayAgain): Promise<Finding> {
   const wanted = played.problems[0]?.kind;
   let best: Finding = { history: upTo(history, played.at), played };
@@ -38,7 +41,7 @@ function upTo(history: History, at: number): History {
   return at < 0 ? history : { ...history, moves: history.moves.slice(0, at + 1) };
 }
 
-/** Slightly simpler histories; those with the fewest moves come first. */
+/** Yields slightly simpler histories, with the shortest histories first. */
 function* simpler(history: History): Generator<History> {
   const { moves } = history;
   for (const [at, move] of moves.entries()) {
@@ -102,7 +105,7 @@ function* simplerOpenings({
   if (opening.as !== 'curl') yield* changed(opening, { as: 'event-source' });
 }
 
-/** The object with the change; empty if it has these values already. */
+/** Yields the object with the change, or nothing if it already has these values. */
 function* changed<T extends object>(one: T, change: Partial<T>): Generator<T> {
   const isSo = Object.entries(change).every(
     ([name, value]) => JSON.stringify(one[name as keyof T]) === JSON.stringify(value),

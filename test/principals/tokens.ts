@@ -2,17 +2,17 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { SECRET } from '../support/daemon.ts';
 
 /**
- * The persons whom tokens can name. `tenant` is the attacker at another tenant of the same issuer, with the
- * victim's `sub`: another person, since a person is `iss`, `tenant_id` and `sub` together.
+ * The persons whom tokens can name. `tenant` is the attacker at another tenant of the same issuer, with the victim's
+ * `sub`. This is another person, because `iss`, `tenant_id` and `sub` together identify a person.
  */
 export const PERSONS = ['attacker', 'victim', 'tenant'] as const;
 export type Person = (typeof PERSONS)[number];
 export type Who = 'attacker' | 'victim';
 
 /**
- * Tokens that a principal can present. `renewed` is a second valid one. `short` expires within the hour.
- * `forged` names the other principal, and is signed with another secret. `issuer` and `audience` name the other
- * principal, and are signed with the right secret, but were issued by or for another application.
+ * Tokens that a principal can present. `renewed` is a second valid token. `short` expires within the hour. `forged`
+ * names the other principal, and is signed with another secret. `issuer` and `audience` name the other principal, and
+ * are signed with the right secret, but were issued by or for another application.
  */
 export const TOKEN_KINDS = [
   'own',
@@ -34,9 +34,9 @@ export const AUDIENCE = 'agentd';
 export interface Token {
   kind: TokenKind;
   text: string;
-  /** Its person, even after its expiry; null if it was never valid. */
+  /** The person of the token, even after it has expired, or null if it was never valid. */
   person: Person | null;
-  /** The hour of the history at which it has expired; -1: before the history began. */
+  /** The hour of the history at which the token expires, or -1 if it expired before the history began. */
   expires: number;
 }
 
@@ -53,7 +53,7 @@ export function emailOf(history: number, person: Person): string {
   return `${nameOf(history, person)}@example.com`;
 }
 
-/** @param hour of the history, in which an hour passes only a few times */
+/** @param hour the hour of the history, which changes only a few times */
 export function makeToken(history: number, who: Who, kind: TokenKind, hour: number): Token {
   const other: Who = who === 'attacker' ? 'victim' : 'attacker';
   const token = (person: Person | null, expires: number, text: string): Token => ({
@@ -97,7 +97,7 @@ export function makeToken(history: number, who: Who, kind: TokenKind, hour: numb
   }
 }
 
-/** The person of a bearer, as the business API verifies it; null if it does not accept the bearer. */
+/** Returns the person of a token, as the business API verifies it, or null if the API does not accept the token. */
 export function readBearer(text: string): { history: number; person: Person } | null {
   const [header = '', payload = '', signature = ''] = text.split('.');
   const right = Buffer.from(sign(`${header}.${payload}`, SECRET));
@@ -109,7 +109,7 @@ export function readBearer(text: string): { history: number; person: Person } | 
   return { history: Number(history), person: claims.tenant_id === undefined ? (name as Who) : 'tenant' };
 }
 
-/** The history to which a token belongs, whether or not the token is valid. */
+/** Returns the history to which a token belongs, whether or not the token is valid. */
 export function historyOf(text: string): number | null {
   const payload = Buffer.from(text.split('.')[1] ?? '', 'base64url').toString();
   const found = /"sub":"[a-z]+(\d+)"/.exec(payload)?.[1];

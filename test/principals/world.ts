@@ -47,23 +47,24 @@ export interface Delivered {
 
 /** The requests of one history to the business API. */
 export interface ApiCalls {
-  /** Calls with a person's bearer, by person. */
+  /** Calls with a person's token, by person. */
   byPerson: Map<Person, number>;
-  /** The bearers without a valid person: forged, expired, or of another issuer or audience. */
+  /** The tokens without a valid person: forged, expired, or with another issuer or audience. */
   refused: string[];
 }
 
-/** Nothing listens there: calls to these addresses are answered within the process. */
+/** Nothing listens at these addresses. Calls to them are answered in this process. */
 const platformUrl = (index: number) => `http://127.0.0.1:${12 + index}`;
 const SERVICE_TOKEN = 'the-token-of-the-default-credentials';
 
 /**
  * The service with its surroundings, in this process: a daemon with a real store, the business API, the platforms, and
- * a clock that can be set forward. Histories share it; each uses its own persons, users, numbers and threads.
+ * a clock that can be set forward. All histories share it, and each history uses its own persons, users, numbers and
+ * threads.
  */
 export class World {
   readonly platforms: ReadonlyMap<string, Platform>;
-  /** Log lines that contain something shaped like a token, which is not allowed. */
+  /** Log lines that contain something that looks like a token, which is not allowed. */
   readonly tokensInLog: string[] = [];
   readonly #directory: string;
   readonly #env: Record<string, string>;
@@ -100,7 +101,7 @@ export class World {
     };
   }
 
-  /** @param settings of the daemon, in addition to those that histories need */
+  /** @param settings settings of the daemon, in addition to the settings that all histories need */
   static async open(settings: Readonly<Record<string, string>> = {}): Promise<World> {
     const directory = mkdtempSync(join(memoryDirectory(), 'agentd-principals-'));
     mkdirSync(join(directory, 'state'), { mode: 0o700 });
@@ -170,8 +171,8 @@ export class World {
   }
 
   /**
-   * Resolves to the reply that begins with the mark; null if there was none in time. Call it before the message is
-   * delivered.
+   * Waits for the reply that begins with the mark. `reply` resolves to null if there is none in time. Call this before
+   * the message is delivered.
    */
   replyTo(mark: string): { reply: Promise<Delivered | null>; cancel(): void } {
     const { promise, resolve } = Promise.withResolvers<Delivered | null>();
@@ -197,7 +198,7 @@ export class World {
     return calls;
   }
 
-  /** Drops the records of a history that is over. */
+  /** Drops the records of a history that has ended. */
   forget(history: number): void {
     this.#calls.delete(history);
   }
@@ -225,7 +226,7 @@ export class World {
     const configuration = await configure({ cwd: this.#directory, env: this.#env });
     const log = pino({ level: 'info', base: null }, { write: (line: string) => this.#examine(line) });
     this.#daemon = await startDaemon(configuration, log);
-    // Node publishes the server object with its first request, which needs a socket.
+    // Node.js publishes the server object with its first request, and this request needs a socket.
     let server: unknown = null;
     const listener = (message: unknown) => {
       server = (message as { server: unknown }).server;
@@ -273,7 +274,7 @@ export class World {
     });
   }
 
-  /** Answers as the API: it shows each person their own data, and the service account everybody's data. */
+  /** Answers as the business API: it shows each person their own data, and the service account everybody's data. */
   #answerAsApi(url: URL, authorization: string): ApiAnswer {
     if (url.pathname === '/authentication_token') return answer(200, { token: SERVICE_TOKEN });
     const bearer = authorization.replace(/^Bearer /, '');
@@ -304,7 +305,7 @@ function answer(status: number, body: object): ApiAnswer {
   return { status, body };
 }
 
-/** 43 base64url characters, equal for equal names. */
+/** Returns 43 base64url characters, which are the same for the same name. */
 function secretOf(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }
