@@ -1,7 +1,7 @@
 /**
- * Builds `dist`: the program and its types, the files beside it, what browsers load, and the pages for man(1). The
- * build is made in a directory of its own and then takes the place of the old one, so that a daemon that runs from
- * `dist` finds its files all the time, and a build that fails changes nothing.
+ * Builds `dist`: the program and its types, its data files, the scripts for browsers, and the pages for man(1). The
+ * build is written to a temporary directory, which replaces `dist` when it is complete. A failed build therefore
+ * changes nothing, and a daemon that runs from `dist` misses its files only for an instant.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
@@ -31,7 +31,7 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** Writes the declarations. False if the sources have errors; the compiler has printed them. */
+/** Writes the type declarations. Returns false if the sources have errors. The compiler prints the errors. */
 function declareTypes(directory: string): boolean {
   const tsc = join(ROOT, 'node_modules/.bin/tsc');
   const options = ['-p', 'tsconfig.build.json', '--outDir', directory, '--noEmitOnError'];

@@ -6,8 +6,7 @@ import { build, type Plugin } from 'esbuild';
 const ROOT = join(import.meta.dirname, '..');
 
 /**
- * Modules that are loaded by their path: by bin/agentd.js, by tests, by `exports` of package.json, by the plugin
- * loader.
+ * Modules that are loaded by their path: by bin/agentd.js, tests, `exports` in package.json, or the plugin loader.
  */
 const ENTRY_POINTS = [
   'src/cli/{main,program}.ts',
@@ -17,9 +16,9 @@ const ENTRY_POINTS = [
 ];
 
 /**
- * A module finds the files beside it through `import.meta.url`, and keeps doing so: it sees the URL that it would have
- * if it were not bundled. Every bundle is two folders below the directory of the build, which makes that URL the same
- * from each of them.
+ * A module finds the files beside it through `import.meta.url`. This plugin replaces it with the URL that the module
+ * would have if it were not bundled. The replacement is relative to the URL of the bundle. It is the same for all
+ * bundles, because each of them is two folders below the build directory.
  */
 const moduleUrls: Plugin = {
   name: 'module-urls',
@@ -36,9 +35,9 @@ const moduleUrls: Plugin = {
 };
 
 /**
- * Bundles the program into few files, since most of the time of a start was the loading of hundreds of modules. Names
- * are kept as they are, for stack traces. Packages stay outside.
- * @param outdir the directory of the build
+ * Bundles the program into a few files, because loading hundreds of modules took most of the startup time. Names are
+ * not minified, so that stack traces stay readable. Packages are not bundled.
+ * @param outdir the build directory
  */
 export async function bundleProgram(outdir: string): Promise<void> {
   const { metafile } = await build({

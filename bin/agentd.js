@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 
 const NEEDED = [22, 18];
 const EXIT_CONFIG = 78;
-/** Set for the pinned Node.js, so that it does not start another one if it is too old as well. */
+/** Set for the pinned Node.js: if it is too old as well, it must not start another Node.js. */
 const HANDED_OVER = 'AGENTD_HANDED_OVER';
 
 const program = new URL('../dist/src/cli/main.js', import.meta.url);
@@ -40,7 +40,7 @@ function isNewEnough(version) {
   return major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);
 }
 
-/** Runs the same command line with the pinned Node.js, and exits as it does. */
+/** Runs the same command line with the pinned Node.js, and exits with the same code. */
 async function handOver() {
   const { spawn } = await import('node:child_process');
   const { constants } = await import('node:os');
@@ -58,7 +58,9 @@ async function handOver() {
   });
 }
 
-/** A launcher that was killed cannot pass a signal on, but the channel that it opened closes with it. */
+/**
+ * Stops this process if its launcher was killed: the launcher cannot pass that signal on, but its IPC channel closes.
+ */
 function stopWithLauncher() {
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   // A command that has finished does not wait for its launcher.

@@ -1,6 +1,6 @@
 /**
- * Names of the bundled channels. They are reserved whether the channel is active or not: no plugin may use such a name,
- * and no web client may choose a session id that begins with such a name and a colon.
+ * Names of the bundled channels. They are reserved even if a channel is not active: no other plugin may use one of
+ * them, and no web client may choose a session id that begins with one of them and a colon.
  */
 export const RESERVED_CHANNEL_NAMES = ['webchat', 'sse', 'teamchat', 'phonechat', 'msgbot'] as const;
 
@@ -8,7 +8,7 @@ export const RESERVED_CHANNEL_NAMES = ['webchat', 'sse', 'teamchat', 'phonechat'
 export const EXAMPLE = {
   channel: 'teamchat',
   user: 'U0ADA',
-  /** Command that signs a user in; a token follows. */
+  /** Command that signs a user in. A token follows it. */
   command: '/service-auth',
   message_id: 'teamchat:D0ADA:1795298073.699054',
 } as const satisfies { channel: (typeof RESERVED_CHANNEL_NAMES)[number]; [name: string]: string };

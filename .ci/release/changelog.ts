@@ -11,7 +11,7 @@ export function unreleased(changelog: string): string | null {
   return (end === -1 ? section : section.slice(0, end)).trim();
 }
 
-/** The changelog with these entries under the version, and an empty section for the next one above it. */
+/** Moves the unreleased entries into a section for this version, below an empty section for the next version. */
 export function withRelease(changelog: string, version: string, date: string): string {
   return changelog.replace(UNRELEASED, () => `${UNRELEASED}\n## [${version}] - ${date}\n`);
 }

@@ -3,7 +3,7 @@
  *
  * It runs all tests, writes the version and the changelog, packs agentd, installs the package in an empty folder and
  * runs it there. Then it commits and tags. It neither pushes nor publishes: it prints the commands. If a step fails, or
- * with `--dry-run`, all files are as before.
+ * with `--dry-run`, it restores all files that it changed.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const BRANCH = 'main';
 const CHANGED = ['package.json', 'package-lock.json', 'CHANGELOG.md'];
 const USAGE = 'usage: npm run release -- VERSION [--dry-run] [--skip-tests]';
 
-/** A reason not to release, for the person who asked. */
+/** The reason why a release is refused, for the person who started it. */
 class Refused extends Error {}
 
 interface Release {
@@ -64,7 +64,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** Everything that must be true before a file is changed. */
+/** Checks everything that must be true before a file is changed. */
 function check({ version, isDryRun }: Release): void {
   const current = currentVersion();
   if (!isLater(version, current)) throw new Refused(`${version} does not come after ${current}`);
@@ -85,7 +85,7 @@ function writeVersion({ version }: Release): void {
   writeFileSync(join(ROOT, 'CHANGELOG.md'), withRelease(read('CHANGELOG.md'), version, today));
 }
 
-/** The package, built and tried; it stays in a folder of its own for `npm publish`. */
+/** Builds and packs agentd, and tries the package. Returns the path of the tarball in this folder. */
 async function pack(version: string, folder: string): Promise<string> {
   npm('run', 'build');
   npm('pack', '--ignore-scripts', '--pack-destination', folder);

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 
-/** How long a daemon may take from its start to its last line. */
+/** How long the daemon may run before it is killed. */
 const DAEMON_MS = 30_000;
 
 interface Manifest {
@@ -18,7 +18,7 @@ interface Manifest {
 }
 
 /**
- * Installs a packed agentd in an empty folder, as its users do, and runs it: its version, every module that may be
+ * Installs a packed agentd in an empty folder, as its users do, and tries it: `--version`, every module that may be
  * imported, and a daemon that answers a message. Rejects with the first failure.
  */
 export async function tryPackage(tarball: string, version: string): Promise<void> {
@@ -40,7 +40,7 @@ async function installedManifest(folder: string): Promise<Manifest> {
   return JSON.parse(await readFile(join(folder, 'node_modules/agentd/package.json'), 'utf8')) as Manifest;
 }
 
-/** Each module of `exports` loads, and its types are in the package. */
+/** Checks that each module in `exports` loads, and that its types are in the package. */
 async function importModules(folder: string, manifest: Manifest): Promise<void> {
   const modules = Object.entries(manifest.exports).filter(([, target]) => typeof target === 'object');
   for (const [entry, target] of modules) {
@@ -57,7 +57,7 @@ async function checkVersion(folder: string, version: string): Promise<void> {
   if (stdout.trim() !== version) throw new Error(`agentd --version prints ${JSON.stringify(stdout)}`);
 }
 
-/** A daemon with the sample company answers over HTTP, and stops with exit code 0. */
+/** Checks that a daemon with the sample company answers over HTTP, and stops with exit code 0. */
 async function answerOneMessage(folder: string): Promise<void> {
   const daemon = spawn(programIn(folder), ['serve', '--dev'], {
     cwd: folder,

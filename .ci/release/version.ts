@@ -1,4 +1,4 @@
-/** A release: three numbers. A pre-release adds a word and a number, as in `1.0.0-rc.1`. */
+/** A release has three numbers. A pre-release adds a word and a number, as in `1.0.0-rc.1`. */
 const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([a-z]+)\.(0|[1-9]\d*))?$/;
 
 export function isVersion(text: string): boolean {
@@ -13,7 +13,7 @@ export function isLater(next: string, current: string): boolean {
   return ours !== undefined && theirs !== undefined && ours > theirs;
 }
 
-/** A release follows its pre-releases, so it stands for a word that is after every word. */
+/** A release comes after its pre-releases, so its missing word is replaced with `~`, which sorts after every word. */
 function partsOf(version: string): readonly (number | string)[] {
   const [, major, minor, patch, word = '~', number = '0'] = VERSION.exec(version) ?? [];
   return [Number(major), Number(minor), Number(patch), word, Number(number)];

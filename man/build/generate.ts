@@ -75,7 +75,7 @@ function programPage(): PageText {
       {
         title: 'Options',
         body: [
-          'Every command takes these options, before or after its name:',
+          'Every command accepts these options, before or after its name:',
           terms(
             COMMON_OPTIONS.map(({ flags, sentence }) => ({ term: optionTerm(flags), body: prose(sentence) })),
           ),
@@ -110,7 +110,7 @@ const DESCRIPTION = [
   'agentd lets people talk to an agent from a website or a chat platform. The tools of the agent act as the person who is signed in there.',
   'Settings come from the environment, `.env` and the configuration file, in this order of precedence; see agentd-settings(5). The commands and the daemon read the same settings.',
   'Commands that administer the daemon read and write its store directly, so they work whether the daemon is running or not. The daemon sees their changes at once.',
-  'Data is written to standard output, everything else to standard error. Every command that prints data takes `--json` and then prints one JSON document; a list is an array. Only if standard output is a terminal, tables are fitted to its width, and colored.',
+  'Data is written to standard output, everything else to standard error. Every command that prints data accepts `--json` and then prints one JSON document; a list is an array. Only if standard output is a terminal, tables are fitted to its width, and colored.',
   'No command prints a full token, except `token issue` and `serve --dev`, which are meant to print one. To identify a token, the other commands show its first 8 characters and a short hash. Commands read a token from standard input (`-`), or from a prompt without echo. You can also give a token as an argument, but then the command warns: other users of the machine can see it in the list of processes.',
 ]
   .map(prose)
@@ -136,7 +136,7 @@ const FILES = terms([
   {
     term: '`~/.local/state/agentd`',
     body: prose(
-      'The directory of the embedded database, unless STATE_DIR names another one. agentd-store(7) describes its files.',
+      'The directory of the embedded database, unless STATE_DIR names another directory. agentd-store(7) describes its files.',
     ),
   },
 ]);

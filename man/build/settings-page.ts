@@ -70,7 +70,7 @@ const PLUGINS = [
 
 const TOOLS = [
   prose(
-    'The key `tools` of the configuration file lists the sources of tools. Each entry has exactly one of the keys `openapi`, `mcp`, `command` and `module`; agentd-agent(7) says what the tools do, and what the other keys mean. A problem is reported with its entry (`tools[0]`), its key and its line. Unknown keys are problems. Documents and servers are read later; a document that is wrong is a problem of the configuration, too.',
+    'The key `tools` of the configuration file lists the sources of tools. Each entry has exactly one of the keys `openapi`, `mcp`, `command` and `module`; agentd-agent(7) says what the tools do, and what the other keys mean. A problem is reported with its entry (`tools[0]`), its key and its line. Unknown keys are problems. OpenAPI documents are read, and servers are contacted, after the entries have been checked. An invalid document is a problem of the configuration, too.',
   ),
   terms([
     {
@@ -110,7 +110,7 @@ const textsBody = (own: readonly ChannelText[]) =>
       'The language is the claim `locale` of the person\u2019s token; without it, the language that the platform or the browser sends; without that, DEFAULT_LOCALE. A language without texts is skipped. A text is looked up under the whole tag (`de-AT`), then under its language (`de`), then under DEFAULT_LOCALE, and then among the English defaults.',
     ),
     prose(
-      'Answers are compared with the words of the person\u2019s language, without regard to white space at the ends, case and final punctuation. The first word of a list is the one that the question names.',
+      'Answers are compared with the words of the person\u2019s language, without regard to white space at the ends, case and final punctuation. The question names the first word of each list.',
     ),
     terms(
       Object.entries(textRecords(own)).map(([name, record]) => ({

@@ -1,7 +1,8 @@
 import type { Entity, Written } from './read-update.ts';
 
 /**
- * The bot's identity. The name is null until the platform has sent it. So is the id, if the token does not contain it.
+ * The bot's identity. The name is null until the platform sends it. If the token does not contain the id, the id is
+ * null until then, too.
  */
 export interface BotName {
   id: number | null;
@@ -11,9 +12,9 @@ export interface BotName {
 
 /** A message, and whether it is for the bot. */
 export interface Addressed {
-  /** `unclear`: this depends on the bot's name, which is not known yet. */
+  /** `unclear`: the answer depends on the bot's name, which is not known yet. */
   isForBot: boolean | 'unclear';
-  /** The text, without the bot's name if the name only addressed the bot. */
+  /** The text, without mentions of the bot. */
   text: string;
   command: Command | null;
 }
@@ -25,7 +26,7 @@ export interface Command {
 }
 
 /**
- * Commands as the platform recognizes them. A hyphen is allowed, because people know the command from other
+ * A command, as the platform recognizes it. A hyphen is allowed as well, because people know `/service-auth` from other
  * platforms.
  */
 const COMMAND = /^\/([a-z0-9_-]{1,32})(?:@([a-z0-9_]{1,64}))?(?=\s|$)/i;
@@ -64,7 +65,7 @@ function isBots({ type, offset, length, user }: Entity, text: string, { id, user
   return username !== null && mention === `@${username.toLowerCase()}`;
 }
 
-/** Removes mentions, with the punctuation that separates them from the text: `@bot, when …`. */
+/** Removes mentions, and a comma or colon after each of them: `@bot, when …`. */
 function without(mentions: readonly Entity[], text: string): string {
   let rest = text;
   for (const { offset, length } of [...mentions].sort((a, b) => b.offset - a.offset)) {

@@ -11,7 +11,7 @@ export interface CommandAnswer {
 /**
  * Runs a command of the channel and returns the answer. A repeated delivery changes nothing and gets the same answer.
  * The outcome of linking is shown only in private chats.
- * @throws `unavailable` if the store is out of reach
+ * @throws `unavailable` if the store is unreachable
  */
 export async function answerCommand(
   { command, inPrivate, forwarded, user_id, place: { message_id, locale } }: ParsedCommand,
@@ -26,7 +26,7 @@ export async function answerCommand(
   const hidesMessage = argument !== '' && !isOff;
   if (!inPrivate) return { text: say(TEXTS.not_in_groups), hidesMessage };
   if (argument === '') return { text: say(TEXTS.token_missing), hidesMessage };
-  // A person who forwards another person's message does not ask to be linked.
+  // A person who forwards another person's message does not ask to sign in.
   if (forwarded) return { text: say(TEXTS.forwarded), hidesMessage };
   if (isOff) {
     const removed = await links.unlink(user_id, { message_id });

@@ -2,9 +2,9 @@ import type { Api } from 'grammy';
 import { type ChannelHealth, type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
 import { PlatformFailure, unanswered } from './failures.ts';
 
-/** Longest answer that is read, characters. Answers of the platform are much shorter. */
+/** Maximum length of an answer, in characters. The platform's answers are much shorter. */
 const ANSWER_MAX = 1_000_000;
-/** Timeout of the library, seconds. The scope's `fetch` gives up earlier. */
+/** Timeout of the library, in seconds. The scope's `fetch` gives up earlier. */
 const TIMEOUT_SECONDS = 15;
 /** Failed calls in a row after which the channel is degraded. */
 const FAILURES_MAX = 3;
@@ -26,8 +26,8 @@ export class PlatformApi {
   }
 
   /**
-   * @param mayBeAway whether the platform may be absent, so that a call without an answer does not make the channel
-   * degraded
+   * @param mayBeAway whether the platform may be unreachable without a fault, because it is simulated. A call without
+   *   an answer then does not make the channel degraded.
    * @throws PlatformFailure
    */
   async call<T>(work: (api: Api) => Promise<T>, { mayBeAway = false } = {}): Promise<T> {
@@ -62,7 +62,7 @@ export class PlatformApi {
     else if (!mayBeAway) this.#failures++;
   }
 
-  /** The library is loaded with the first call, so that a daemon without this channel does not load it. */
+  /** Loads the library at the first call, so that a daemon without this channel does not load it. */
   #connect(): Promise<Client> {
     this.#client ??= import('grammy').then(({ Api, GrammyError, HttpError }) => ({
       api: new Api(this.#token, {
@@ -93,7 +93,7 @@ export class PlatformApi {
     const response = await this.#scope.fetch(url, request);
     const answer = answerIn(await textOf(response));
     if (answer?.ok === true) return { json: async () => answer };
-    // The platform also writes this time into the body of its answer, which has priority.
+    // The body of the answer may also state how long to wait. The body has priority over this header.
     const seconds = retryAfterSeconds(response.headers);
     const asked = seconds === undefined ? {} : { retry_after: seconds };
     if (answer === null)
@@ -105,7 +105,7 @@ export class PlatformApi {
     return { json: async () => ({ ...answer, parameters: { ...asked, ...answer.parameters } }) };
   };
 
-  /** Masks the token in a text, because a proxy may quote the path in its error. */
+  /** Masks the token in a text. The error page of a proxy may quote the path, which contains the token. */
   #withoutToken(words: string): string {
     const secret = this.#token.slice(this.#token.indexOf(':') + 1);
     return words.replaceAll(secret, '[secret]');

@@ -3,7 +3,7 @@ import type { BotName } from './address.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 
-/** Wait before the platform is asked again, ms. It doubles each time, and is never reset. */
+/** How long to wait before asking the platform again, in ms. The wait doubles each time, and is never reset. */
 const FIRST_MS = 1000;
 const LONGEST_MS = 60_000;
 
@@ -13,7 +13,9 @@ export function idOf(token: string): number | null {
   return id === undefined ? null : Number(id);
 }
 
-/** The bot's identity. Its id is part of its token. The platform is asked for its name until it answers. */
+/**
+ * The bot's identity. The id is part of the token. The name comes from the platform, which is asked until it answers.
+ */
 export class Bot implements BotName {
   id: number | null;
   username: string | null = null;
@@ -54,8 +56,8 @@ export class Bot implements BotName {
   }
 
   /**
-   * Resolves when the name is known, or after `ms`. If the last attempt began at least a second ago, it asks again at
-   * once.
+   * Resolves when the name is known, or after `ms`. If the last request began at least a second ago, the next one is
+   * sent at once.
    */
   async whenKnown(ms: number): Promise<void> {
     if (this.#scope.now() - this.#askedAt >= FIRST_MS) this.#cutWaitShort();
@@ -95,7 +97,7 @@ export class Bot implements BotName {
       if (typeof username !== 'string' || username === '')
         throw new PlatformFailure(null, 'it answered without a name');
       this.username = username;
-      // A simulator of the platform may know the bot by another id.
+      // A simulator of the platform may use another id for the bot.
       if (Number.isSafeInteger(me?.id)) this.id = Number(me?.id);
       this.#isMissed = false;
       this.#scope.log.info({ bot: this.id, username }, 'the platform knows the bot');
@@ -103,7 +105,7 @@ export class Bot implements BotName {
     } catch (error) {
       if (!(error instanceof PlatformFailure)) throw error;
       this.#isMissed = !mayBeAway;
-      // Only the first failure is a warning.
+      // Only the first failure is logged as a warning.
       const level = isFirst && !mayBeAway ? 'warn' : 'debug';
       this.#scope.log[level](
         { failure: error.message },

@@ -12,18 +12,18 @@ export type Refusal =
   | 'migrated'
   /** The message to delete no longer exists. */
   | 'gone'
-  /** The call is refused for this message, chat or person, now and later. */
+  /** The platform permanently refuses the call for this message, chat or person. */
   | 'refused';
 
 /**
- * The platform's errors by code and description (Bot API, "Making requests", "ResponseParameters"; the descriptions
- * come from its server). The first row that matches counts. Every other error is `refused`, which is final: a 4xx of
- * the platform is not retried.
+ * The platform's errors by code and description (Bot API, "Making requests" and "ResponseParameters"). The descriptions
+ * are those of the platform's server. The first matching row is used. Any other error is `refused`, which is final: a
+ * 4xx from the platform is not retried.
  */
 const REFUSALS: readonly { code: number | readonly [number, number]; words?: RegExp; is: Refusal }[] = [
   { code: 429, is: 'rate' },
   { code: 408, is: 'outage' },
-  // The platform never answers with these statuses. The answer comes from a server in between.
+  // The platform never answers with these statuses. The answer comes from a proxy or gateway.
   { code: [200, 399], is: 'outage' },
   { code: [500, 599], is: 'outage' },
   // The platform answers 404 to a malformed token, and 401 to a token that it does not know.
@@ -31,8 +31,8 @@ const REFUSALS: readonly { code: number | readonly [number, number]; words?: Reg
   { code: 404, words: /^Not Found$/, is: 'credentials' },
   { code: 400, words: /can't parse entities/i, is: 'markup' },
   { code: 400, words: /message to delete not found/i, is: 'gone' },
-  // 403: the person blocked the bot, the group removed it, the account was deleted, or the bot wrote first to somebody
-  // who has not written to it.
+  // 403: the person blocked the bot, the group removed it, the account was deleted, or the person has never written to
+  // the bot.
   { code: 403, is: 'refused' },
   // 400: chat not found, message is too long, TOPIC_CLOSED, message thread not found, not enough rights, …
   { code: 400, is: 'refused' },
@@ -74,7 +74,7 @@ export class PlatformFailure extends Error {
 }
 
 /**
- * A call without an answer. The error is dropped, because it may contain the URL, and so the token.
+ * A call without an answer. The error is dropped, because it may contain the URL, and the URL contains the token.
  * @param error error of `fetch`
  */
 export function unanswered(error: unknown): PlatformFailure {

@@ -7,13 +7,13 @@ import { checkRegistration, register, WEBHOOK_PATH } from './registration.ts';
 import { Sender } from './send.ts';
 import { TEXTS } from './texts.ts';
 
-/** Minimum length of the secret, characters. A shorter one can be guessed. */
+/** Minimum length of the secret, in characters. A shorter secret can be guessed. */
 const SECRET_MIN = 16;
 
-/** Largest update that is accepted, bytes. The Bot API server itself stores no update larger than 524,288 bytes. */
+/** Maximum size of an update, in bytes. The Bot API server itself stores no update larger than 524,288 bytes. */
 const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** A Telegram bot: updates arrive through a webhook (Bot API), and replies are calls of its methods. */
+/** Telegram bots. The platform posts updates to a webhook, and replies are sent with methods of the Bot API. */
 const msgbot: ChannelPlugin = {
   name: 'msgbot',
   apiVersion: 1,
@@ -95,7 +95,7 @@ function createMsgbot(scope: ChannelScope): Channel {
           {},
           'MSGBOT_BOT_TOKEN does not look like a token from BotFather, such as 123456:AAE...',
         );
-      // Not awaited: the daemon starts even if the platform is out of reach.
+      // Not awaited: the daemon starts even if the platform is unreachable.
       bot.start();
     },
     send: (reply) => sender.send(reply),
@@ -114,7 +114,7 @@ function apiOf(scope: ChannelScope): PlatformApi {
   return new PlatformApi(scope, secretOf(scope, 'MSGBOT_BOT_TOKEN'), String(scope.settings.MSGBOT_API_URL));
 }
 
-/** The value of a required secret. An active channel has both of them. */
+/** The value of a required secret. An active channel has both secrets. */
 function secretOf({ settings }: ChannelScope, name: string): string {
   return (settings[name] as SecretValue).reveal();
 }

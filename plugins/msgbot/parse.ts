@@ -18,16 +18,16 @@ export interface ParsedCommand {
   place: Place;
   user_id: string;
   inPrivate: boolean;
-  /** Whether the sender forwarded the message, which another person wrote. */
+  /** Whether the sender forwarded a message that another person wrote. */
   forwarded: boolean;
   /** Id of the message. */
   message: number;
 }
 
-/** The destination of the answer, and the message that it answers. */
+/** The destination of an answer, and the id of the answered message. */
 export interface Place {
   reply_to: JsonObject;
-  /** Identifies the message, and each edit of it that gets its own answer. */
+  /** Identifies the message. An edit that gets its own answer has its own id. */
   message_id: string;
   /** Language of the sender's app; null if the platform does not report it. */
   locale: string | null;
@@ -54,7 +54,7 @@ export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): 
 }
 
 function ownCommand(written: Written, command: Command): Parsed {
-  // A greeting is answered only once, even if it is edited. A sign-in is answered again after an edit.
+  // `/start` and `/help` are answered only once, even if they are edited. A sign-in is answered again after an edit.
   if (written.edited !== null && command.name !== 'service_auth')
     return { kind: 'nothing', why: 'an edited command' };
   const { id, user, place, forwarded } = written;
@@ -69,7 +69,7 @@ function ownCommand(written: Written, command: Command): Parsed {
   };
 }
 
-/** Reads an edit. It need not be addressed to the bot, because the inbox knows which messages it stores. */
+/** Reads an edit. The edit does not have to address the bot, because the inbox knows which messages it stores. */
 function editOf(written: Written, text: string): Parsed {
   if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without text' };
   return { kind: 'edit', message_id: messageId(written), text };
@@ -82,7 +82,7 @@ function withoutWords(
   if (isTooLong(text)) return 'too-long';
   if (text !== '') return null;
   if (hasContent) return 'content';
-  // Either the message contains only the bot's name, or it is a notice from the platform.
+  // Either the message contains only a mention of the bot, or it is a notice from the platform.
   return place === 'group' && asItCame !== '' ? 'empty' : 'nothing';
 }
 
@@ -97,7 +97,8 @@ export function messageOf(written: Written, text: string): IncomingMessage {
     text,
     metadata: name === '' ? {} : { user_name: name },
     message_id: messageId(written),
-    // A private chat whose id is not the sender's is not documented, so its readers are unknown.
+    // According to the documentation, a private chat has the same id as its person. If the ids differ, other people may
+    // read the chat.
     shared: place === 'group' || chat !== user,
     reply_to: placeOf(written).reply_to,
     ...(sent_at === null ? {} : { sent_at }),

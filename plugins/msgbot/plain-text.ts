@@ -1,6 +1,6 @@
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };
 
-/** The plain text of a text in the platform's HTML, in case the platform cannot read the markup. */
+/** Converts the platform's HTML to plain text, in case the platform cannot read the markup. */
 export function plainText(html: string): string {
   return html
     .replace(/<[^<>]*>/g, '')

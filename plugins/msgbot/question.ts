@@ -8,8 +8,8 @@ export interface Part {
 }
 
 /**
- * A reply as messages. The question has two buttons. If it does not fit into one message, it has no buttons, and people
- * answer with words.
+ * Splits a reply into messages. A question has two buttons. If it does not fit into one message, it has no buttons, and
+ * people answer with words.
  */
 export async function partsOf(text: string, confirmation: ReplyConfirmation | undefined): Promise<Part[]> {
   const [only, ...more] = confirmation === undefined ? [] : await render(confirmation.question);

@@ -2,7 +2,7 @@ import { type IncomingMessage, readPressPayload } from '../../src/channel/index.
 import { messageOf } from './parse.ts';
 import { readUpdate } from './read-update.ts';
 
-/** The press of a button (Bot API, "CallbackQuery"). The platform waits until the query is answered. */
+/** A press of a button (Bot API, "CallbackQuery"). The platform waits until the query is answered. */
 export interface Press {
   query_id: string;
   /** Null if the button does not belong to a question. */
@@ -10,14 +10,14 @@ export interface Press {
 }
 
 /**
- * The press in an update. Null if there is none. No payload makes it throw. The sender and the chat come from the
- * platform, never from the data of the button.
+ * Returns the press in an update, or null if there is none. Never throws, whatever the payload. The sender and the chat
+ * come from the platform, never from the data of the button.
  */
 export function readPress(update: Readonly<Record<string, unknown>>): Press | null {
   const { id, from, message, data } = object(update.callback_query) ?? {};
   if (typeof id !== 'string' || !/^[\x21-\x7e]{1,64}$/.test(id)) return null;
   const confirm = readPressPayload(data);
-  // The message is the bot's. The person who pressed replaces the bot as its sender.
+  // The bot sent the message with the button. Here the person who pressed the button replaces the bot as its sender.
   const written = readUpdate({ message: { ...object(message), from } });
   if (confirm === null || typeof written === 'string') return { query_id: id, message: null };
   const { sent_at: _asked_at, ...pressed } = messageOf(written, '');

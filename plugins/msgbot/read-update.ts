@@ -15,14 +15,14 @@ export interface Written {
   language: string | null;
   /** ms since the epoch; null if the update has no time. */
   sent_at: number | null;
-  /** When the message was edited, seconds since the epoch. Null if it was not edited. */
+  /** When the message was edited, in seconds since the epoch. Null if it was not edited. */
   edited: number | null;
   /** Text or caption, unchanged, because the entities refer to positions in it. Empty if there is none. */
   text: string;
   entities: readonly Entity[];
-  /** Author of the message that this one replies to. Null if there is none. */
+  /** Author of the message that this message replies to. Null if there is none. */
   answers: Id | null;
-  /** Whether the sender forwarded the message, which another person wrote. */
+  /** Whether the sender forwarded a message that another person wrote. */
   forwarded: boolean;
   /** The common id of pictures that were sent together. Each picture is a separate message. */
   album: string | null;
@@ -41,7 +41,7 @@ export interface Entity {
 
 /**
  * Kinds of content other than text that people send (Bot API, "Message"). A message with no text and none of these is a
- * notice of the platform, not from a person.
+ * notice from the platform, not from a person.
  */
 const CONTENT = [
   'animation',
@@ -67,12 +67,12 @@ const CONTENT = [
   'voice',
 ] as const;
 
-/** Longest name, characters. The platform allows 64 in each half. */
+/** Maximum length of a name, in characters. The platform allows 64 for the first name and 64 for the last name. */
 const NAME_MAX = 200;
 
 /**
- * The message in an update, or the reason why there is none for the bot. No field makes it throw. A field that
- * differs from the documentation means that there is no message.
+ * Returns the message in an update, or the reason why there is none for the bot. Never throws, whatever the update
+ * contains. An update that differs from the documentation has no message.
  */
 export function readUpdate(update: Readonly<Record<string, unknown>>): Written | string {
   const edited = object(update.edited_message);
@@ -85,7 +85,8 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   const user = senderOf(chat, message.from);
   const place = placeOf(chat, user);
   if (place === null) return `a chat of type ${word(chat.type)}`;
-  // An anonymous administrator or a channel: the id stands for many people, so it identifies no person.
+  // The sender is an anonymous administrator or a channel. Many people share the sender's id, so it identifies no
+  // person.
   if (message.sender_chat !== undefined) return 'sent on behalf of a chat';
   if (user === null) return 'no sender';
   if (from?.is_bot !== undefined && from.is_bot !== false) return 'sent by a bot';
@@ -110,14 +111,14 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   };
 }
 
-/** The sender's id. If a private chat names no sender, the id of the chat is that of the person. */
+/** The sender's id. If a message in a private chat has no sender, the id of the chat is the person's id. */
 function senderOf({ id, type }: Readonly<Record<string, unknown>>, from: unknown): Id | null {
   return from === undefined && type === 'private' ? positive(id) : positive(object(from)?.id);
 }
 
 /**
- * The kind of the chat. Null if the agent does not speak in it: a channel, or the direct messages of a channel. If the
- * type is missing, the chat whose id is the sender's is private.
+ * The kind of the chat. Null if the agent does not write in it: a channel, or the direct messages of a channel. If the
+ * type is missing, a chat with the same id as the sender is private.
  */
 function placeOf(
   { id, type, is_direct_messages }: Readonly<Record<string, unknown>>,
@@ -129,8 +130,8 @@ function placeOf(
 }
 
 /**
- * The author of the message that this one replies to. In a topic, every message without a reply "replies" to the
- * message that opened the topic. The author of that one, who may be the bot, is not addressed.
+ * The author of the message that this message replies to. In a topic, each message that is not a reply refers to the
+ * message that opened the topic instead. The author of the opening message, who may be the bot, is not addressed.
  */
 function answeredBy(message: Readonly<Record<string, unknown>>): Id | null {
   const answered = object(message.reply_to_message);
@@ -145,7 +146,7 @@ function albumIn(id: unknown): string | null {
 /** A mention as the platform recognizes it. A letter before the `@` would make it an e-mail address. */
 const MENTION = /(?<![\w@.+-])@\w{4,32}(?![\w@])/g;
 
-/** If the update has no entities, because a gateway made it, the mentions are found in the text. */
+/** If the update has no entities, because a gateway made it, this function finds the mentions in the text. */
 function entitiesOf(given: unknown, text: string): Entity[] {
   if (given === undefined)
     return [...text.matchAll(MENTION)].map(({ 0: { length }, index }) => ({
@@ -186,7 +187,7 @@ function kindOf(update: Readonly<Record<string, unknown>>): string {
   return word(Object.keys(update).find((key) => key !== 'update_id'));
 }
 
-/** A word of the platform's documentation. Other words are not logged. */
+/** A word of the platform's documentation. Any other value is logged as `unknown`. */
 function word(value: unknown): string {
   return typeof value === 'string' && /^[a-z_]{1,40}$/.test(value) ? value : 'unknown';
 }

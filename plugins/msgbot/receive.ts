@@ -8,9 +8,9 @@ import { type Press, readPress } from './read-press.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, SECRET_HEADER } from './verify.ts';
 
-/** How long an update waits for the bot's name if it needs it, ms. */
+/** How long an update that depends on the bot's name waits for that name, in ms. */
 const NAME_WAIT_MS = 2000;
-/** Maximum number of albums that are remembered because one of their messages had text. */
+/** Maximum number of albums that are remembered because one of their messages has text. */
 const ALBUMS_MAX = 1000;
 
 const HINTS = {
@@ -20,7 +20,7 @@ const HINTS = {
 } as const;
 
 /**
- * Handles the platform's updates. If a method resolves, the answer is 200 and the platform does not deliver the
+ * Handles the platform's updates. When a method resolves, the daemon answers 200, and the platform does not deliver the
  * update again.
  */
 export class Receiver {
@@ -66,7 +66,8 @@ export class Receiver {
    */
   async #take({ query_id, message }: Press, request: ChannelRequest): Promise<void> {
     const outcome = message === null ? null : await this.#scope.press(message, request);
-    // Not awaited: the press is already stored, and if this took long, the platform would deliver it again.
+    // Not awaited: the press is already stored, and if the answer were slow, the platform would deliver the press
+    // again.
     void this.#answerPress(query_id, outcome?.outcome === 'refused' ? outcome.text : null);
   }
 
@@ -82,8 +83,8 @@ export class Receiver {
   }
 
   /**
-   * A message that may be for the bot is refused until the bot's name is known. The platform keeps the update for a
-   * day and delivers it again. Updates of other chats continue, because each chat has its own queue.
+   * A message that may be for the bot is refused until the bot's name is known. The platform keeps the update for a day
+   * and delivers it again. Updates of other chats are still delivered, because each chat has a separate queue.
    */
   async #parse(update: Readonly<Record<string, unknown>>): Promise<Exclude<Parsed, { kind: 'unclear' }>> {
     const parsed = parse(update, this.#bot);
@@ -97,13 +98,13 @@ export class Receiver {
   async #answer(parsed: ParsedCommand): Promise<void> {
     if (parsed.command.name !== 'service_auth') {
       const { text } = await answerCommand(parsed, this.#scope);
-      // A person can repeat a greeting any number of times, and the loop guard does not count these answers, so they
-      // are limited for each person and command.
+      // A person can repeat a greeting any number of times, and the loop guard does not count these answers. They are
+      // therefore limited for each person and command.
       return this.#giveHint(parsed.place, text, `${parsed.user_id} ${parsed.command.name}`);
     }
     const { text, hidesMessage } = await answerCommand(parsed, this.#scope);
-    // The deletion is part of the answer and just as durable: a person who reads the answer knows that the token was
-    // deleted.
+    // The inbox retries the deletion together with the answer: when people read the answer, the token is deleted, or
+    // the answer says that it is not.
     const reply_to: JsonObject = hidesMessage
       ? { ...parsed.place.reply_to, deletes: parsed.message, locale: parsed.place.locale }
       : parsed.place.reply_to;

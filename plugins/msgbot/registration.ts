@@ -2,18 +2,18 @@ import type { ChannelCheck, SetupOutcome } from '../../src/channel/index.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 
-/** Where the platform delivers updates. */
+/** Path to which the platform delivers updates. */
 export const WEBHOOK_PATH = '/webhook/msgbot';
 
 /** The updates that the channel reads. */
 const UPDATES = ['message', 'edited_message', 'callback_query'] as const;
 
-/** Maximum number of waiting updates. With more, the platform probably cannot deliver them. */
+/** Maximum number of waiting updates. If more updates wait, the platform probably cannot deliver them. */
 const PENDING_MAX = 100;
 
 const SET_UP = 'Run `agentd channels setup msgbot --url` with the public address of the daemon.';
 
-/** Registers the webhook (`setWebhook`), and asks the platform what it has registered. */
+/** Registers the webhook (`setWebhook`), and asks the platform which webhook is registered. */
 export async function register(address: string, api: PlatformApi, secret: string): Promise<SetupOutcome> {
   const url = address + WEBHOOK_PATH;
   try {
@@ -52,7 +52,7 @@ export async function register(address: string, api: PlatformApi, secret: string
   }
 }
 
-/** Checks that the platform delivers the updates that the channel reads, and that they do not pile up. */
+/** Checks that the platform delivers the updates that the channel reads, and that waiting updates do not pile up. */
 export async function checkRegistration(api: PlatformApi, now: number): Promise<ChannelCheck> {
   try {
     return judge(await api.call((bot) => bot.getWebhookInfo()), now);
@@ -103,10 +103,10 @@ interface WebhookInfo {
   url: string;
   pending_update_count: number;
   ip_address: string;
-  /** Unix time, seconds. */
+  /** Unix time, in seconds. */
   last_error_date: number;
   last_error_message: string;
-  /** If absent or empty, all updates except a few kinds that the channel does not read. */
+  /** If absent or empty, the platform sends all updates except a few kinds that the channel does not read. */
   allowed_updates: readonly string[];
 }
 

@@ -1,9 +1,9 @@
 import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
 
 /**
- * Telegram's HTML (https://core.telegram.org/bots/api#html-style). A message has at most 4,096 UTF-16 units after the
- * tags are read. Entities beyond 100 are ignored. A message whose entities are too large together is refused
- * ("ENTITIES_TOO_LONG", about 9,000 characters: https://github.com/tdlib/telegram-bot-api/issues/165).
+ * Telegram's HTML (https://core.telegram.org/bots/api#html-style). A message has at most 4,096 UTF-16 units, not
+ * counting tags. Entities beyond the first 100 are ignored. A message is refused if its entities take too much space in
+ * total ("ENTITIES_TOO_LONG", about 9,000 characters: https://github.com/tdlib/telegram-bot-api/issues/165).
  */
 const HTML: Dialect = {
   limit: 4096,
@@ -21,7 +21,7 @@ const HTML: Dialect = {
       ? { open: '<pre>', close: '</pre>' }
       : { open: `<pre><code class="language-${language}">`, close: '</code></pre>' },
   quote: { open: '<blockquote>', close: '</blockquote>' },
-  // Telegram finds plain mail addresses itself. `tg:` would notify a person.
+  // Telegram itself turns plain mail addresses into links. A `tg:` link would notify a person.
   link: (url) =>
     /^https?:/i.test(url) ? { open: `<a href="${url.replaceAll('&', '&amp;')}">`, close: '</a>' } : null,
   bullets: ['•', '◦', '▪'],

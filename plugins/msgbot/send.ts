@@ -7,11 +7,11 @@ import type { Part } from './question.ts';
 import { TEXTS } from './texts.ts';
 
 /**
- * Maximum time between the start of the first part and the start of the last, ms. The daemon stops waiting for `send`
- * after a minute.
+ * Maximum time between the start of the first part and the start of the last part, in ms. The daemon stops waiting for
+ * `send` after a minute.
  */
 const BEGIN_WITHIN_MS = 40_000;
-/** Maximum number of replies that are remembered because their message could not be deleted yet. */
+/** Maximum number of replies that are remembered because the message with the token could not be deleted yet. */
 const UNDELETED_MAX = 1000;
 /** Maximum number of groups that are remembered because they have a new chat id. */
 const MOVED_MAX = 1000;
@@ -22,11 +22,11 @@ type Sending = NonNullable<Parameters<Api['sendMessage']>[2]>;
 interface Target {
   chat: number;
   topic: number | null;
-  /** The message that is answered. */
+  /** Id of the message to which the text replies. */
   answers: number | null;
-  /** A message with a token, which is deleted before the reply is sent. */
+  /** Id of a message with a token, which is deleted before the reply is sent. */
   deletes: number | null;
-  /** The language of the sender of that message. */
+  /** The language of the person who sent the message with the token. */
   locale: string | null;
 }
 
@@ -42,7 +42,10 @@ export class Sender {
     this.#api = api;
   }
 
-  /** Resolves when the platform has received all parts. @throws the error of `scope.deliveryFailed` */
+  /**
+   * Resolves when the platform has received all parts.
+   * @throws the error of `scope.deliveryFailed`
+   */
   async send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
     const target = targetOf(reply_to);
     const latest = this.#scope.now() + BEGIN_WITHIN_MS;
@@ -70,7 +73,10 @@ export class Sender {
     );
   }
 
-  /** The texts to send. First, a message with a token is deleted, or its sender is asked to delete it. */
+  /**
+   * Returns the messages to send. First deletes the message with a token, or adds a text that asks its sender to delete
+   * it.
+   */
   async #partsOf(
     id: string,
     text: string,
@@ -79,15 +85,15 @@ export class Sender {
   ): Promise<readonly Part[]> {
     const failed = deletes === null ? null : await this.#delete(id, chat, deletes);
     const trouble = failed === null ? null : this.#scope.say(failed, {}, locale);
-    // This module is loaded with the first reply, so that a daemon without this channel does not load it.
+    // The module is loaded with the first reply, so that a daemon without this channel does not load it.
     const { partsOf } = await import('./question.ts');
     return partsOf(trouble === null ? text : `${text}\n\n${trouble}`, confirmation);
   }
 
   /**
-   * Deletes a message with a token. Returns null if it was deleted, else the text that asks its sender to delete it.
-   * After the first failure of the platform, the whole reply is tried once more. After the second, it is sent with that
-   * text, so that the sender can delete the message soon.
+   * Deletes a message with a token. Returns null if it was deleted, else a text that asks its sender to delete it. When
+   * the platform fails for the first time, this method throws, and the whole reply is retried. After the second
+   * failure, the reply is sent with that text, so that the sender can delete the message soon.
    */
   async #delete(id: string, chat: number, message: number): Promise<ChannelText | null> {
     try {
@@ -118,7 +124,7 @@ export class Sender {
             ...(part.reply_markup === undefined ? {} : { reply_markup: part.reply_markup }),
             link_preview_options: { is_disabled: true },
             ...(topic === null ? {} : { message_thread_id: topic }),
-            // A message id of the old chat does not exist in the new one.
+            // The id of a message in the old chat does not exist in the new chat.
             ...(isFirst && answers !== null && id === chat
               ? { reply_parameters: { message_id: answers, allow_sending_without_reply: true } }
               : {}),

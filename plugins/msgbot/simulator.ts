@@ -5,7 +5,7 @@ import { PEOPLE, roomOf, secretOf } from './simulator/cast.ts';
 import { refusalOf } from './simulator/refusal.ts';
 import { updateOf } from './simulator/update.ts';
 
-/** Id of a bot that does not exist at the platform. */
+/** Id of a bot that does not exist on the platform. */
 const BOT_ID = 5550100;
 
 /** Simulates Telegram: its updates and its Bot API. */

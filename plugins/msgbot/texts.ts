@@ -1,6 +1,6 @@
 import type { ChannelScope, ChannelText } from '../../src/channel/index.ts';
 
-/** Texts that people read and that the agent did not write. Markdown, like replies. */
+/** Texts that people read and that the agent did not write. They are Markdown, like replies. */
 export const TEXTS = {
   greeting: text(
     'greeting',
@@ -36,7 +36,7 @@ export const TEXTS = {
     'The answer to a sign-in without a token. It begins with ❌ and names the reason.',
     '❌ Not signed in: JWT Malformed, because there is no token. Send the command with the token that the website gives you: `/service_auth TOKEN`. `/service_auth off` signs you out.',
   ),
-  // Says nothing about the token, not even whether it is valid, since a group reads the answer.
+  // The text reveals nothing about the token, not even whether it is valid, because a whole group reads the answer.
   not_in_groups: text(
     'not_in_groups',
     'The answer to a sign-in in a group, where everybody can read it.',
@@ -47,7 +47,7 @@ export const TEXTS = {
     'The end of an answer if the bot may not delete the message with the token.',
     'Please delete your message yourself: I am not allowed to.',
   ),
-  // For any other failure of the deletion.
+  // Used if the message could not be deleted for any other reason.
   could_not_delete: text(
     'could_not_delete',
     'The end of an answer if the message with the token could not be deleted.',
@@ -91,7 +91,7 @@ function inWords(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** The text as code, with any characters in it. */
+/** Formats a text as code. Backticks and control characters are removed. */
 function asCode(value: string): string {
   return `\`${value.replace(/[`\p{Cc}]/gu, '')}\``;
 }

@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Secret of `setWebhook`. The platform sends it with each update. */
+/** Header in which the platform sends the secret of `setWebhook` with each update. */
 export const SECRET_HEADER = 'x-telegram-bot-api-secret-token';
 
 /**
- * Whether a webhook comes from the platform. The platform does not sign updates; it sends the secret. Hashes of equal
+ * Whether a webhook comes from the platform. The platform does not sign updates: it sends the secret. Hashes of equal
  * length are compared in constant time, so that the duration reveals neither the content nor the length of the secret.
  */
 export function isSigned(header: string | undefined, secret: string): boolean {

@@ -13,7 +13,7 @@ export async function checkNumbers(graph: Graph, { numbers }: Configured): Promi
     return { outcome: 'ok', detail: `the platform knows ${shown.join(', ')}` };
   }
   const detail = failures.map(({ id, reason }) => `number ${id}: ${reason}`).join('; ');
-  // The permission to read a number may be missing while the permission to send is granted.
+  // A token may have the permission to send, but not the permission to read a number.
   if (failures.every(({ account }) => account === LACKS_PERMISSION))
     return {
       outcome: 'warning',

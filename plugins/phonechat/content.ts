@@ -5,9 +5,9 @@ import { KINDS } from './texts.ts';
 /** The content of a message, as an agent can use it. An agent reads only text. */
 export type Content =
   | { kind: 'text'; text: string }
-  /** A button of a question. */
+  /** A press of a question's button. */
   | { kind: 'press'; confirm: ConfirmationAnswer }
-  /** Other content, as a plural noun (`pictures`), with its caption. */
+  /** Content other than text, with its caption. `what` names it as a plural noun (`pictures`). */
   | { kind: 'other'; what: ChannelText; caption?: string }
   /** The sender edited an earlier message. */
   | { kind: 'edit'; message_id: string; text: string }
@@ -17,8 +17,8 @@ export type Content =
 const NONE: Content = { kind: 'none' };
 
 /**
- * Types that contain no text of the sender: `unsupported` (including edits, polls, and content that the platform could
- * not read), reactions, changes of number, deletions, a chat that was opened.
+ * Types that contain no text of the sender: `unsupported` (which includes edits, polls, and content that the platform
+ * could not read), reactions, changed phone numbers, deletions, and newly opened chats.
  */
 const SILENT: ReadonlySet<string> = new Set([
   'unsupported',
@@ -57,7 +57,7 @@ function pressOr(interactive: Fields, otherwise: Content): Content {
   return confirm === null ? textOr(titleOf(interactive), otherwise) : { kind: 'press', confirm };
 }
 
-/** Title of the button or list row that was chosen. */
+/** Title of the button or list row that the sender chose. */
 function titleOf(interactive: Fields): unknown {
   switch (interactive.type) {
     case 'button_reply':
@@ -69,7 +69,7 @@ function titleOf(interactive: Fields): unknown {
   }
 }
 
-/** The new text of an edited text or caption. */
+/** Reads the new text after the edit of a text or caption. */
 function editOf({ original_message_id, message }: Fields): Content {
   const content = contentOf(fieldsOf(message));
   const text =

@@ -1,8 +1,8 @@
-/** The consequences of an error of the platform for the message. */
+/** What an error of the platform means for the message. */
 export interface GraphError {
   /** Whether the same text would be refused again. */
   final: boolean;
-  /** Minimum wait, seconds. Undefined if the platform does not name one. */
+  /** Minimum wait, in seconds. Undefined if the platform does not name one. */
   retryAfterSeconds?: number;
   /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
   platform?: 'unreachable' | 'credentials';
@@ -14,33 +14,34 @@ interface Meaning extends GraphError {
   codes: readonly number[];
 }
 
-/** Codes in this range are permissions that are missing. */
+/** A code in this range means that a permission is missing. */
 const PERMISSIONS = { first: 200, last: 299 };
 const REFUSED = 'the platform refuses PHONECHAT_ACCESS_TOKEN';
 export const LACKS_PERMISSION = `${REFUSED}: it lacks a permission`;
 
 /**
  * Documented codes that are more specific than their status (WhatsApp Business Platform, "Error codes"). For other
- * codes the status counts: 429 and 5xx are retried, any other 4xx is final.
+ * codes, the status decides: 429 and 5xx are retried, any other 4xx is final.
  */
 const MEANINGS: readonly Meaning[] = [
   // Rate limits. Some have status 400, and none of them has a header that says how long to wait.
   { codes: [130429], final: false },
   { codes: [131056], final: false, retryAfterSeconds: 6 },
   { codes: [4, 80007], final: false, retryAfterSeconds: 60 },
-  // Failures of the platform. According to its documentation, the code matters and not the status: 131000, an error of
-  // unknown cause, is documented with 500 and also arrives with 400, and the same message passes later.
+  // Failures of the platform. According to its documentation, the code matters and not the status. For example, 131000
+  // is an error of unknown cause. It is documented with status 500, but also arrives with 400, and the same message is
+  // accepted later.
   { codes: [1, 2, 131000, 131016, 131057, 133004, 133005], final: false },
-  // The 24-hour window for replies is closed. 470 is an older code for the same.
+  // The 24-hour window for replies is closed. 470 is an older code for the same error.
   { codes: [131047, 470], final: true },
-  // The platform refuses the token: all replies wait until an operator sets another one.
+  // The platform refuses the token: all replies wait until an operator sets another token.
   {
     codes: [0, 102, 190, 463, 467],
     final: false,
     platform: 'credentials',
     account: `${REFUSED}: it is wrong or has expired`,
   },
-  // A problem with the account. The reply stays in the failed list; send it again when the account works.
+  // A problem with the account. The reply stays in the list of failed messages; send it again when the account works.
   { codes: [3, 10, 131005], final: true, account: LACKS_PERMISSION },
   { codes: [33], final: true, account: 'the platform does not know PHONECHAT_PHONE_NUMBER_ID' },
   { codes: [133010], final: true, account: 'the business number is not registered for the Cloud API' },
@@ -61,7 +62,7 @@ export function meaningOf(status: number, code: number | undefined, subcode: num
   if (status >= 500) return { ...known, final: false, platform: 'unreachable' };
   const isTemporary = status === 408 || status === 429;
   if (known !== undefined) return isTemporary ? { ...known, final: false } : known;
-  // The platform's API does not redirect. The answer comes from a server in between.
+  // The platform's API does not redirect. The answer comes from a proxy or gateway.
   if (status < 400) return { final: false, platform: 'unreachable' };
   if (status === 401) return { final: false, platform: 'credentials', account: REFUSED };
   return status === 403 ? { final: true, account: REFUSED } : { final: !isTemporary };

@@ -9,13 +9,13 @@ import { type GraphError, meaningOf } from './graph-errors.ts';
 import { type Fields, fieldsOf, objectsOf, stringOf, wordsOf } from './json.ts';
 import { GRAPH_VERSION } from './platform.ts';
 
-/** Timeout of one call, ms. */
+/** Timeout of one call, in ms. */
 const CALL_MS = 10_000;
-/** Longest answer that is read, bytes. */
+/** Maximum length of an answer, in bytes. */
 const ANSWER_MAX = 65_536;
 /** Failed calls in a row after which the channel is degraded. */
 const FAILURES_MAX = 3;
-/** Longest text of the platform that is logged, characters. */
+/** Maximum length of a text of the platform in the log, in characters. */
 const WORDS_MAX = 200;
 
 /** A failed call, described without secrets. */
@@ -23,7 +23,7 @@ export interface Failure extends GraphError {
   reason: string;
 }
 
-/** The only access to the platform's API. */
+/** Every call of the platform's API goes through this class. */
 export class Graph {
   readonly #scope: ChannelScope;
   readonly #configured: Configured;
@@ -55,7 +55,7 @@ export class Graph {
     };
   }
 
-  /** A business number as the platform shows it, or the reason why the platform refused. Never throws. */
+  /** Returns a business number as the platform shows it, or the reason why the platform refused. Never throws. */
   async look(number_id: string): Promise<{ shown: string } | Failure> {
     const path = `${encodeURIComponent(number_id)}?fields=display_phone_number,verified_name`;
     const outcome = await this.#ask(path, { method: 'GET' });
@@ -66,13 +66,13 @@ export class Graph {
     return { shown: name === undefined ? number : `${number} (${name})` };
   }
 
-  /** The address to which the platform delivers the messages to a number; null if there is none. Never throws. */
+  /** Returns the address to which the platform delivers messages for a number; null if there is none. Never throws. */
   async webhookOf(number_id: string): Promise<{ url: string | null } | Failure> {
     const outcome = await this.#ask(`${encodeURIComponent(number_id)}?fields=webhook_configuration`, {
       method: 'GET',
     });
     if ('reason' in outcome) return outcome;
-    // The most specific address counts.
+    // The platform uses the most specific address.
     const { phone_number, whatsapp_business_account, application } = fieldsOf(
       outcome.answer.webhook_configuration,
     );
@@ -82,7 +82,7 @@ export class Graph {
   }
 
   /**
-   * Makes the platform deliver the messages to a number to this address, which the platform verifies at once. Never
+   * Registers the address to which the platform delivers messages for a number. The platform verifies it at once. Never
    * throws.
    */
   setWebhook(number_id: string, url: string): Promise<Failure | null> {
@@ -130,7 +130,8 @@ export class Graph {
     );
     if ('reason' in outcome) return outcome;
     const { messages, success } = outcome.answer;
-    // The page of a proxy may have status 200. The platform has accepted the message only if its answer names it.
+    // A proxy may answer with an HTML page and status 200. The platform has accepted the message only if the answer
+    // says so.
     if (Array.isArray(messages) || success === true) return null;
     return { reason: 'an answer that is not from the platform', final: false, platform: 'unreachable' };
   }
@@ -147,7 +148,7 @@ export class Graph {
       const response = await this.#scope.fetch(`${api_url}/${GRAPH_VERSION}/${path}`, {
         ...init,
         headers: { Authorization: `Bearer ${access_token}`, ...headers },
-        // Messages must reach no address other than the configured one, so redirects are not followed.
+        // Messages must be sent only to the configured address, so redirects are not followed.
         redirect: 'manual',
         signal: AbortSignal.any(limits),
       });
@@ -164,7 +165,7 @@ export class Graph {
     if (failure?.account !== undefined) {
       if (this.#account === null) this.#scope.log.error({ failure: failure.reason }, failure.account);
       this.#account = failure.account;
-      // Permission to mark messages as read does not mean permission to send.
+      // A call that marks a message as read may succeed without the permission to send.
     } else if (failure === null && isMessage) this.#account = null;
     this.#failures = failure === null || failure.final ? 0 : this.#failures + 1;
     this.#lastFailure = failure?.reason ?? '';
@@ -179,7 +180,7 @@ interface ErrorWords {
 
 /** `{"error": {"message", "type", "code", "error_subcode", "error_data": {"details"}, "fbtrace_id"}}`. */
 function errorIn(answer: Fields): ErrorWords | null {
-  // An answer that is not an object is not from the platform. The status says what happened to the call.
+  // An `error` that is not an object does not come from the platform. Then only the status says what happened.
   if (typeof answer.error !== 'object' || answer.error === null || Array.isArray(answer.error)) return null;
   const { message, code, error_subcode, error_data } = fieldsOf(answer.error);
   const details = stringOf(fieldsOf(error_data).details);
@@ -215,12 +216,15 @@ async function readAnswer(response: Response): Promise<Fields> {
   try {
     return fieldsOf(JSON.parse(text));
   } catch {
-    // This is the page of a proxy, so only its status matters.
+    // The answer is the page of a proxy, so only its status matters.
     return {};
   }
 }
 
-/** Never uses the message of the error. If a header cannot be sent, the message quotes it, and so the token. */
+/**
+ * Describes a network error. Its message is not used: if a header cannot be sent, the message quotes that header, which
+ * contains the token.
+ */
 function whyUnreachable(error: unknown): string {
   if (!(error instanceof Error)) return 'the platform could not be reached';
   if (error.name === 'TimeoutError') return 'the platform did not answer in time';

@@ -59,7 +59,7 @@ const settings: readonly SettingRecord[] = [
   },
 ];
 
-/** WhatsApp, with the Cloud API of Meta: people write to a business number. */
+/** WhatsApp, through Meta's Cloud API: people write to a business number. */
 const phonechat: ChannelPlugin = {
   name: 'phonechat',
   apiVersion: 1,

@@ -1,10 +1,10 @@
-/** Readers for JSON from any sender. A value of another type counts as missing. */
+/** Functions that read JSON from any sender. A value of another type counts as missing. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 const NOTHING: Fields = {};
 
-/** The own members of an object; empty for any other value. */
+/** The members of an object; empty for any other value. */
 export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NOTHING;
 }
@@ -25,12 +25,12 @@ export function idOf(value: unknown): string | undefined {
   return Number.isSafeInteger(value) ? String(value) : stringOf(value);
 }
 
-/** The code of an error; NaN if it is not a number. */
+/** An error code as a number; NaN for any other value. */
 export function codeOf(value: unknown): number {
   return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
 }
 
-/** A trimmed, well-formed text that is not empty. */
+/** A text, trimmed and well-formed; undefined if it is empty. */
 export function wordsOf(value: unknown): string | undefined {
   const words = stringOf(value)?.toWellFormed().trim();
   return words === '' ? undefined : words;

@@ -7,8 +7,8 @@ const PATH = '/phonechat/link';
 type Linking = Pick<ChannelScope, 'links' | 'readToken' | 'tokens'>;
 
 /**
- * Links a person's number to that person, and removes the link (agentd-phonechat(7)). Every response has the documented
- * shape, even if the daemon itself raised the error.
+ * The routes that link a phone number to the person of a token, and remove the link (agentd-phonechat(7)). Every
+ * response has the documented shape, even if the daemon itself raised the error.
  */
 export function linkRoutes(scope: Linking): readonly Route[] {
   const route = {
@@ -72,7 +72,8 @@ function numberIn({ phone_number, phone }: Readonly<Record<string, unknown>>): s
 }
 
 /**
- * A plus that was not encoded is read as a space. The space is trimmed, because the digits alone mean the same number.
+ * In a query, a plus that was not encoded is read as a space. The space is trimmed, and the digits alone mean the same
+ * number.
  */
 function numberInQuery(query: URLSearchParams): string | undefined {
   return idsOf(query.get('phone_number') ?? query.get('phone') ?? '')[0];

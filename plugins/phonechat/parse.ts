@@ -11,9 +11,9 @@ import { readStatuses, type Status } from './statuses.ts';
 import { TEXTS } from './texts.ts';
 import { groupOf, placeOf, type Who, whoWrote } from './who.ts';
 
-/** Longest id of a message that is used, characters. It leaves room for the prefix of a hint's id. */
+/** Maximum length of a message id, in characters. The prefix of a hint's id must still fit. */
 const MESSAGE_ID_MAX = 500;
-/** Latest time that a date can hold, seconds. */
+/** The latest time that a `Date` can represent, in seconds. */
 const TIME_MAX = 8_640_000_000_000;
 
 /** A text that answers a message without an agent run. */
@@ -22,7 +22,7 @@ export interface Hint {
   user_id: string;
   place: JsonObject;
   text: ChannelText;
-  /** The kind of content that the text names; null if it names none. */
+  /** The kind of content that the text mentions; null if it mentions none. */
   what: ChannelText | null;
 }
 
@@ -34,22 +34,22 @@ export interface Edit {
 /** The content of all entries and changes of a webhook, in order. */
 export interface Parsed {
   messages: IncomingMessage[];
-  /** Presses of buttons of questions. */
+  /** Presses of the buttons of questions. */
   presses: IncomingMessage[];
   hints: Hint[];
   edits: Edit[];
   statuses: Status[];
-  /** Ids of business numbers that are not ours. */
+  /** Ids of business numbers that are not configured here. */
   elsewhere: Set<string>;
   /** Number of messages that were ignored, by reason. */
   ignored: Map<string, number>;
-  /** Errors that the platform reports for the account: `130429: Rate limit hit`. */
+  /** Errors that the platform reports for the account, such as `130429: Rate limit hit`. */
   errors: string[];
 }
 
 /**
- * Reads a webhook for our business numbers. No payload makes it throw. Content that differs from the documentation is
- * ignored and counted, because the platform would deliver the same payload again.
+ * Reads a webhook for our business numbers. Never throws, whatever the payload: if a webhook were refused, the platform
+ * would deliver the same payload again. Content that differs from the documentation is ignored and counted.
  */
 export function parse(payload: Fields, numbers: ReadonlySet<string>): Parsed {
   const parsed: Parsed = {
@@ -93,7 +93,8 @@ function readChange(value: Fields, numbers: ReadonlySet<string>, parsed: Parsed)
 }
 
 /**
- * The number that a webhook is for if it names none: our only number. Undefined if it names one, or if we have several.
+ * The business number of a webhook without metadata: our only number. Undefined if the webhook has metadata, or if we
+ * have several numbers.
  */
 function onlyOne(numbers: ReadonlySet<string>, metadata: unknown): string | undefined {
   const [number_id, another] = numbers;
@@ -107,7 +108,7 @@ interface Reading {
   parsed: Parsed;
 }
 
-/** Adds the content of a message to the result. If it has no content for us, returns the reason. */
+/** Adds the content of a message to the result. If the message is ignored, returns the reason. */
 function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }: Reading): string | null {
   const content = contentOf(message);
   if (content.kind === 'none') return 'nothing to answer';
@@ -115,7 +116,7 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   const who = whoWrote(message, value);
   const group = groupOf(message);
   if (message_id === undefined || who === undefined || group === undefined) return 'malformed';
-  // The business itself wrote this, so it needs no answer.
+  // The business itself wrote this message, so it needs no answer.
   if (own !== undefined && who.user_id === `+${own}`) return 'our own number';
   if (content.kind === 'edit') return takeEdit(content, parsed);
 
@@ -127,7 +128,7 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   const text = content.kind === 'text' ? content.text : content.caption;
   const hint = hintFor(content);
   const place = placeOf(number_id, who, group);
-  // Nobody in a group asked the agent to look at a picture.
+  // In a group, a picture is usually not meant for the agent, so it gets no hint.
   if (hint !== null && group === null)
     parsed.hints.push({ message_id, user_id: who.user_id, place, ...hint });
   if (text === undefined || isTooLong(text)) return group === null ? null : 'no text to read, in a group';
@@ -163,7 +164,7 @@ function takeEdit({ message_id, text }: Edit, parsed: Parsed): string | null {
   return null;
 }
 
-/** The hint about content that cannot be read; null if all of it was read. */
+/** The hint about content that cannot be read; null if everything can be read. */
 function hintFor(content: Extract<Content, { kind: 'text' | 'other' }>): Pick<Hint, 'text' | 'what'> | null {
   const read = content.kind === 'text' ? content.text : (content.caption ?? '');
   if (isTooLong(read)) return { text: TEXTS.too_long, what: null };
@@ -171,7 +172,10 @@ function hintFor(content: Extract<Content, { kind: 'text' | 'other' }>): Pick<Hi
   return { text: content.caption === undefined ? TEXTS.text_only : TEXTS.caption_only, what: content.what };
 }
 
-/** Session id (agentd-phonechat(7)). Ids of groups have their own prefix, because the platform chooses them. */
+/**
+ * The session id (agentd-phonechat(7)). Group ids have a prefix, because the platform chooses them, and one could look
+ * like a user id.
+ */
 function threadOf(number_id: string, who: Who, group: string | null): string {
   return `phonechat:${number_id}:${group === null ? who.user_id : `group:${group}`}`;
 }
@@ -191,7 +195,7 @@ function sentAt(timestamp: unknown): { sent_at?: number } {
   return isTime ? { sent_at: Math.floor(seconds * 1000) } : {};
 }
 
-/** The id becomes a key, so it is used unchanged or not at all. */
+/** The id becomes a key, so an id that cannot be used unchanged is rejected. */
 function messageIdOf(value: unknown): string | undefined {
   const id = stringOf(value);
   if (id === undefined || id === '' || id.length > MESSAGE_ID_MAX || !id.isWellFormed()) return undefined;

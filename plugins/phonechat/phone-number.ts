@@ -12,7 +12,7 @@ const parseNumber = (text: string, country?: CountryCode): PhoneNumber | undefin
     country,
   );
 
-/** Longest spelling of a number, characters. */
+/** Maximum length of a number as people write it, in characters. */
 const WRITTEN_MAX = 40;
 /** Characters that people put between digits. */
 const WRITTEN = /^(\+|00)?[\d\s().\-/\u00a0\u2010-\u2013]+$/;
@@ -21,17 +21,17 @@ const WRITTEN = /^(\+|00)?[\d\s().\-/\u00a0\u2010-\u2013]+$/;
 const E164 = /^\+[1-9]\d{7,14}$/;
 
 /**
- * Mobile numbers without the ninth digit begin with 6 to 9. Other numbers are landlines, which belong to other
- * people.
+ * Brazilian mobile numbers without the ninth digit begin with 6 to 9. The other numbers are landlines. With a ninth
+ * digit, they would be numbers of other people.
  */
 const BRAZIL = /^\+55([1-9][1-9])(9?)([6-9]\d{7})$/;
 const MEXICO = /^\+52(1?)([2-9]\d{9})$/;
 
 /**
- * A phone number as E.164 with a leading plus, followed by the other spelling that the platform may use for the same
- * person: Brazilian mobile numbers with and without the ninth digit, Mexican ones with and without the 1 after the
- * country code. Empty if the text is not a number.
- * @param given as people write it, with or without the plus
+ * Returns a phone number in E.164 format with a leading plus. The platform may spell some numbers in two ways:
+ * Brazilian mobile numbers with or without the ninth digit, Mexican numbers with or without the 1 after the country
+ * code. In these cases, the result contains both spellings. Empty if the text is not a number.
+ * @param given the number as people write it, with or without the plus
  */
 export function idsOf(given: string): readonly string[] {
   const number = e164(given);
@@ -47,9 +47,9 @@ export function idsOf(given: string): readonly string[] {
 }
 
 /**
- * Whether a claim names exactly this number. The claim must be in international format: a national number may belong
- * to any country, so it proves nothing.
- * @param number in E.164
+ * Whether a claim of a token names exactly this number. The claim must be in international format: a number in national
+ * format may exist in several countries, so it proves nothing.
+ * @param number in E.164 format
  */
 export function namesNumber(claim: string, number: string): boolean {
   const ids = idsOf(number);
@@ -57,8 +57,8 @@ export function namesNumber(claim: string, number: string): boolean {
 }
 
 /**
- * Whether a claim may name this number. A claim in national format is read as a number of the same country.
- * @param number in E.164
+ * Whether a claim of a token may name this number. A claim in national format is read as a number of the same country.
+ * @param number in E.164 format
  */
 export function mayNameNumber(claim: string, number: string): boolean {
   const country = parseNumber(number)?.country;
@@ -70,14 +70,14 @@ function e164(given: string): string | null {
   const written = given.trim();
   if (written.length > WRITTEN_MAX || !WRITTEN.test(written)) return null;
   const number = `+${written.replace(/^00/, '').replace(/\D/g, '')}`;
-  // These numbers are recognized by their form, because the library reads some of their digits as prefixes.
+  // These numbers are recognized by a pattern, because the library reads some of their digits as prefixes.
   if (BRAZIL.test(number) || MEXICO.test(number)) return number;
-  // The library gets digits only, because it reads extensions after `;` and white space.
+  // The library gets digits only, because it would read text after `;` or white space as an extension.
   const parsed = parseNumber(number);
-  // If the digits are a valid number both with and without a prefix, nothing is removed: an id is taken as it is.
+  // The library may remove a prefix. Its result is used only if the library reads that result as the same number;
+  // otherwise, the digits are kept as they are.
   if (parsed?.isPossible() && parseNumber(parsed.number)?.number === parsed.number) return parsed.number;
-  // Numbering plans may be newer than the lengths that the library knows, so a number with a known country is
-  // accepted.
+  // A numbering plan may be newer than the library, so a number of another length is accepted if its country is known.
   return parsed && E164.test(number) ? number : null;
 }
 

@@ -2,12 +2,14 @@ import { type JsonObject, pressPayload, type ReplyConfirmation } from '../../src
 import { render } from './render.ts';
 
 /**
- * Longest body of a message with buttons (Cloud API, "Interactive reply buttons messages"). The body of a text message
- * may be longer.
+ * Maximum length of the body of a message with buttons (Cloud API, "Interactive reply buttons messages"). The body of a
+ * text message may be longer.
  */
 const BODY_MAX = 1024;
 
-/** A reply as messages. The question has two buttons. If it is too long for them, people answer with words. */
+/**
+ * Splits a reply into messages. A question has two buttons. If it is too long for buttons, people answer with words.
+ */
 export async function messagesOf(
   text: string,
   confirmation: ReplyConfirmation | undefined,

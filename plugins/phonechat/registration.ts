@@ -3,7 +3,7 @@ import type { Configured } from './configured.ts';
 import type { Failure, Graph } from './graph.ts';
 import { WEBHOOK_PATH } from './platform.ts';
 
-/** Longest address that the platform accepts (Cloud API, "Webhook overrides"). */
+/** Maximum length of an address, in characters (Cloud API, "Webhook overrides"). */
 const URL_MAX = 200;
 
 const SET_UP = 'Run `agentd channels setup phonechat --url` with the public address of the daemon.';
@@ -11,8 +11,8 @@ const SUBSCRIBE =
   'Under WhatsApp, Configuration, subscribe the app to the field messages, and set PHONECHAT_BUSINESS_ACCOUNT_ID.';
 
 /**
- * Registers the webhook for each number (Cloud API, "Webhook overrides"), after subscribing the app to the business
- * account if its id is known. The platform calls the address at once, so the daemon must be running.
+ * Registers the webhook for each number (Cloud API, "Webhook overrides"). If the id of the business account is known,
+ * first subscribes the app to the account. The platform calls the address at once, so the daemon must be running.
  */
 export async function register(
   address: string,

@@ -1,7 +1,7 @@
 import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
 import type { Graph } from './graph.ts';
 
-/** Time for all parts of one reply, ms. Shorter than the daemon waits, so that two attempts never overlap. */
+/** Timeout for all parts of one reply, in ms. The daemon waits longer, so two attempts never overlap. */
 const REPLY_MS = 50_000;
 
 /** Sends replies, each as one or more messages. */
@@ -20,7 +20,7 @@ export class Sender {
     const isGroup = address.recipient_type === 'group';
     await this.#scope.sendParts(
       id,
-      // Groups have no buttons.
+      // The platform has no buttons in groups.
       async () => (await import('./question.ts')).messagesOf(text, isGroup ? undefined : confirmation),
       async (message) => {
         const failure = await this.#graph.post(number_id, { ...address, ...message }, limit);
@@ -36,7 +36,7 @@ export class Sender {
   }
 }
 
-/** The recipient, and the business number that sends. */
+/** The recipient, and the business number that sends the reply. */
 function addressOf({ number_id, to, recipient, group }: JsonObject): JsonObject & { number_id: string } {
   const from = { number_id: String(number_id) };
   if (typeof group === 'string') return { ...from, recipient_type: 'group', to: group };

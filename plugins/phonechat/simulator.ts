@@ -6,7 +6,7 @@ import { refusalOf } from './simulator/refusal.ts';
 import { signatureOf } from './verify.ts';
 import { isBusinessScopedId } from './who.ts';
 
-/** Simulates WhatsApp and the Cloud API. People are phone numbers, or business-scoped ids that hide a number. */
+/** Simulates WhatsApp and the Cloud API. People have phone numbers, or business-scoped ids that hide the number. */
 export const simulator: PlatformSimulator = {
   apiUrlSetting: 'PHONECHAT_API_URL',
 
@@ -20,7 +20,7 @@ export const simulator: PlatformSimulator = {
     };
   },
 
-  /** Numbers that are reserved for fiction, and a person with a hidden number. */
+  /** Phone numbers that are reserved for fiction, and the id of a person who hides the number. */
   who: () => ['+16505551234', '+16505555678', 'US.13491208655302741918'],
 
   delivery(event, settings) {
@@ -45,7 +45,7 @@ export const simulator: PlatformSimulator = {
     return { ...request, headers: { ...request.headers, 'X-Hub-Signature-256': signature } };
   },
 
-  // A message is marked as read by its id.
+  // A call that marks a message as read contains the id of the message.
   seenIn: (event) => [placeOf(event), messageIdOf(event)],
 
   refusal: refusalOf,

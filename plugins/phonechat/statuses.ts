@@ -4,7 +4,7 @@ import { codeOf, type Fields, objectsOf, stringOf } from './json.ts';
 export interface Status {
   status: StatusWord;
   message_id: string | undefined;
-  /** The error if the message failed. */
+  /** Why the message failed, if it did. */
   error?: { code: number; title: string };
 }
 
@@ -25,7 +25,7 @@ export function readStatuses(value: unknown): Status[] {
   });
 }
 
-/** Number of statuses of each kind. */
+/** Counts the statuses of each kind. */
 export function countStatuses(statuses: readonly Status[]): StatusCounts {
   const counts: StatusCounts = {};
   for (const { status } of statuses) counts[status] = (counts[status] ?? 0) + 1;

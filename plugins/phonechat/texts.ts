@@ -19,7 +19,7 @@ export const TEXTS = {
   ),
 } as const;
 
-/** Names of content types for people (Cloud API, "messages webhook reference"). */
+/** Names of content types that people read (Cloud API, "messages webhook reference"). */
 export const KINDS = {
   image: kind('image', 'pictures'),
   video: kind('video', 'videos'),

@@ -1,19 +1,19 @@
 import type { ChannelScope, JsonObject } from '../../src/channel/index.ts';
 import type { Graph } from './graph.ts';
 
-/** Minimum time between two requests for the indicator, ms. The platform hides it after 25 s. */
+/** Minimum time between two calls that show the indicator, in ms. The platform hides it after 25 s. */
 const SHOWN_MS = 20_000;
-/** Maximum number of messages whose indicator is remembered. The oldest are forgotten first. */
+/** Maximum number of messages for which the last call is remembered. The oldest are forgotten first. */
 const SHOWN_MAX = 1000;
 
 /**
  * Marks a message as read and shows that an answer is being written, with one call (Cloud API, "Typing indicators").
- * Groups have no indicator: there the message is only marked as read, once.
+ * Groups have no indicator, so a message in a group is only marked as read, once.
  */
 export class ReadMarks {
   readonly #scope: ChannelScope;
   readonly #graph: Graph;
-  /** When the indicator was last shown, by message, ms since the epoch. */
+  /** When the indicator was last shown for a message, in ms since the epoch. */
   readonly #shown = new Map<string, number>();
 
   constructor(scope: ChannelScope, graph: Graph) {

@@ -2,7 +2,7 @@ import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:cr
 
 /**
  * Whether the platform signed these bytes. `X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the raw body with
- * the app secret, in hexadecimal (Meta, "Webhooks: validating payloads"). Compared in constant time.
+ * the app secret, in hexadecimal (Meta, "Webhooks: validating payloads"). The comparison takes constant time.
  * @param app_secret a KeyObject, so that it is imported only once
  */
 export function isSigned(
@@ -15,12 +15,12 @@ export function isSigned(
   return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', app_secret).update(body).digest());
 }
 
-/** The signature header for a body, for simulators. */
+/** The signature header for a body. Simulators use it. */
 export function signatureOf(body: string, app_secret: string): string {
   return `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`;
 }
 
-/** Compares two secrets of any length. The time depends on neither of them. */
+/** Compares two secrets of any length. The time reveals nothing about either secret. */
 export function isSameSecret(given: string, right: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(right));

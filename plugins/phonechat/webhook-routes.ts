@@ -13,18 +13,21 @@ import { WEBHOOK_PATH } from './platform.ts';
 import { countStatuses } from './statuses.ts';
 import { isSameSecret, isSigned } from './verify.ts';
 
-/** Longest challenge that is returned, characters. Challenges of the platform have ten digits. */
+/** Maximum length of a challenge, in characters. The platform's challenges have ten digits. */
 const CHALLENGE_MAX = 256;
-/** Largest webhook that is accepted, bytes. The platform sends up to 3 MB (Meta, "WhatsApp Cloud API: Webhooks"). */
+/** Maximum size of a webhook, in bytes. The platform sends up to 3 MB (Meta, "WhatsApp Cloud API: Webhooks"). */
 const BODY_LIMIT = 4 * 1024 * 1024;
 /** Maximum number of messages in one call of `enqueue`. */
 const ACCEPT_MAX = 1000;
-/** Minimum time between two log lines about wrong signatures, ms. */
+/** Minimum time between two log lines about wrong signatures, in ms. */
 const TELL_AGAIN_MS = 60_000;
-/** Maximum number of unknown business numbers that are remembered as logged. */
+/** Maximum number of unknown business numbers that are logged. */
 const TOLD_MAX = 1000;
 
-/** The two requests of the platform: the challenge when the webhook is registered, and the webhook. */
+/**
+ * The routes for the two requests of the platform: the challenge when the webhook is registered, and the webhook
+ * itself.
+ */
 export function webhookRoutes(scope: ChannelScope, configured: Configured): readonly Route[] {
   const webhook = new Webhook(scope, configured);
   return [
@@ -81,7 +84,7 @@ class Webhook {
     for (const { message_id, text } of parsed.edits) await this.#scope.edit(message_id, text);
     for (const { message_id, user_id, place, text, what } of parsed.hints) {
       const values = { max: TEXT_MAX.toLocaleString('en'), what: what === null ? '' : this.#scope.say(what) };
-      // If the message has a caption, the caption is enqueued with the id of the message, so the hint needs another id.
+      // The caption of a message is enqueued with the id of the message, so the hint needs another id.
       await this.#scope.notify(place, this.#scope.say(text, values), {
         message_id: `hint:${message_id}`,
         throttle_key: user_id,
@@ -91,8 +94,8 @@ class Webhook {
   }
 
   /**
-   * Enqueues a press. If it is refused, tells the person why. In a group nobody is told, because others would read the
-   * text.
+   * Enqueues a press. If it is refused, tells the person why. In a group, no text is sent, because other people would
+   * read it.
    */
   async #take(press: IncomingMessage, request: ChannelRequest): Promise<void> {
     const outcome = await this.#scope.press(press, request);
@@ -133,7 +136,7 @@ class Webhook {
     for (const number_id of elsewhere) this.#tellOfNumber(number_id);
   }
 
-  /** Logged once per number, because such messages are frequent. */
+  /** Logs each number only once, because messages for other numbers may be frequent. */
   #tellOfNumber(number_id: string): void {
     if (this.#told.has(number_id) || this.#told.size >= TOLD_MAX) return;
     this.#told.add(number_id);

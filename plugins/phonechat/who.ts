@@ -3,7 +3,7 @@ import { type Fields, idOf, objectsOf, stringOf, wordsOf } from './json.ts';
 
 /** Digits of a number (`wa_id`), without a plus. */
 const DIGITS = /^\d{5,20}$/;
-/** Business-scoped user id: country, a period, up to 128 letters and digits; `ENT` for a parent id. */
+/** Business-scoped user id (BSUID): a country, a period, and up to 128 letters and digits; `ENT` marks a parent id. */
 const BSUID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
 /** Ids of groups are base64. */
 const GROUP_ID = /^[A-Za-z0-9+/=_-]{1,200}$/;
@@ -11,19 +11,19 @@ const NAME_MAX = 256;
 
 /** The sender of a message, verified by the platform. */
 export interface Who {
-  /** `+number`. If the number is hidden, the business-scoped user id. */
+  /** `+number`. If the person hides the number, the business-scoped user id. */
   user_id: string;
   /** The business-scoped user id that arrived with the number. */
   alias_id?: string;
-  /** Address of an answer. The Cloud API accepts a message with a BSUID in `to`, but never delivers it. */
+  /** The recipient of an answer. The Cloud API accepts a message with a BSUID in `to`, but never delivers it. */
   address: { to: string } | { recipient: string };
   /** The name that the person chose. */
   name?: string;
 }
 
 /**
- * The sender of a message: `from` and `from_user_id` of the message, completed from the contact that has one of these
- * ids, or from the only contact. Undefined if the webhook names nobody.
+ * The sender of a message. The ids come from `from` and `from_user_id`. Other data comes from the contact with one of
+ * these ids. A message without ids belongs to the only contact. Undefined if the webhook names nobody.
  */
 export function whoWrote(message: Fields, value: Fields): Who | undefined {
   const contact = contactOf(message, value);
@@ -65,7 +65,7 @@ export function isBusinessScopedId(id: string): boolean {
   return BSUID.test(id);
 }
 
-/** Contacts are matched by id, not by position: a delivery may hold messages of several people. */
+/** Contacts are matched by id, not by position: a delivery may contain messages of several people. */
 function contactOf(message: Fields, value: Fields): Fields | undefined {
   const contacts = objectsOf(value.contacts);
   const ids = [idOf(message.from), stringOf(message.from_user_id)].filter((id) => id !== undefined);

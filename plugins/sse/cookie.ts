@@ -1,16 +1,16 @@
 const NAME = 'jwt_token';
 
-/** The header is not made by a library, because its exact text is specified (agentd-sse(7)). */
+/** Written by hand and not by a library, because the exact text is specified (agentd-sse(7)). */
 const ATTRIBUTES = 'Path=/; HttpOnly; Secure; SameSite=Lax';
 const MAX_AGE = 3600;
 
-/** Size of a cookie's name and value that every browser must support, bytes (RFC 6265 §6.1). */
+/** Size of a cookie's name and value that every browser must support, in bytes (RFC 6265 §6.1). */
 const COOKIE_MAX = 4096;
 
 /**
- * The `Set-Cookie` for the token of a message, valid or not. The cookie is cleared if the token cannot be a cookie,
- * and if the client says "signed out" (null), so that no previous person's token stays. Returns null if there was no
- * token: the cookie does not change.
+ * Returns the `Set-Cookie` header for the token of a message, valid or not. The header clears the cookie if the token
+ * does not fit into a cookie, or if the client says "signed out" (null), so that an earlier person's token does not
+ * remain. Returns null if there was no token: the cookie does not change.
  */
 export function cookieFor(token: string | null | undefined): string | null {
   if (token === undefined) return null;

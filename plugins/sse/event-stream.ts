@@ -7,13 +7,14 @@ export const STREAM_HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const;
 
-/** How long a client waits before it reconnects. After this second, a daemon that stops has exited. */
+/** A client waits one second before it reconnects. By then, a daemon that is stopping has exited. */
 const RETRY = Buffer.from('retry: 1000\n\n');
-/** Interval between comments, ms. They keep proxies from closing a connection that seems idle. */
+/** Interval between comments, in ms. They keep proxies from closing a connection that seems idle. */
 const COMMENT_INTERVAL_MS = 10_000;
 const COMMENT = Buffer.from(': still here\n\n');
 /**
- * Time after which a reader that accepts no byte is disconnected, ms. After it reconnects, it continues where it was.
+ * Time after which a reader that accepts no data is disconnected, in ms. After it reconnects, it continues where it
+ * stopped.
  */
 const SLOW_READER_MS = 30_000;
 
@@ -35,9 +36,9 @@ function frameOf({ id, event, data }: StreamEvent): string {
 }
 
 /**
- * Writes a stream to one reader until it ends, the reader disconnects or the daemon stops. Nothing is buffered beyond
- * the reader's socket.
- * @throws `unavailable` for a reader that accepted nothing for too long, which closes its connection
+ * Writes a stream to one reader until the stream ends, the reader disconnects or the daemon stops. Nothing is buffered
+ * beyond the reader's socket.
+ * @throws `unavailable` if the reader accepts no data for too long; the connection is then closed
  */
 export async function writeEvents(
   stream: OpenStream,

@@ -81,7 +81,7 @@ function createSse(scope: ChannelScope): Channel {
         cors: true,
         limited: true,
         token: (request) => scope.readToken(request, TOKEN_SOURCES),
-        // The cookie is set even if the message is refused: an earlier person's cookie must not stay behind.
+        // The cookie is set even if the message is refused: an earlier person's cookie must not remain.
         headers(request) {
           const cookie = cookieFor(scope.readToken(request, TOKEN_SOURCES));
           return cookie === null ? {} : { 'Set-Cookie': cookie };
@@ -104,7 +104,7 @@ function createSse(scope: ChannelScope): Channel {
             after: lastEventIdOf(request),
             maxReadersPerClient,
           });
-          // Any status other than 200 stops an EventSource. This one says that there are no more events.
+          // Any status other than 200 stops an EventSource. 204 says that there are no more events.
           if (stream === null) return { status: 204 };
           return { headers: STREAM_HEADERS, body: (out) => writeEvents(stream, out, scope) };
         },
@@ -143,7 +143,7 @@ function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
 
 /**
  * The number of the last event that the client has read. An EventSource sends the header by itself when it reconnects,
- * so the header is newer than the query of its URL. If the value is not one of our numbers, the stream is read from the
+ * so the header is newer than the query of its URL. If the value is not an event number, the stream is read from the
  * start.
  */
 function lastEventIdOf(request: ChannelRequest): number {

@@ -2,9 +2,9 @@ import type { WebClient } from '@slack/web-api';
 import { type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
 import { secret } from './settings.ts';
 
-/** Timeout of one call, ms. */
+/** Timeout of one call, in ms. */
 const CALL_MS = 10_000;
-/** Longest answer that is read, bytes. */
+/** Maximum length of an answer, in bytes. */
 const ANSWER_MAX = 1_048_576;
 
 /** Calls a method of the platform's API. Resolves with an answer that is `ok`; rejects with the client's error. */
@@ -14,8 +14,8 @@ export type Call = (
 ) => Promise<Record<string, unknown>>;
 
 /**
- * The platform's own client without its retries, waits and ordering, which the inbox provides. Loaded when it is first
- * used.
+ * The platform's own client without its retries, waits and ordering, which the inbox provides. The library is loaded at
+ * the first call.
  * @param stopping aborts running calls when the channel stops
  */
 export function createCall(scope: ChannelScope, stopping: AbortSignal): Call {
@@ -30,7 +30,7 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
   const { LogLevel, WebClient } = await import('@slack/web-api');
   const token = secret(scope.settings, 'TEAMCHAT_BOT_TOKEN');
   const say = (level: 'debug' | 'warn', words: readonly unknown[]) => {
-    // The client quotes network errors unchanged, and these may quote the request.
+    // The client logs network errors unchanged, and these may quote the request, which contains the token.
     const client = words.map(String).join(' ').replaceAll(token, '[secret]');
     scope.log[level]({ client }, 'a message of the platform’s client library');
   };
@@ -45,7 +45,7 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
       return checked(await scope.fetch(input, { ...init, signal: AbortSignal.any(signals) }));
     },
     logger: {
-      // Its debug lines contain messages of people. The caller logs failures, once.
+      // Debug lines of the client contain people's messages. The caller logs each failure once.
       debug: () => {},
       info: (...words) => say('debug', words),
       warn: (...words) => say('debug', words),
@@ -58,7 +58,7 @@ async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClie
 }
 
 /**
- * Reads an answer completely, up to a maximum size. An answer that is not JSON comes from a server in between; the
+ * Reads an answer completely, up to a maximum size. An answer that is not JSON comes from a proxy or gateway. The
  * client would treat it as an error of the platform.
  */
 async function checked(response: Response): Promise<Response> {
@@ -74,7 +74,7 @@ async function checked(response: Response): Promise<Response> {
   if (response.status === 200 && !isJsonObject(text)) throw noAnswer('no_json');
   const { status, statusText, headers } = response;
   const seconds = retryAfterSeconds(headers);
-  // The client reads a `Retry-After` only in seconds.
+  // The client understands `Retry-After` only in seconds.
   if (seconds === undefined) return new Response(text, { status, statusText, headers });
   const inSeconds = new Headers(headers);
   inSeconds.set('Retry-After', String(seconds));

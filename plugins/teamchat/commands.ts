@@ -1,7 +1,10 @@
 import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
 import { TEXTS } from './texts.ts';
 
-/** How long a command may take before the person gets another answer, ms. The platform waits 3 s. */
+/**
+ * How long the outcome of a command may take, in ms. After that, the answer says that it took too long. The platform
+ * waits 3 s.
+ */
 const ANSWER_MS = 2500;
 
 /** The relevant fields of a slash command. */
@@ -21,8 +24,8 @@ export interface CommandAnswer {
 
 /**
  * Answers a slash command: `/service-auth <token>` links the sender to the person of the token, `/service-auth off`
- * removes the link (agentd-teamchat(7)). A repeated request changes nothing and gets the first answer. The same
- * command typed again is a new command.
+ * removes the link (agentd-teamchat(7)). A repeated request changes nothing and gets the first answer. If a person
+ * types the same command again, that is a new command.
  */
 export async function answerCommand(
   { command, text, user, request }: TypedCommand,
@@ -60,8 +63,7 @@ function confirmation(
 }
 
 /**
- * If the work takes too long, the person gets a sentence that says so. Without it, the platform would show an error
- * code.
+ * If the work takes too long, the person gets a text that says so. Otherwise, the platform would show an error code.
  */
 async function inTime(work: Promise<string>, scope: ChannelScope): Promise<string> {
   let timer: NodeJS.Timeout | undefined;

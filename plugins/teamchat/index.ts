@@ -23,16 +23,16 @@ import { StatusLine } from './status.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, nameOf } from './verify.ts';
 
-/** Users that can be linked: of this workspace, or of another workspace, with its id before the user id. */
+/** Ids of users that can be linked. The id of a user in another workspace begins with the id of that workspace. */
 const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
 
 /**
- * Largest delivery, bytes. A text of 40,000 characters beyond ASCII has six bytes per character, and a delivery
- * contains it twice. An edit adds the previous text.
+ * Maximum size of a delivery, in bytes. In a text of 40,000 non-ASCII characters, each character is escaped as six
+ * bytes, and a delivery contains the text twice. An edit adds the previous text.
  */
 const BODY_LIMIT = 4 * 1024 * 1024;
 
-/** Slack: the Events API and slash commands bring messages, the Web API sends replies. */
+/** Slack. The Events API and slash commands deliver messages, and the Web API sends replies. */
 const teamchat: ChannelPlugin = {
   name: 'teamchat',
   apiVersion: 1,
@@ -127,7 +127,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   async function takeCommand(request: ChannelRequest): Promise<ChannelResponse> {
     verify(request);
     const form = request.form();
-    // The platform sends this from time to time to check our certificate.
+    // The platform sends this request from time to time to check our certificate.
     if (form.get('ssl_check') === '1') return { status: 200 };
     const user = form.get('user_id') ?? '';
     if (!isId(user)) {
@@ -152,14 +152,14 @@ function createTeamchat(scope: ChannelScope): Channel {
       return { status: 200 };
     }
     const outcome = await scope.press(press.message, request);
-    // Not awaited: the platform waits 3 s for its answer.
+    // Not awaited: the platform waits only 3 s for the response.
     if (outcome.outcome === 'refused') void showRefusal(press, outcome.text);
     return { status: 200 };
   }
 
   /**
-   * Shows the person who pressed the button, and nobody else, why the press was refused. After a failure the text is
-   * not sent again: nothing has changed, and the button is still there.
+   * Shows the person who pressed the button, and nobody else, why the press was refused. The text is not sent again
+   * after a failure: nothing has changed, and the button is still there.
    */
   async function showRefusal({ message, user }: Press, text: string): Promise<void> {
     const { channel, thread_ts } = message.reply_to ?? {};
@@ -199,7 +199,7 @@ function createTeamchat(scope: ChannelScope): Channel {
       },
     ],
     async start() {
-      // Not awaited: the daemon serves even while the platform is out of reach.
+      // Not awaited: the daemon serves requests even if the platform is unreachable.
       void introduce();
     },
     async send(reply) {
@@ -216,7 +216,7 @@ function createTeamchat(scope: ChannelScope): Channel {
   };
 }
 
-/** The JSON in the form of an interaction; empty if it is not JSON. */
+/** The JSON in the form of an interaction; an empty object if there is none. */
 function payloadIn(request: ChannelRequest): Readonly<Record<string, unknown>> {
   try {
     const payload: unknown = JSON.parse(request.form().get('payload') ?? '');

@@ -12,7 +12,7 @@ export const SCOPES = ['app_mentions:read', 'chat:write', 'commands', 'im:histor
 
 /**
  * The manifest of the app (https://docs.slack.dev/reference/app-manifest). config/teamchat-manifest.json is the same
- * with a sample address.
+ * manifest with a sample address.
  * @param address public address of the daemon, without a slash at the end
  */
 export function manifestFor(address: string): JsonObject {

@@ -8,7 +8,7 @@ import { type Fields, fieldsOf, isId, isTimestamp, listOf, UNTOLD_TEAM } from '.
 import { readText, withoutMentions } from './read-text.ts';
 import { TEXTS } from './texts.ts';
 
-/** The content of a delivery of the Events API: at most one thing. */
+/** The content of a delivery of the Events API. A delivery contains one event. */
 export type Parsed =
   | { kind: 'message'; message: IncomingMessage }
   /** A message to the bot without readable text. The sender gets a hint. */
@@ -22,12 +22,12 @@ export type Parsed =
 
 const NAME_MAX = 200;
 
-/** Message types with a text of a person. All others come from the platform or a bot. */
+/** Subtypes of messages that people write. All others come from the platform or a bot. */
 const WRITTEN: readonly unknown[] = [undefined, null, 'file_share', 'thread_broadcast', 'me_message'];
 
 /**
- * Reads a delivery of the Events API (https://docs.slack.dev/apis/events-api). No payload makes it throw, and every
- * message that it returns is valid.
+ * Reads a delivery of the Events API (https://docs.slack.dev/apis/events-api). Never throws, whatever the payload, and
+ * every message that it returns is valid.
  * @param self the bot's user id, if it is known from another source
  */
 export function parse(payload: Fields, self: string | null): Parsed {
@@ -73,7 +73,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   if (!isId(channel) || !isId(user) || !isTimestamp(ts) || !isTimestamp(root))
     return nothing('an event whose ids are not as documented');
 
-  // All direct messages are one conversation, except that each thread is another one.
+  // A person's direct messages are one conversation, but each thread in them is a separate conversation.
   const thread = isDirect && root === ts ? null : root;
   const message_id = `${channel}:${ts}`;
   const reply_to: JsonObject = thread === null ? { channel } : { channel, thread_ts: thread };
@@ -119,7 +119,7 @@ function wordsFor(event: Fields, us: ReadonlySet<string>): string {
   const markup = typeof event.text === 'string' ? event.text.toWellFormed() : '';
   let isFirst = true;
   const isBot = (user: string) => {
-    // If the delivery does not name the bot, the first user in an app mention is the bot.
+    // If the bot's user id is not known, the first user in an app mention is the bot.
     const meant = us.size > 0 ? us.has(user) : isFirst && event.type === 'app_mention';
     isFirst = false;
     return meant;
@@ -127,7 +127,7 @@ function wordsFor(event: Fields, us: ReadonlySet<string>): string {
   return readText(withoutMentions(markup, isBot)).trim();
 }
 
-/** The bot's user id in this workspace. */
+/** The bot's user ids in this workspace, from the delivery and from `self`. */
 function botUsersOf({ authorizations }: Fields, self: string | null): Set<string> {
   const users = new Set<string>(self === null ? [] : [self]);
   for (const authorization of listOf(authorizations)) {
@@ -144,23 +144,27 @@ function isOfBot(message: Fields, us: ReadonlySet<string>): boolean {
   );
 }
 
-/** A direct message. A direct message of several people counts as a group: the bot must be mentioned there. */
+/**
+ * Whether this is a direct message. A direct message to several people counts as a group message: the bot must be
+ * mentioned in it.
+ */
 function isDirectMessage({ channel_type, channel }: Fields): boolean {
   if (typeof channel_type === 'string') return channel_type === 'im' || channel_type === 'app_home';
   return typeof channel === 'string' && channel.startsWith('D');
 }
 
 /**
- * The workspace of the app. In a channel that is shared with another company, messages of that company may have its
- * workspace as `team_id`, which would split one thread into two sessions.
+ * The workspace of the app. In a channel that is shared with another company, messages of that company may contain its
+ * workspace as `team_id`. With that id, one thread would be split into two sessions.
  */
 function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): string {
   return [context_team_id, listOf(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
 }
 
 /**
- * The id of a sender. Senders of another company in a shared channel get an id that includes their workspace, because
- * the platform does not promise that ids of different workspaces differ. They cannot use a link of our workspace.
+ * The id of a sender. If the sender belongs to another company in a shared channel, the id includes that company's
+ * workspace, because the platform does not promise that ids of different workspaces differ. These senders cannot use a
+ * link of our workspace.
  */
 function userIdOf(payload: Fields, event: Fields, user: string): string {
   if (payload.is_ext_shared_channel !== true) return user;

@@ -5,7 +5,10 @@ export type Fields = Readonly<Record<string, unknown>>;
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
 
-/** Used if a payload does not name the workspace: a bot token is valid for one workspace only. */
+/**
+ * Used if a payload does not name the workspace. A bot token is valid for only one workspace, so the payload belongs to
+ * that workspace.
+ */
 export const UNTOLD_TEAM = '-';
 
 export function isId(value: unknown): value is string {

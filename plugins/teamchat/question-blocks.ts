@@ -1,7 +1,7 @@
 import { pressPayload, type ReplyConfirmation } from '../../src/channel/index.ts';
 import { render } from './render.ts';
 
-/** Longest text of a section, characters (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
+/** Maximum length of a section, in characters (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
 const SECTION_MAX = 3000;
 
 /** One message of a reply. */
@@ -10,7 +10,9 @@ export interface Part {
   blocks?: readonly object[];
 }
 
-/** A reply as messages. The question has two buttons. If it is too long for them, people answer with words. */
+/**
+ * Splits a reply into messages. A question has two buttons. If it is too long for buttons, people answer with words.
+ */
 export async function partsOf(text: string, confirmation: ReplyConfirmation | undefined): Promise<Part[]> {
   const question = confirmation === undefined ? [] : await render(confirmation.question);
   const [only, ...more] = question.map(withoutEmoji);
@@ -24,7 +26,7 @@ function plain(texts: readonly string[]): Part[] {
   return texts.map((text) => ({ text }));
 }
 
-/** `:name:` in a value must not become a picture: an invisible character separates it. */
+/** Inserts an invisible character into `:name:`, because a value must not become an emoji. */
 function withoutEmoji(text: string): string {
   return text.replace(/:(?=[\w+'-]+:)/g, ':\u2060');
 }
@@ -38,7 +40,7 @@ function blocksOf(text: string, { id, confirm, decline }: ReplyConfirmation): ob
     ...(approve ? { style: 'primary' } : {}),
   });
   return [
-    // `verbatim`: names and addresses in the text do not become links.
+    // With `verbatim`, names and addresses in the text do not become links.
     { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } },
     { type: 'actions', elements: [button(confirm, true), button(decline, false)] },
   ];

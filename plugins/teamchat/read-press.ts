@@ -1,17 +1,17 @@
 import { type IncomingMessage, readPressPayload } from '../../src/channel/index.ts';
 import { type Fields, fieldsOf, isId, isTimestamp, listOf, UNTOLD_TEAM } from './payload.ts';
 
-/** The press of a button of a question. */
+/** A press of a question's button. */
 export interface Press {
   message: IncomingMessage;
-  /** The id by which the platform addresses the person who pressed. */
+  /** The id of the person who pressed the button, for calls of the platform's API. */
   user: string;
 }
 
 /**
- * Reads a `block_actions` payload (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). No
- * payload makes it throw. The sender and the channel come from the signed delivery, never from the button.
- * @returns the press, or why it is not the press of a question's button
+ * Reads a `block_actions` payload (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). Never
+ * throws, whatever the payload. The sender and the channel come from the signed delivery, never from the button.
+ * @returns the press, or why this is not a press of a question's button
  */
 export function readPress(payload: Fields): Press | string {
   if (payload.type !== 'block_actions') return 'an interaction of another type';
@@ -34,8 +34,8 @@ export function readPress(payload: Fields): Press | string {
     text: '',
     confirm,
     metadata: {},
-    // If there is no time, for example because a gateway made the payload, a second press of the button counts as the
-    // same press.
+    // If the payload contains no time, for example because a gateway made it, a second press of the button counts as
+    // the same press.
     message_id: `press:${channel}:${user}:${isDated ? action_ts : String(action.value)}`,
     ...(isDated ? { sent_at: Math.floor(Number(action_ts) * 1000) } : {}),
     shared: !channel.startsWith('D'),
@@ -44,7 +44,9 @@ export function readPress(payload: Fields): Press | string {
   return { message, user };
 }
 
-/** A person of another company has the same id as in events; it includes their workspace. */
+/**
+ * The id of a sender, as in events. If the sender belongs to another company, the id includes that company's workspace.
+ */
 function userIdOf(payload: Fields, user: string): string {
   const theirs = fieldsOf(payload.user).team_id;
   const ours = fieldsOf(payload.team).id;

@@ -3,8 +3,8 @@ const MARKUP = /<([@#!][^<>]*|[a-z][a-z0-9+.-]{0,30}:[^<>]*)>|&(amp|lt|gt);/gi;
 const ESCAPED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' };
 
 /**
- * Returns a text as people read it: mentions, links and dates of the platform's markup become words, and escapes are
- * undone (https://docs.slack.dev/messaging/formatting-message-text). Emphasis is not changed.
+ * Returns a text as people read it: mentions, links and dates of the platform's markup become words, and escaped
+ * characters are decoded (https://docs.slack.dev/messaging/formatting-message-text). Emphasis is not changed.
  */
 export function readText(markup: string): string {
   return markup.replace(MARKUP, (_whole, enclosed: string | undefined, escaped: string | undefined) =>
@@ -13,9 +13,9 @@ export function readText(markup: string): string {
 }
 
 /**
- * Removes mentions from a text, together with the comma or colon after a mention that begins the text: `<@U1>: hello`
- * becomes `hello`.
- * @param isMeant is given the id of a mentioned user; true removes the mention
+ * Removes mentions from a text. If a mention begins the text, a comma or colon after it is removed as well: `<@U1>:
+ * hello` becomes `hello`.
+ * @param isMeant is called with the id of a mentioned user; if it returns true, the mention is removed
  */
 export function withoutMentions(markup: string, isMeant: (user: string) => boolean): string {
   const kept: string[] = [];
@@ -32,8 +32,9 @@ export function withoutMentions(markup: string, isMeant: (user: string) => boole
 }
 
 /**
- * Joins the texts before and after a removed mention. Words on its two sides are kept apart, even if there was no white
- * space. A comma before the mention is removed if the text or a sentence ends after the mention.
+ * Joins the texts before and after a removed mention. A word after the mention stays separate from the text before it,
+ * even if there was no white space. A comma before the mention is removed if the text or a sentence ends after the
+ * mention.
  */
 function joined(before: string, after: string): string {
   if (before === '') return after;

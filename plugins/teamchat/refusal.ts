@@ -12,7 +12,7 @@ export interface Refusal {
 }
 
 /**
- * Errors for which another attempt may succeed: rate limits, and failures of the platform. From the tables of
+ * Errors for which another attempt may succeed: rate limits, and failures of the platform. They come from the tables of
  * https://docs.slack.dev/reference/methods/chat.postMessage and assistant.threads.setStatus. All other codes are final,
  * including undocumented ones.
  */
@@ -31,10 +31,10 @@ const PASSING: ReadonlySet<string> = new Set([
   'team_added_to_org',
 ]);
 
-/** Failures of the platform, for which other platforms answer 5xx. */
+/** Failures of the platform itself. Other platforms answer 5xx in these cases. */
 const OWN_FAILURES: ReadonlySet<string> = new Set(['fatal_error', 'internal_error', 'service_unavailable']);
 
-/** The platform refuses the bot token: all replies wait until an operator sets another one. */
+/** The platform refuses the bot token: all replies wait until an operator sets another token. */
 const TOKEN_REFUSED: ReadonlySet<string> = new Set([
   'account_inactive',
   'invalid_auth',
@@ -56,8 +56,8 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The meaning of an error of the platform's client. It quotes only the error code of an answer, and nothing from the
- * request.
+ * Returns what an error of the platform's client means. The reason quotes only the error code of an answer, and nothing
+ * from the request.
  */
 export function refusalOf(error: unknown): Refusal {
   const { code, data, retryAfter, statusCode, headers, original } = (error ?? {}) as ClientError;

@@ -3,7 +3,7 @@ import type { Call } from './client.ts';
 import { manifestFor, SCOPES } from './manifest.ts';
 import { refusalOf } from './refusal.ts';
 
-/** The platform has no method that registers addresses with a bot token: the operator gives it the manifest. */
+/** The platform has no method that registers addresses with a bot token, so the operator pastes the manifest. */
 export async function printManifest(address: string): Promise<SetupOutcome> {
   return {
     outcome: 'document',

@@ -1,8 +1,9 @@
 import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
 
 /**
- * Slack's mrkdwn. It escapes only `&`, `<` and `>`, and reads marks only between words. Slack splits texts beyond
- * 4,000 characters at any place (https://docs.slack.dev/reference/methods/chat.postMessage, "Truncating content").
+ * Slack's mrkdwn. It can escape only `&`, `<` and `>`, and recognizes marks only between words. Slack splits texts of
+ * more than 4,000 characters at any position (https://docs.slack.dev/reference/methods/chat.postMessage, "Truncating
+ * content").
  */
 const MRKDWN: Dialect = {
   limit: 4000,

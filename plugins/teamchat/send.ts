@@ -45,8 +45,8 @@ export function createSend(
 }
 
 /**
- * A UUID that never changes for a part of a reply, so that the platform can recognize a repeat. The documentation of
- * chat.postMessage lists errors about `client_msg_id`, but does not promise what a repeat does.
+ * The UUID of a part of a reply. It is the same for each attempt, so that the platform can recognize a repeat. The
+ * documentation of chat.postMessage lists errors about `client_msg_id`, but does not promise that repeats are ignored.
  */
 function partId(reply: string, part: number): string {
   const hex = createHash('sha256').update(`${reply}:${part}`).digest('hex');

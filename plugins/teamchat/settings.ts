@@ -26,7 +26,7 @@ export const SETTINGS: readonly SettingRecord[] = [
   },
 ];
 
-/** The value of a secret setting. An active channel has all of them. */
+/** The value of a secret setting. An active channel has all secrets. */
 export function secret(settings: ChannelSettings, name: string): string {
   const value = settings[name];
   if (typeof value === 'object' && 'reveal' in value) return value.reveal();

@@ -55,7 +55,7 @@ function requestFor(event: SimulatedEvent, timestamps: Timestamps): { path: stri
   }
 }
 
-/** The signature contains the time of the delivery, not of the message. */
+/** The signature covers the time of the delivery, not of the message. */
 function signed(body: string, key: string): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000));
   return {
@@ -68,7 +68,7 @@ function keyOf(settings: ChannelSettings, { bad_signature = false }: Partial<Sim
   return bad_signature ? 'another secret' : secret(settings, 'TEAMCHAT_SIGNING_SECRET');
 }
 
-/** What the sender of a command sees of the answer. An answer in plain text is shown, too. */
+/** The part of an answer that the sender of a command sees. An answer in plain text is shown as well. */
 function ephemeral(body: string): Shown[] {
   const shown = (text: string): Shown[] => (text === '' ? [] : [{ what: 'private', to: 'you', text }]);
   if (!body.startsWith('{')) return shown(body);

@@ -11,7 +11,7 @@ import { TEXTS } from './texts.ts';
 export class StatusLine {
   readonly #scope: ChannelScope;
   readonly #call: Call;
-  /** Running calls, by place. */
+  /** Running calls, by the thread in which they set the status. */
   readonly #underWay = new Map<string, Promise<void>>();
   /** Whether the app lacks the permission. No further calls are then made. */
   #forbidden = false;
@@ -31,7 +31,7 @@ export class StatusLine {
     await showing;
   }
 
-  /** Waits for running calls: a status that arrives after the answer would stay for two minutes. */
+  /** Clears a status that is still being set: if it arrived after the answer, it would remain for two minutes. */
   answered(place: JsonObject): void {
     this.#underWay.get(JSON.stringify(place))?.then(() => this.#set(place, ''));
   }

@@ -1,6 +1,6 @@
 import type { ChannelText } from '../../src/channel/index.ts';
 
-/** How to sign in. Several texts end with it. */
+/** How to sign in. Several texts end with these sentences. */
 const HOW = 'To sign in, send `/service-auth` followed by your token. `/service-auth off` signs you out.';
 
 /** Texts that people read and that the agent did not write. */
@@ -26,7 +26,7 @@ export const TEXTS = {
     'The answer to a command that the channel does not have.',
     `I do not know this command. Ask me by mentioning me in a channel, or in a direct message. ${HOW}`,
   ),
-  // A missing token counts as an invalid token. Like the text of every failure, this one begins with ❌ and gives the
+  // A missing token counts as an invalid token. Like the texts of all failures, this text begins with ❌ and gives the
   // reason (agentd-teamchat(7)).
   token_missing: text(
     'token_missing',

@@ -1,13 +1,13 @@
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { ChannelRequest } from '../../src/channel/index.ts';
 
-/** Largest difference between clocks in either direction, seconds. */
+/** Maximum difference between the clocks in either direction, in seconds. */
 const CLOCK_SECONDS = 300;
 
 /**
  * Whether the platform signed this request (scheme v0,
  * https://docs.slack.dev/authentication/verifying-requests-from-slack): the signature covers the exact bytes of the
- * body, and its time is at most five minutes in the past or the future. Called before anything in the body is read.
+ * body, and its time is at most five minutes in the past or the future. Call this before anything in the body is read.
  * @param secret signing secret of the app; a KeyObject, so that it is imported only once
  * @param now ms since the epoch
  */
@@ -33,8 +33,8 @@ export function signatureOf(
 }
 
 /**
- * Identifies a signed request: equal only for the same bytes signed in the same second. It is a hash, so that no log
- * contains a valid signature.
+ * Identifies a signed request: two ids are equal only if the same bytes were signed in the same second. The id is a
+ * hash, so that no log contains a valid signature.
  */
 export function nameOf({ headers }: ChannelRequest): string {
   const signature = headers['x-slack-signature'] ?? '';

@@ -11,7 +11,7 @@ export interface Command {
 
 /**
  * Reads a command, which this platform delivers as a form: `id`, `from`, `command`, `text`.
- * @returns null if the platform would not send it.
+ * @returns null if the platform would not send this form
  */
 export function parseCommand(form: URLSearchParams): Command | null {
   const id = form.get('id') ?? '';
@@ -21,7 +21,7 @@ export function parseCommand(form: URLSearchParams): Command | null {
   return { id, user_id, name, argument: (form.get('text') ?? '').trim() };
 }
 
-/** Runs a command and answers the person, never the room: others must not learn who is signed in. */
+/** Runs a command and answers the person in private, never in the room: others must not learn who is signed in. */
 export async function carryOut(command: Command, scope: ChannelScope): Promise<void> {
   const { id, user_id } = command;
   // With the message id, a command that the platform delivers twice is run and answered only once.

@@ -6,8 +6,9 @@ import { ID, readSettings } from './settings.ts';
 import { isSigned } from './verify.ts';
 
 /**
- * The channel, as agentd loads it. agentd-channel(7) describes its life: loaded, given its settings and scope, started,
- * receives, sends, stopped. The daemon takes care of order, durability, limits, identity and retries.
+ * The channel, as agentd loads it. agentd-channel(7) describes its life cycle: it is loaded, gets its settings and
+ * scope, is started, receives, sends, and is stopped. The daemon takes care of order, durability, limits, identity and
+ * retries.
  */
 const plugin: ChannelPlugin = {
   name: 'pigeonpost',
@@ -52,7 +53,7 @@ const plugin: ChannelPlugin = {
 
 export default plugin;
 
-/** Creates the channel. It must not open sockets or start timers here: that belongs in `start`. */
+/** Creates the channel. Do not open sockets or start timers here: that belongs in `start`. */
 function create(scope: ChannelScope): Channel {
   const { secret } = readSettings(scope.settings);
   const sender = new Sender(scope);
@@ -80,7 +81,7 @@ function create(scope: ChannelScope): Channel {
           // If the outcome is `refused` and the platform can show a text to only one person, show the text.
           if (delivery.kind === 'press') await scope.press(delivery.message, request);
           if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
-          // Acknowledge the delivery only now that the message is stored. Without this answer, the platform delivers
+          // Acknowledge the delivery only now that the message is stored. Without this response, the platform delivers
           // the message again.
           return { status: 200 };
         },

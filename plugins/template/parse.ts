@@ -7,7 +7,7 @@ const NAME_MAX = 256;
 export type Delivery =
   | { kind: 'message'; message: IncomingMessage }
   | { kind: 'edit'; message_id: string; text: string }
-  /** The button of a question. */
+  /** A press of a question's button. */
   | { kind: 'press'; message: IncomingMessage }
   /** Content that the channel cannot use, which is only acknowledged. */
   | { kind: 'other' };
@@ -15,7 +15,7 @@ export type Delivery =
 /**
  * Reads a delivery: `{type, id, sent_at, from: {id, name}, room, shared, thread, text}`. The `text` of a `press` is the
  * payload of the button.
- * @returns null if the platform would not send it.
+ * @returns null if the platform would not send this delivery
  */
 export function parse(body: Readonly<Record<string, unknown>>): Delivery | null {
   const { type, id, sent_at, from, room, shared, thread, text } = body;
@@ -47,7 +47,7 @@ export function parse(body: Readonly<Record<string, unknown>>): Delivery | null 
       shared: shared === true,
       metadata: typeof name === 'string' && name !== '' ? { user_name: shortened(name, NAME_MAX) } : {},
       ...(typeof sent_at === 'number' ? { sent_at } : {}),
-      // The daemon stores it and passes it to `send`: never put a secret into it.
+      // The daemon stores this object and passes it to `send`: never put a secret into it.
       reply_to: place,
     },
   };

@@ -9,18 +9,18 @@ import {
 import { type Dialect, PLAIN, renderMarkdownInPieces } from 'agentd/channel/markdown';
 import { readSettings } from './settings.ts';
 
-/** Longest message that the platform accepts, in UTF-16 units. */
+/** Maximum length of a message on the platform, in UTF-16 units. */
 export const TEXT_LIMIT = 2000;
 /** The platform shows text unchanged. See `Dialect` for platforms with marks and links. */
 const DIALECT: Dialect = { ...PLAIN, limit: TEXT_LIMIT };
 /** Statuses of temporary refusals: the platform was too slow, or asks to wait. */
 const PASSING: readonly number[] = [408, 429];
-/** Longest answer that is read, characters. */
+/** Maximum length of an answer, in characters. */
 const ANSWER_MAX = 65_536;
 
 /**
- * The messages of a reply. A question has two buttons. If it is too long for one message, it has no buttons, and people
- * answer with words.
+ * Splits a reply into messages. A question has two buttons. If it is too long for one message, it has no buttons, and
+ * people answer with words.
  */
 async function partsOf(text: string, confirmation: OutgoingReply['confirmation']): Promise<Part[]> {
   const plain = (texts: readonly string[]): Part[] => texts.map((one) => ({ text: one }));
@@ -54,7 +54,8 @@ export class Sender {
 
   /**
    * Sends a reply as one message, or as several if it is long. Resolves when the platform has accepted all of them. If
-   * one fails, the next attempt continues with that one. @throws the error of `scope.deliveryFailed`
+   * one of them fails, the next attempt continues with it.
+   * @throws the error of `scope.deliveryFailed`
    */
   send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
     return this.#scope.sendParts(
@@ -115,7 +116,7 @@ export class Sender {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
     } catch {
-      // The error may quote the request, and so the token.
+      // The error may quote the request, which contains the token.
       throw this.#scope.deliveryFailed('the platform cannot be reached', {
         final: false,
         platform: 'unreachable',
@@ -125,8 +126,8 @@ export class Sender {
 }
 
 /**
- * What a status says about the platform as a whole. If the platform fails, agentd lets all replies wait until it
- * answers again.
+ * What a status says about the platform as a whole. If the platform fails, agentd delays all replies until it answers
+ * again.
  */
 function platformOf(status: number): 'unreachable' | 'credentials' | null {
   if (status === 401) return 'credentials';
@@ -149,7 +150,7 @@ function nameIn(text: string): string | null {
     const { name } = (JSON.parse(text) ?? {}) as { name?: unknown };
     return typeof name === 'string' ? name : null;
   } catch {
-    // Not an answer of the platform, but perhaps the page of a proxy.
+    // This is not an answer of the platform. It may be the error page of a proxy.
     return null;
   }
 }

@@ -3,7 +3,9 @@ import type { ChannelSettings, SecretValue } from 'agentd/channel';
 /** An id on the platform: of a message, a person, a room or a thread. */
 export const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** The settings of an active channel. The daemon has checked their kinds, and that the required ones are set. */
+/**
+ * The settings of an active channel. The daemon has checked their kinds, and that all required settings have values.
+ */
 export function readSettings(settings: ChannelSettings): { token: string; secret: string; api_url: string } {
   return {
     token: (settings.PIGEONPOST_TOKEN as SecretValue).reveal(),

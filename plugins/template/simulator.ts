@@ -20,7 +20,7 @@ export const simulator: PlatformSimulator = {
     return signed(event.bad_signature ? `not ${secret}` : secret, requestOf(event));
   },
   sign: (request, settings) => signed(readSettings(settings).secret, request),
-  // Commands are answered in private, in the room that has the id of the person.
+  // Commands are answered in private, in a room that has the same id as the person.
   seenIn: (event) => [roomOf(event), event.user],
   startApi: (settings) => ({
     answer({ method, path, headers, body }) {

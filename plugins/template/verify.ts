@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChannelRequest } from 'agentd/channel';
 
-/** Maximum age of a signature, ms. An older one is refused, so that a recorded request cannot be repeated. */
+/** Maximum age of a signature, in ms. Older signatures are refused, so that a recorded request cannot be sent again. */
 const AGE_MAX_MS = 5 * 60_000;
 
 /**
- * Whether the platform sent this. It signs the time and the exact bytes of the body.
+ * Whether the platform sent this request. The platform signs the time and the exact bytes of the body.
  * @param now ms since the epoch
  */
 export function isSigned(
@@ -20,7 +20,7 @@ export function isSigned(
   return given.length === right.length && timingSafeEqual(given, right);
 }
 
-/** @param timestamp seconds since the epoch, as it is sent */
+/** @param timestamp seconds since the epoch, as in the header */
 export function signatureOf(secret: string, timestamp: string, body: string | Uint8Array): string {
   return createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
 }

@@ -4,13 +4,13 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
 
-/** The folder to which `npm run build` writes files for browsers, relative to the sources or to the build. */
+/** The folder to which `npm run build` writes files for browsers, relative to the source file or the built file. */
 const BUILT = new URL(
   import.meta.url.endsWith('.ts') ? '../../dist/plugins/webchat/' : './',
   import.meta.url,
 );
 
-/** A file for browsers, encoded once. */
+/** A file for browsers. It is compressed only once. */
 export interface Asset {
   type: string;
   etag: string;
@@ -21,7 +21,7 @@ export interface Asset {
 /**
  * Reads a built file.
  * @param name path below the plugin's folder
- * @param rewrite changes its text before it is served
+ * @param rewrite changes the text of the file before it is served
  */
 export async function loadAsset(
   name: string,
@@ -34,14 +34,14 @@ export async function loadAsset(
     etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
     encoded: [
       ['br', await promisify(brotliCompress)(bytes)],
-      // Less memory makes shorter blocks, which compress a script that contains a style sheet better.
+      // With less memory, gzip makes shorter blocks, which compress a script that contains a style sheet better.
       ['gzip', await promisify(gzip)(bytes, { level: 9, memLevel: 7 })],
       ['identity', bytes],
     ],
   };
 }
 
-/** The response with an asset: 304 if the browser has it, else the best encoding that it accepts. */
+/** The response that serves an asset: 304 if the browser has it, else the best encoding that the browser accepts. */
 export function assetResponse(
   { type, etag, encoded }: Asset,
   request: ChannelRequest,

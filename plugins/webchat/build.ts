@@ -6,7 +6,7 @@ import { build, type Plugin, transform } from 'esbuild';
 const SCRIPTS = { 'widget/widget': 'widget/main.ts', 'demo/shop': 'demo/shop.ts' };
 const PAGES = ['demo/index.html', 'demo/shop.css'];
 
-/** A style sheet is minified and becomes a string in the script. */
+/** Minifies a style sheet, which becomes a string in the script. */
 const styles: Plugin = {
   name: 'styles',
   setup({ onLoad }) {
@@ -23,8 +23,8 @@ const styles: Plugin = {
 };
 
 /**
- * Bundles and minifies the files for browsers, one script each. Part of `npm run build`.
- * @param outdir folder of the compiled plugin that serves the files
+ * Bundles and minifies the files for browsers. Each script becomes one file. Part of `npm run build`.
+ * @param outdir folder of the compiled plugin, which serves the files
  */
 export async function bundleBrowserFiles(outdir: string): Promise<void> {
   const source = (name: string) => join(import.meta.dirname, name);

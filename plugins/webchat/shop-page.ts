@@ -1,7 +1,7 @@
 import type { Route } from '../../src/channel/index.ts';
 import { assetResponse, loadAsset } from './asset.ts';
 
-/** Strict on purpose: the widget works under this policy, so it works under the policy of any site. */
+/** This policy is strict on purpose: if the widget works under it, it works under the policy of any site. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -27,7 +27,7 @@ const FILES = [
 export const routes: readonly Route[] = FILES.map(({ path, name, type }) => ({
   method: 'GET',
   path,
-  // The file is read for each request, so that a change of the page is visible at once.
+  // The file is read at each request, so that a change of the page is visible at once.
   handle: async (request) =>
     assetResponse(await loadAsset(name, type), request, {
       'Cache-Control': 'no-cache',

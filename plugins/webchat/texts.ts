@@ -4,7 +4,7 @@ import type { Translations } from './widget/translation.ts';
 
 type Words = Readonly<Record<string, string>>;
 
-/** The location of a text of the widget: its name, or a group and the name in the group. */
+/** Identifies a text of the widget: its name, or its group and its name in that group. */
 type Place = readonly [name: string] | readonly [group: 'failures' | 'tools', name: string];
 
 const PLACES: ReadonlyMap<string, Place> = new Map(
@@ -18,14 +18,14 @@ const PLACES: ReadonlyMap<string, Place> = new Map(
   ),
 );
 
-/** The texts of the widget that operators can replace. A site can replace them, too (agentd-webchat(7)). */
+/** The texts of the widget that operators can replace. A site can replace them as well (agentd-webchat(7)). */
 export const WIDGET_TEXTS: readonly ChannelText[] = [...PLACES].map(([name, place]) => ({
   name,
   sentence: sentenceOf(place),
   default: englishOf(place),
 }));
 
-/** All texts of the widget, in English and in the languages of the operator (widget/translation.ts). */
+/** All texts of the widget, in English and in the operator's languages (widget/translation.ts). */
 export function widgetTranslations({ languages, default_locale }: ChannelTranslations): Translations {
   const all = new Map<string, Texts>([['en', ENGLISH]]);
   for (const [tag, texts] of Object.entries(languages)) all.set(tag, textsWith(ENGLISH, inForm(texts)));
@@ -35,7 +35,7 @@ export function widgetTranslations({ languages, default_locale }: ChannelTransla
   return Object.fromEntries(ordered.map((tag) => [canonical(tag), all.get(tag) as Texts]));
 }
 
-/** The tag in the form that browsers use: `pt-BR`. */
+/** The tag as browsers write it: `pt-BR`. */
 function canonical(tag: string): string {
   try {
     return Intl.getCanonicalLocales(tag)[0] ?? tag;
@@ -44,7 +44,7 @@ function canonical(tag: string): string {
   }
 }
 
-/** Texts by their names for operators, in the form of the widget. */
+/** Converts texts from the operator's names to the structure that the widget uses. */
 function inForm(texts: Words): Partial<Texts> {
   const words: Record<string, string | Words> = {};
   for (const [name, text] of Object.entries(texts)) {

@@ -2,8 +2,8 @@ import type { Route } from '../../src/channel/index.ts';
 import { type Asset, assetResponse, loadAsset } from './asset.ts';
 
 /**
- * How long a browser uses the script without asking again, seconds. Short, so that a new version soon reaches all
- * browsers.
+ * How long a browser uses the script without asking again, in seconds. The time is short, so that a new version soon
+ * reaches all browsers.
  */
 const MAX_AGE = 600;
 
@@ -14,16 +14,16 @@ const HEADERS = {
   'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-/** Placeholder for the texts in the built script. */
+/** The built script contains this placeholder for the texts. */
 const BUILT_TRANSLATIONS = JSON.stringify('agentd-translations');
 
-/** The address for messages in the built script. */
+/** The built script contains this path for messages. */
 const BUILT_MESSAGE_PATH = '/webchat/message';
 
 /**
  * `GET /webchat/widget.js`: the widget as one file, which a site names in a script element.
  * @param messagePath WEBCHAT_WEBHOOK_PATH, which is written into the script
- * @param translations texts of the widget, which are written into the script, too
+ * @param translations texts of the widget, which are also written into the script
  */
 export function widgetRoute(messagePath: string, translations: object): Route {
   let loading: Promise<Asset> | null = null;
@@ -44,7 +44,9 @@ export function widgetRoute(messagePath: string, translations: object): Route {
   };
 }
 
-/** The script with the texts of the widget. Names need no quotes in a script, which makes it smaller. */
+/**
+ * Inserts the texts of the widget into the script. Property names need no quotes in a script, which makes it smaller.
+ */
 export function withTranslations(script: string, translations: object): string {
   const literal = JSON.stringify(translations).replace(/"([a-z]\w*)":/gi, '$1:');
   return script.replaceAll(BUILT_TRANSLATIONS, () => literal);

@@ -1,5 +1,5 @@
 /**
- * The agent contract ("agentd/agent"): the types that a runtime or a tool of your own needs. They are erased when the
+ * The agent contract ("agentd/agent"): the types that your own runtime or tool needs. They are erased when the
  * module is loaded, so that a single `.ts` file works with no build and no node_modules.
  *
  * A module under `tools:` in the configuration file has a `ToolDefinition`, or a list of them, as its default export:
@@ -38,15 +38,15 @@ export interface AgentRuntime {
    */
   run(turn: AgentTurn): AsyncIterable<string>;
   /**
-   * Summarizes exchanges that no longer fit into the history (AGENT_HISTORY_TOKENS), between two messages of the
-   * person. If absent, the oldest exchanges are left out without a summary. An error is logged, and the next message
-   * tries again.
+   * Summarizes exchanges that no longer fit into the history (AGENT_HISTORY_TOKENS). The daemon calls it between two
+   * messages of the person. If it is absent, the oldest exchanges are left out without a summary. If it throws, the
+   * daemon logs the error, and tries again after the next message.
    */
   summarize?(request: SummaryRequest): Promise<string>;
   stop?(): Promise<void>;
 }
 
-/** One message, and everything that the runtime may know to answer it. */
+/** One message, and everything that the runtime may use to answer it. */
 export interface AgentTurn {
   /** The text of the message. */
   text: string;
@@ -59,11 +59,11 @@ export interface AgentTurn {
    * signed in.
    */
   person: AgentPerson | null;
-  /** Whether the sender was signed in, but the sign-in has expired. */
+  /** Whether the sender's sign-in has expired. */
   sign_in_expired: boolean;
   /**
-   * What the client claims about itself, unverified. `other` holds further claims under the client's own keys, at most
-   * 4 KiB of JSON.
+   * What the client claims about itself, unverified. `other` contains further claims under the client's own keys, at
+   * most 4 KiB of JSON.
    */
   claimed: {
     user_name?: string;
@@ -71,7 +71,7 @@ export interface AgentTurn {
     user_agent?: string;
     other?: Readonly<Record<string, unknown>>;
   };
-  /** The channel's id of the sender. */
+  /** The sender's id on the channel. */
   speaker: string;
   /** Whether other people can read this conversation. */
   shared: boolean;
@@ -88,14 +88,14 @@ export interface AgentTurn {
    */
   confirmed: ConfirmedAction | null;
   /**
-   * The writes of an earlier run of this message that was interrupted. If this run repeats one of these calls, the call
-   * is not made again and gets the stored answer. Another write with the same tool needs a confirmation. Say what was
-   * done.
+   * The writes that an earlier, interrupted run of this message made. If this run repeats one of these calls, the call
+   * is not made again, and the run gets the stored answer. A different write with the same tool needs a confirmation.
+   * The reply should tell the person what was done.
    */
   already_done: readonly AlreadyDone[];
   /**
-   * Call this if the run ends before it can say what its calls did, for example because no step is left. The daemon
-   * then adds the outcome of each write of this message to the end of the reply.
+   * Call this if the run ends before it can say what its calls did, for example because it has used all its steps. The
+   * daemon then adds the outcome of each write of this message to the end of the reply.
    */
   reportWrites(): void;
   /**
@@ -110,7 +110,7 @@ export interface AgentTurn {
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** An action that the person confirmed. The daemon asked the person and made the call; an agent can do neither. */
+/** An action that the person confirmed. The daemon asked the person and made the call; an agent cannot do either. */
 export interface ConfirmedAction {
   /** Name of the tool. */
   tool: string;
@@ -126,7 +126,7 @@ export interface AlreadyDone {
   tool: string;
   /** What was done, with its arguments, on one line of plain text. */
   summary: string;
-  /** `failed`: it was refused, or nothing was sent. `unknown`: it may have been carried out. */
+  /** `failed`: the write was refused, or nothing was sent. `unknown`: the write may have been carried out. */
   outcome: 'done' | 'failed' | 'unknown';
   /** Status of the HTTP answer; null if there is none. */
   status: number | null;
@@ -136,7 +136,7 @@ export interface AlreadyDone {
 export interface PastExchange {
   /** The text of the message. */
   user: string;
-  /** The channel's id of the sender. */
+  /** The sender's id on the channel. */
   speaker: string;
   reply: string;
   /**
@@ -163,8 +163,8 @@ export interface SummaryRequest {
 }
 
 /**
- * Counts calls of language models, with one line in the trace for each. Tokens that a person or an anonymous client
- * uses count towards AGENT_DAILY_TOKENS.
+ * Meters the calls of language models. Each call gets a line in the trace, and its tokens count toward
+ * AGENT_DAILY_TOKENS of the person or the anonymous client.
  */
 export interface ModelMeter {
   /** Call this before each request to a model. It reserves `prompt_tokens` and `max_output_tokens`. */
@@ -172,7 +172,7 @@ export interface ModelMeter {
     model: string;
     /** The provider of the model for telemetry, for example `openai` or `anthropic`. */
     provider?: string | undefined;
-    /** An estimate. */
+    /** Estimated number of tokens in the prompt. */
     prompt_tokens: number;
     /** If absent, an answer of usual length is assumed. */
     max_output_tokens?: number | undefined;
@@ -184,12 +184,12 @@ export type MeteredCall =
       ok: true;
       end(result: ModelCallResult): Promise<void>;
       /**
-       * Exports the messages that the model received, as JSON, and its answer. Call it before `end`. Absent unless
-       * OTEL_GENAI_CAPTURE_CONTENT is set.
+       * Exports the messages that the model received (as JSON) and the model's answer. Call it before `end`. Absent
+       * unless OTEL_GENAI_CAPTURE_CONTENT is set.
        */
       content?(texts: { input: unknown; output: string }): void;
     }
-  /** AGENT_DAILY_TOKENS are used up. Make no call, and answer with this text. */
+  /** The budget AGENT_DAILY_TOKENS is used up. Make no call, and answer with this text. */
   | { ok: false; message: string };
 
 /** How a call of a model ended. Only the first result of a call counts. */
@@ -232,11 +232,11 @@ export interface AgentTool {
   description: string;
   /** Whether a call changes something. */
   effect: 'read' | 'write';
-  /** `always`: a call is not made at once. The person is asked at the end of the reply. */
+  /** `always`: a call waits until the person confirms it. The question is asked at the end of the reply. */
   confirm: 'always' | 'never';
-  /** JSON Schema of the arguments, an object. It never names a person to act for: the message decides that. */
+  /** JSON Schema of the arguments, of type `object`. No argument says for whom to act: the message decides that. */
   parameters: Record<string, unknown>;
-  /** Returns a failure as an answer with a message. Rejects only if `signal` aborts. */
+  /** Returns a failure as an answer with `ok: false`. Rejects only if `signal` aborts. */
   call(args: unknown): Promise<ToolAnswer>;
 }
 
@@ -246,19 +246,20 @@ export type ToolAnswer =
   | { ok: false; message: string };
 
 /**
- * Members of an error that a runtime throws if it expects the cause to be temporary, for example if the model is out of
- * reach. Such a run is repeated for INBOX_RUN_SECONDS. Any other failing run is tried at most INBOX_MAX_ATTEMPTS times.
+ * A runtime adds these members to an error if it expects the cause to be temporary, for example if the model is
+ * unreachable. A run that fails in this way is repeated until INBOX_RUN_SECONDS have passed. Any other failing run is
+ * tried at most INBOX_MAX_ATTEMPTS times.
  */
 export interface PassingFailure {
   readonly passing: boolean;
   /**
-   * How long the model asks to wait (`Retry-After`). The next run waits that long, and a 502 also has this
+   * How long the model asks to wait (`Retry-After`). The next run waits that long, and a 502 response has the same
    * `Retry-After`.
    */
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** A tool of your own, as its module exports it. The daemon enforces its policies (agentd-agent(7), "Modules"). */
+/** Your own tool, as its module exports it. The daemon enforces its policies (agentd-agent(7), "Modules"). */
 export interface ToolDefinition {
   /** 1 to 64 letters, digits, `_` and `-`. */
   name: string;
@@ -266,7 +267,7 @@ export interface ToolDefinition {
   title?: string;
   /** For the model: what the tool does, and when to use it. */
   description: string;
-  /** JSON Schema of the arguments, an object. Other arguments are refused. */
+  /** JSON Schema of the arguments, of type `object`. Arguments that it does not list are refused. */
   parameters: Readonly<Record<string, unknown>>;
   /** Whether a call changes something. */
   effect: 'read' | 'write';
@@ -274,7 +275,7 @@ export interface ToolDefinition {
   credentials?: 'user-or-default' | 'user' | 'default' | 'none';
   /** Whether the person must confirm a call before it is made. Default: `always` for `write`, `never` for `read`. */
   confirm?: 'always' | 'never';
-  /** The question of the confirmation; `{parameter}` is filled in. Default: the title. */
+  /** The question that asks for the confirmation. `{parameter}` is replaced by the argument. Default: the title. */
   summary?: string;
   /** Top-level fields of the results of `context.api` that may be shown under default credentials. Default: none. */
   public?: readonly string[] | 'all';
@@ -292,7 +293,7 @@ export interface ToolDefinition {
   call(args: any, context: ToolContext): unknown;
 }
 
-/** What a tool of your own may know about the message, and what it may use. */
+/** What your own tool may know about the message, and what it may use. */
 export interface ToolContext {
   /** The claims of the person for whom the message acts, never the token. Null if nobody is signed in. */
   person: (Readonly<Record<string, unknown>> & { sub: string; email: string }) | null;
@@ -306,8 +307,8 @@ export interface ToolContext {
 }
 
 /**
- * Each method resolves to the parsed JSON of a 2xx answer, and throws a `ToolApiError` for any other. Data that was
- * fetched under default credentials is reduced to the `public` fields of the tool.
+ * Each method resolves to the parsed JSON of a 2xx answer, and throws a `ToolApiError` for any other answer. Data that
+ * was fetched under default credentials is reduced to the `public` fields of the tool.
  */
 export interface ToolApi {
   get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers'>): Promise<unknown>;
@@ -325,7 +326,7 @@ export interface ToolApiRequest {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** What the methods of `context.api` throw. */
+/** The error that the methods of `context.api` throw. */
 export interface ToolApiError extends Error {
   /** Status of the answer. Null if there is no answer. */
   status: number | null;

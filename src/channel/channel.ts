@@ -73,11 +73,14 @@ export interface ChannelLinking {
   word?: string;
   /** Placeholder for the user id in usage and messages, for example `NUMBER`. */
   argument: string;
-  /** How a user id is written, as in "Write it with {form}."; for people who wrote one in another way. */
+  /**
+   * The correct form of a user id. It completes the hint "Write it with {form}." for people who wrote an id
+   * differently.
+   */
   form?: string;
   /**
-   * All spellings that the platform uses for this user id. Links are stored under the first one. Empty if this is not
-   * an id of the platform.
+   * All spellings that the platform uses for this user id. Links are stored under the first spelling. Empty if `given`
+   * is not an id of the platform.
    */
   idsOf(given: string): readonly string[];
 }
@@ -123,8 +126,8 @@ export interface Channel {
   health?(): ChannelHealth;
   /**
    * Asks the platform whether it accepts the channel's credentials, with the scope's `fetch`. `agentd doctor` calls it,
-   * and the daemon calls it once after its own start. Both use an instance whose `start` was not called. It must not
-   * send a message. If the platform fails, return `failed`; the daemon calls again after 1 to 10 minutes.
+   * and the daemon calls it once after its own start. Both call it on an instance that was not started. It must not
+   * send a message. If the platform fails, return `failed`; the daemon calls `check` again after 1 to 10 minutes.
    */
   check?(): Promise<ChannelCheck>;
   /**
@@ -150,34 +153,34 @@ export interface Route {
   /** Path, for example `/telex/webhook`. Parameters are written as `:name`. */
   path: string;
   /**
-   * The only content type that is accepted, for example `application/json`. Others get 415. If absent, any type is
-   * accepted.
+   * The only content type that is accepted, for example `application/json`. A request with another type gets 415. If
+   * absent, any type is accepted.
    */
   contentType?: string;
   /**
-   * Largest body in bytes, at most 4 MiB, for a webhook whose platform sends more than `BODY_LIMIT_BYTES` at once. A
-   * value below the setting has no effect. Few such bodies are processed at the same time; the others get
-   * `unavailable`, so that the platform sends them again, and a slow sender is disconnected to make room for the next
-   * one. Default: `BODY_LIMIT_BYTES`.
+   * Largest body in bytes, at most 4 MiB. Set it if the platform sends webhooks that are larger than
+   * `BODY_LIMIT_BYTES`. A value below that setting has no effect. Only a few of these large bodies are processed at the
+   * same time. Further requests get `unavailable`, so that the platform sends them again, and a slow sender is
+   * disconnected to make room for the next request. Default: `BODY_LIMIT_BYTES`.
    */
   bodyLimit?: number;
   /** Whether pages of `WEBCHAT_ALLOWED_ORIGINS` may call the route. */
   cors?: boolean;
   /**
-   * Whether requests count towards the rate limit: per person if `token` returns a valid token, else per client
+   * Whether requests count toward the rate limit: per person if `token` returns a valid token, otherwise per client
    * address. Leave it out for webhooks, which all come from the addresses of the platform.
    */
   limited?: boolean;
   /** The user token in the request, from the first source that has one. It is validated once per request. */
   token?(request: ChannelRequest): string | null | undefined;
   /**
-   * Returns the body of every error response, including the errors that the daemon itself raises, for a route whose
-   * documented errors are not problem documents. Status and headers do not change.
+   * Returns the body of every error response of the route, including the errors that the daemon itself raises. Use it
+   * if the documented errors of the route are not problem documents. Status and headers do not change.
    */
   refusal?(problem: RouteProblem): object;
   /**
    * Headers of every response to this request, including refusals. If this function throws a problem, for example
-   * because the body is not JSON, the error response has none of them.
+   * because the body is not JSON, the error response has none of these headers.
    */
   headers?(request: ChannelRequest): NonNullable<ChannelResponse['headers']>;
   /** The thread that the request names, or null. Messages of one thread are processed in order of arrival. */
@@ -201,7 +204,7 @@ export interface ChannelRequest {
   query: URLSearchParams;
   /** Names in lower case. Repeated headers are joined by `, `. */
   headers: Readonly<Record<string, string | undefined>>;
-  /** The exact bytes, for the check of a signature. At most `bodyLimit` of the route. */
+  /** The exact bytes, so that a signature can be checked. At most `bodyLimit` bytes. */
   body: Uint8Array;
   /** The body as a JSON object. Throws the problem `malformed_json`. Parsed once. */
   json(): Record<string, unknown>;
@@ -235,8 +238,8 @@ export interface ResponseStream {
 export interface ChannelScope {
   settings: ChannelSettings;
   /**
-   * True with `serve --dev` if the channel is not configured: it then calls `agentd simulate` instead of its platform.
-   * That command is not always running, so do not log a warning if a call fails.
+   * True under `serve --dev` if the channel is not configured. Its calls then go to `agentd simulate` instead of the
+   * platform. That command is not always running, so do not log a warning if a call fails.
    */
   simulated: boolean;
   log: ChannelLogger;
@@ -245,17 +248,17 @@ export interface ChannelScope {
   /** ms since the epoch. */
   now(): number;
   /**
-   * Runs the agent for a message and yields its events. `request` has the client address and the token that was
-   * validated for the rate limit. It throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …). Do not
-   * catch them: the daemon turns them into responses. The run continues if you stop reading. Like `streams`, it is not
-   * available to channels with `delivery: 'push'`, because the daemon trusts the sender and session that such a channel
-   * passes, and a web client only claims them.
+   * Runs the agent for a message and yields its events. `request` contains the client address and the token that was
+   * validated for the rate limit. This method throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …).
+   * Do not catch them: the daemon turns them into responses. The run continues if you stop reading. Like `streams`, the
+   * method is not available to channels with `delivery: 'push'`: the daemon trusts the sender and the session that a
+   * push channel passes, but a web client only claims them.
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
    * Reads the message of a web client: `user_id`, `message`, `session_id` and `metadata` of the JSON body, the header
-   * `Idempotency-Key`, and the token of the first source that has one. Throws `malformed_json`, or `invalid_request`
-   * that names every wrong field.
+   * `Idempotency-Key`, and the token of the first source that contains one. Throws `malformed_json`, or an
+   * `invalid_request` that lists all wrong fields.
    */
   readMessage(request: ChannelRequest, sources: readonly TokenSource[]): IncomingMessage;
   /**
@@ -266,17 +269,17 @@ export interface ChannelScope {
   /** Answers on event streams, which survive a lost connection. Not available to channels with `delivery: 'push'`. */
   streams: ChannelStreams;
   /**
-   * Enqueues messages that are answered with `send`. Resolves when all of them are stored; a repeated `message_id` is
-   * stored once. Rejects with `unavailable` (503) if none is stored, so that the platform delivers them again. The
-   * `thread_id` of each must begin with the channel's name and a colon. Pass the request that brought the messages, if
-   * there is one: its id is logged with their runs.
+   * Enqueues messages that are answered with `send`. Resolves when all of them are stored. A message with a repeated
+   * `message_id` is stored once. Rejects with `unavailable` (503) if no message is stored, so that the platform
+   * delivers them again. The `thread_id` of each message must begin with the channel's name and a colon. If the
+   * messages arrived in a request, pass it: its id is logged with their runs.
    */
   enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
   /**
-   * Enqueues the press of a button: a message with `confirm` whose sender the platform has verified. Rejects as
-   * `enqueue` does. The outcome `refused` means that the press changes nothing, because the question belongs to another
-   * person or is no longer open. Show `text` only to the person who pressed the button; if the platform cannot do this,
-   * show nothing.
+   * Enqueues a button press: a message with `confirm`. The platform must have verified its sender. Rejects as `enqueue`
+   * does. The outcome `refused` means that the press changes nothing, because the question belongs to another person or
+   * is no longer open. Show `text` only to the person who pressed the button; if the platform cannot do this, show
+   * nothing.
    */
   press(message: IncomingMessage, request?: ChannelRequest): Promise<PressOutcome>;
   /**
@@ -288,8 +291,8 @@ export interface ChannelScope {
   notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;
   /**
    * Sends a reply as several messages, in order, for `Channel.send`. If a part fails, the attempt fails. The next
-   * attempt, even after a restart, skips the parts that the platform has confirmed. Two attempts at one reply never
-   * overlap, so `sendPart` needs a timeout.
+   * attempt, even after a restart, skips the parts that the platform has confirmed. Attempts at one reply never
+   * overlap: each waits for the attempt before it, so `sendPart` needs a timeout.
    * @param reply_id the `id` of the reply
    * @param parts called once per attempt; must return the same parts each time
    */
@@ -330,7 +333,7 @@ export interface DeliveryFailure {
   /**
    * Set if the platform as a whole fails: `unreachable` after a network error or a 5xx, `credentials` if it refuses the
    * channel's token. Such a failure is never final. All replies of the channel wait, and the daemon probes the platform
-   * with one reply at a time. Absent if the failure concerns this reply, or the rate of calls.
+   * with one reply at a time. Absent if the failure concerns only this reply, or the rate of calls.
    */
   platform?: 'unreachable' | 'credentials';
 }
@@ -339,9 +342,9 @@ export interface NotifyOptions {
   /** Id of the message that this text answers. A repeated message is answered once. */
   message_id?: string;
   /**
-   * Set this for hints, such as "I can only read text", to the id of the person or room that sees them. The loop guard
-   * does not count such texts, so the daemon limits them per key: ten a minute, thirty an hour, and the same text once
-   * in 3 s. It drops the others.
+   * Set this for a hint, such as "I can only read text", to the id of the person or room that sees the hint. The loop
+   * guard does not count hints, so the daemon limits them per key: ten a minute, thirty an hour, and the same text once
+   * in 3 s. It drops further hints.
    */
   throttle_key?: string;
 }
@@ -351,15 +354,15 @@ export type TokenSource = 'header' | 'body' | 'metadata';
 
 /**
  * Event streams. `start` stores the message. The run begins when the stream is first opened, and continues whether or
- * not somebody reads. Events are numbered and stored before they are sent, so that a reader that reconnects gets
+ * not anybody reads it. Events are numbered and stored before they are sent, so that a reader that reconnects gets
  * exactly the events that it missed. All three methods throw problems; do not catch them.
  */
 export interface ChannelStreams {
   /**
    * Stores a message for `ttl_ms`, and its answer for `ttl_ms` after the answer has ended. A repeated `message_id` gets
-   * the same stream. `ambient` holds the cookies of the request (`StreamTokens`); `open` compares the reader's cookies
-   * with them. Throws the problems of `converse` that come before a run: `session_forbidden`, `duplicate_in_progress`,
-   * …
+   * the same stream. `ambient` contains the cookies of the request (`StreamTokens`); `open` compares the reader's
+   * cookies with them. Throws the problems of `converse` that can occur before a run: `session_forbidden`,
+   * `duplicate_in_progress`, …
    */
   start(
     message: IncomingMessage,
@@ -367,12 +370,12 @@ export interface ChannelStreams {
     options: { ttl_ms: number; ambient?: readonly string[] },
   ): Promise<{ stream_id: string }>;
   /**
-   * Opens a stream after the event number `after`; 0 is the beginning. The first `open` begins the run. The run uses
-   * the first token that counts, of `ambient`, `explicit` and the token of the message (agentd-message(7), "Whose
-   * stream it is"). A HEAD request does not begin a run. Returns null if all events were read before. Throws
-   * `stream_not_found`, `token_missing` and `forbidden`. Throws `too_many_readers` to a reader without a valid token if
-   * the stream has 64 of them, or the client address has `maxReadersPerClient` (256). A reader counts until `follow`
-   * has resolved, so always call `follow`.
+   * Opens a stream after the event with the number `after`; 0 means from the beginning. The first `open` begins the
+   * run. The run uses the first token that counts: it looks in `ambient`, in `explicit` and in the message
+   * (agentd-message(7), "Whose stream it is"). A HEAD request does not begin a run. Returns null if the reader has
+   * already read all events. Throws `stream_not_found`, `token_missing` and `forbidden`. Throws `too_many_readers` if
+   * the reader has no valid token, and either the stream has 64 such readers or the client address has
+   * `maxReadersPerClient` (256). A reader counts until `follow` has resolved, so always call `follow`.
    */
   open(
     stream_id: string,
@@ -386,8 +389,8 @@ export interface ChannelStreams {
 export interface StreamTokens {
   /**
    * Every cookie with the token's name. A browser sends its cookies even if the user follows a link that somebody else
-   * made, so a cookie counts only for the person who sent the message. If there are several, none counts. An empty
-   * cookie counts as none.
+   * made, so a cookie counts only for the person who sent the message. If there are several cookies, none of them
+   * counts. An empty cookie is ignored.
    */
   ambient: readonly string[];
   /** The token that the client itself put into the request, for example into the query. */
@@ -398,8 +401,8 @@ export interface StreamTokens {
 
 export interface OpenStream {
   /**
-   * Gives the events to the reader as they arrive. Resolves after the last one, when the reader disconnects, and when
-   * the daemon cannot continue, so that the reader reconnects. Rejects if the reader throws.
+   * Gives the events to the reader as they arrive. Resolves after the last event, or when the reader disconnects. Also
+   * resolves when the daemon cannot continue; the reader then reconnects. Rejects if the reader throws.
    */
   follow(reader: StreamReader): Promise<void>;
 }
@@ -407,8 +410,8 @@ export interface OpenStream {
 /** A reader of a stream. It has callbacks, not an iterator, because one stream may have thousands of readers. */
 export interface StreamReader {
   /**
-   * Takes all new events at once. All readers get the same list, so that its encoding can be cached. Returns false if
-   * there is no room for more.
+   * Accepts all new events at once. All readers get the same list, so that its encoding can be cached. Returns false if
+   * the reader has no room for more.
    */
   take(events: readonly StreamEvent[]): boolean;
   /** Resolves when there is room again. Rejects if the reader is too slow and must be disconnected. */
@@ -457,8 +460,8 @@ export interface LinkRequest {
 
 export interface LinkOptions extends LinkRequest {
   /**
-   * Whether to replace a link of another person that has not expired. Default true, because the platform has verified
-   * the user id.
+   * Whether to replace another person's link that has not expired. Default true, because the platform has verified the
+   * user id.
    */
   replace?: boolean;
   /** The request that contains the token. */

@@ -19,10 +19,10 @@ export interface CheckedChannel {
 }
 
 /**
- * All errors in a message that a channel enqueues; empty if there are none. Its ids become keys, so nothing is cut or
- * corrected here.
- * @param channel with delivery `push`, session ids must begin with the channel's name and a colon, so that a channel
- *   cannot use the sessions of another; otherwise the client may choose the session id
+ * Returns all errors in a message that a channel enqueues; empty if there are none. Nothing is cut or corrected,
+ * because the ids of the message become keys.
+ * @param channel if its delivery is `push`, session ids must begin with the channel's name and a colon, so that it
+ *   cannot use the sessions of another channel; otherwise the client may choose the session id
  * @param at prefix of the field names: `messages[0]`.
  */
 export function checkMessage(
@@ -100,7 +100,7 @@ function checkId(id: unknown, max: number, wrong: (problem: string) => void): vo
   else if (!id.isWellFormed()) wrong('must be well-formed Unicode');
 }
 
-/** The token may have any length: a token that is too long is invalid, but its message is valid. */
+/** The token may have any length. If it is too long, the token is invalid, but the message is valid. */
 function checkMetadata(metadata: unknown, wrong: (problem: string) => void): void {
   if (!isObject(metadata)) {
     wrong('must be an object');
@@ -124,7 +124,7 @@ function asJson(value: object): string | undefined {
   try {
     return JSON.stringify(value);
   } catch {
-    // The value contains a cycle or a BigInt. The error has no other cause.
+    // The value contains a cycle or a BigInt.
     return undefined;
   }
 }

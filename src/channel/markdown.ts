@@ -23,7 +23,7 @@ export function renderMarkdown(markdown: string, dialect: Dialect): readonly str
   return step.value;
 }
 
-/** As `renderMarkdown`, but pauses often, so that other work can use the event loop. */
+/** Like `renderMarkdown`, but pauses often, so that other work can use the event loop. */
 export function renderMarkdownInPieces(markdown: string, dialect: Dialect): Promise<readonly string[]> {
   return inPieces(convert(markdown, dialect));
 }

@@ -2,23 +2,23 @@
 export interface IncomingMessage {
   /** The channel's name. */
   platform: string;
-  /** The channel's id of the sender, 1 to 256 characters. */
+  /** The sender's id on the channel, 1 to 256 characters. */
   user_id: string;
   /**
-   * Another id of the sender, which the platform may later send as the `user_id` instead. The link of the `user_id` is
-   * then found through this alias. If a `user_id` arrives with a different `alias_id`, its link no longer belongs to
-   * the sender.
+   * Another id of the sender, which the platform may later send as the `user_id` instead. The daemon then finds the
+   * link of the first `user_id` through this alias. If a `user_id` arrives with a different `alias_id`, the link of
+   * that `user_id` no longer belongs to the sender.
    */
   alias_id?: string;
   /** The room. On channels without rooms, the sender's id. */
   channel_id: string;
-  /** The thread, used as the session id. If null, the daemon begins a session and makes an id. */
+  /** The thread, used as the session id. If null, the daemon begins a session and generates an id. */
   thread_id: string | null;
   /** The trimmed text, 1 to 16,000 characters. It may be empty if there is a `confirm`. */
   text: string;
   /**
-   * Set if the sender pressed a button of a question (`ReplyConfirmation`, `Confirmation`). As untrusted as the text:
-   * the daemon compares sender, session and action.
+   * Set if the sender pressed a button of a question (`ReplyConfirmation`, `Confirmation`). It is as untrusted as the
+   * text, so the daemon compares sender, session and action.
    */
   confirm?: ConfirmationAnswer;
   /**
@@ -49,8 +49,9 @@ export interface MessageMetadata {
   user_name?: string;
   user_agent?: string;
   /**
-   * Other claims of the client, under its own keys, unverified, with tokens masked. At most 4 KiB of JSON; more is
-   * dropped and logged. Agent runtimes get it as `claimed.other`. The daemon never puts it into a prompt.
+   * Other claims of the client, under its own keys, unverified, with tokens masked. At most 4 KiB of JSON; larger
+   * claims are dropped, and the loss is logged. Agent runtimes get them as `claimed.other`. The daemon never puts them
+   * into a prompt.
    */
   other?: Readonly<Record<string, unknown>>;
   /** Further members that the channel adds. */
@@ -60,7 +61,7 @@ export interface MessageMetadata {
 /** The events of `converse`, in order. The last one is `complete`. */
 export type ConversationEvent =
   | { type: 'started'; session_id: string }
-  /** A piece of the reply. All pieces joined are the reply. */
+  /** A piece of the reply. The pieces together are the reply. */
   | { type: 'text_chunk'; text: string }
   | { type: 'tool_call'; tool_name: string; status: ToolStatus }
   /** The whole reply. `replayed`: the stored answer to an earlier request with the same message id. */

@@ -72,7 +72,7 @@ export function readMessage(
   };
 }
 
-/** The first language of `Accept-Language`: browsers write the one that the visitor prefers first. */
+/** The first language of `Accept-Language`, which is the language that the visitor prefers. */
 function firstLanguage(header = ''): string | undefined {
   return /^\s*([a-z]{2,3}(?:-[a-z0-9]{1,8}){0,4})\s*(?:[,;]|$)/i.exec(header)?.[1];
 }
@@ -137,7 +137,7 @@ function isEmpty(message: unknown): boolean {
 
 /**
  * What the client claims about itself.
- * @param holdsToken whether the token may be in the metadata, so that its type is checked
+ * @param holdsToken whether the token may be in the metadata; if so, its type is checked
  */
 function clientMetadata(
   { metadata }: Body,

@@ -13,7 +13,7 @@ export class ReplyParts {
   readonly #memory: PartsMemory | null;
   /**
    * How many parts of a reply were sent, most recent reply last. The count includes parts that were sent but could not
-   * be noted in `#memory`.
+   * be recorded in `#memory`.
    */
   readonly #sent = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();
@@ -60,7 +60,7 @@ export class ReplyParts {
     this.#sent.set(reply_id, sent);
     const [oldest] = this.#sent.keys();
     if (this.#sent.size > REMEMBERED_MAX && oldest !== undefined) this.#sent.delete(oldest);
-    // The inbox stores the end of the whole reply right after its last part.
+    // After the last part, the inbox itself stores that the whole reply was sent.
     if (sent < parts) await this.#memory?.note(reply_id, sent);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * How long a platform asks to wait, for `ChannelScope.deliveryFailed`: `Retry-After` in seconds or as a date (RFC
  * 9110 §10.2.3).
- * @param headers headers of the response; not only a 429 has this header, but also a 503
+ * @param headers headers of the response, for example of a 429 or a 503
  * @returns whole seconds, 0 or more; undefined if there is no readable value
  */
 export function retryAfterSeconds(headers: Headers): number | undefined {

@@ -1,6 +1,6 @@
 /**
  * One setting of the daemon or of a channel. The validation, the reference, the JSON Schema, the manual page and the
- * masked display are made from this record.
+ * masked display are generated from this record.
  */
 export type SettingRecord =
   | (SettingBase & { kind: 'string'; default?: string; pattern?: RegExp })

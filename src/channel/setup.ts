@@ -15,7 +15,7 @@ export interface ChannelSetup {
 
 /** Texts for operators, without secrets. */
 export type SetupOutcome =
-  /** The platform delivers to the channel from now on. `facts`: what it reports about the registration. */
+  /** The platform delivers to the channel from now on. `facts`: what the platform reports about the registration. */
   | { outcome: 'registered'; detail: string; facts: JsonObject }
   /** `document` is printed as it is. `detail` says what to do with it. */
   | { outcome: 'document'; detail: string; document: JsonObject }

@@ -23,7 +23,7 @@ export interface PlatformSimulator {
    * signature does not depend on the body.
    */
   sign?(request: SimulatedRequest, settings: ChannelSettings): SimulatedRequest;
-  /** Values of `Shown.to` for answers to an event: its room, and its sender if answers can be private. */
+  /** Values of `Shown.to` for answers to an event: the room, and also the sender if answers can be private. */
   seenIn(event: SimulatedEvent, settings: ChannelSettings): readonly string[];
   /** What the sender sees of the daemon's response to a delivery. If absent, the sender sees nothing. */
   shownOf?(answer: { status: number; body: string }): readonly Shown[];
@@ -44,14 +44,14 @@ export interface SimulatedEvent {
    * payload (`ShownButton.press`).
    */
   kind: 'message' | 'edit' | 'command' | 'other' | 'status' | 'press';
-  /** The platform's id of the sender. */
+  /** The sender's id on the platform. */
   user: string;
   /** The name that the platform shows. */
   user_name?: string;
   text: string;
   /**
-   * In a direct conversation with the bot, or in a group. In a group the message must address the bot. Always `direct`
-   * for a channel without groups (`capabilities.groups`).
+   * Whether the event happens in a direct conversation with the bot or in a group. In a group, the message must address
+   * the bot. Always `direct` for a channel without groups (`capabilities.groups`).
    */
   place: 'direct' | 'group';
   /** Name of a thread or topic in the room. Equal names mean the same thread. */
@@ -63,7 +63,7 @@ export interface SimulatedEvent {
   number: number;
   /** When it was sent, ms since the epoch. */
   sent_at: number;
-  /** Whether to sign it with another secret. */
+  /** Whether to sign it with a wrong secret. */
   bad_signature?: boolean;
 }
 

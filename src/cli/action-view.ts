@@ -77,7 +77,7 @@ export const ACTION_COLUMNS: readonly Column<ActionView>[] = [
   { json: 'finished_at', isTime: true },
 ];
 
-/** The ids of the requests that made these calls, by action, as far as there are traces of them. */
+/** The ids of the requests that made these calls, by action id. Calls without a trace are left out. */
 export async function requestsOf(
   actions: readonly Action[],
   traces: Pick<TraceStore, 'find'>,

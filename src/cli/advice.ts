@@ -17,8 +17,8 @@ export const ADVICE: AdviceTable = {
 };
 
 /**
- * The advice for a reason or error code: from this table, else from the table of error codes. Undefined if neither
- * has it, for example for a reason of a plugin.
+ * The advice for a reason or error code: from this table, or from the table of error codes. Undefined if neither has
+ * it, for example for a reason of a plugin.
  */
 export function adviceFor(reason: string): Advice | undefined {
   const status = /^http_([45])\d\d$/.exec(reason);

@@ -1,9 +1,10 @@
 import type { Command, CommandExample } from './command.ts';
 
 /**
- * All commands, in the order of the help. An entry has only what the help of the program needs, and loads the rest of
- * the command. A command's module is imported only when the command is called or its own help is asked for, so that
- * start-up does not grow with the number of commands. test/rules/commands.test.ts keeps names and summaries equal.
+ * All commands, in the order of the help. An entry has only what the program's help needs, and a function that loads
+ * the rest. A command's module is imported only when the command is called or its own help is asked for, so that
+ * start-up does not grow with the number of commands. test/rules/commands.test.ts checks that names and summaries
+ * agree.
  */
 export interface IndexEntry {
   /** As typed: `token verify`. Its module is commands/token-verify.ts. */

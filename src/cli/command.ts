@@ -14,8 +14,8 @@ export interface Command {
   options?: readonly CommandOption[];
   examples: readonly CommandExample[];
   /**
-   * The program does not look for the settings of `serve --dev` for this command: it does not use them, or it finds
-   * them itself.
+   * The program does not look for the settings of `serve --dev` for this command, because the command does not use them
+   * or finds them itself.
    */
   ignoresDev?: boolean;
   /** The command prints data: it has the option `--json`. */

@@ -9,8 +9,8 @@ import type { OptionValues } from './command.ts';
 export const DEV_FOLDER = '.agentd';
 
 /**
- * Where a command looks for settings: where the daemon looks, and after that in the settings of `serve --dev` (with the
- * tools of its sample API), if the program has found such settings in the working directory (dev-settings.ts).
+ * Where a command looks for settings. It looks where the daemon looks. If the program has found settings of `serve
+ * --dev` in the working directory (dev-settings.ts), those settings and the tools of the sample API are the defaults.
  * @throws CliError (2) if the file that `--env-file` names does not exist
  */
 export function configLocation(options: OptionValues): ConfigureOptions {

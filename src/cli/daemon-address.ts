@@ -11,7 +11,7 @@ export const URL_OPTION = {
 } as const;
 
 /**
- * The address of the running daemon: `--url`, else HOST and PORT of the settings.
+ * The address of the running daemon: `--url`, or HOST and PORT of the settings if there is no `--url`.
  * @throws CliError (2) if `--url` is not an address, or if the settings give no address
  */
 export async function daemonAddress(options: OptionValues, location = configLocation(options)): Promise<URL> {

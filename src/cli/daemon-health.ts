@@ -38,8 +38,8 @@ export async function fetchHealth(url: URL): Promise<Health> {
 }
 
 /**
- * Why the daemon should get no requests now, as its admin listener says. Null if it should, or if the listener cannot
- * be asked.
+ * Why the daemon should get no requests now, according to its admin listener. Null if it should get requests, or if the
+ * listener does not answer.
  * @param admin null if there is no such listener
  */
 export async function whyNotReady(admin: URL | null): Promise<string | null> {

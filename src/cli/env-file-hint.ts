@@ -6,8 +6,8 @@ import type { OptionValues } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 
 /**
- * A hint for a command with a wrong configuration, if a `.env` next to the file that `--config` names was not read. It
- * is looked up in the working directory only.
+ * A hint for a command with a wrong configuration, if a `.env` next to the file that `--config` names was not read. The
+ * `.env` file is looked up in the working directory only.
  */
 export function envFileHint(code: number, { config, envFile }: OptionValues, cwd: string): string | null {
   if (code !== EXIT.config || typeof config !== 'string' || envFile !== undefined) return null;

@@ -6,9 +6,9 @@ import { configLocation } from './config-location.ts';
 import type { Who } from './who.ts';
 
 /**
- * Does the channel exist? Called only if a command has found no data of the channel, so that data of a removed plugin
- * can still be found.
- * @param flag the option that names the channel; an option that is not given is fine
+ * Checks that the channel exists. Called only if a command has found no data of the channel, so that data of a removed
+ * plugin can still be found.
+ * @param flag the option that names the channel; nothing is checked if the option is not given
  * @throws CliError (2) with the known channels.
  */
 export async function expectChannel(options: OptionValues, flag: 'platform' | 'channel'): Promise<void> {
@@ -18,7 +18,7 @@ export async function expectChannel(options: OptionValues, flag: 'platform' | 'c
 }
 
 /**
- * As `expectChannel`, for the channel of a platform's user whom a command is about.
+ * Like `expectChannel`, for the channel of the platform user that a command is about.
  * @throws CliError (2) with the known channels.
  */
 export async function expectChannelOf(who: Who | null, options: OptionValues): Promise<void> {
@@ -27,8 +27,8 @@ export async function expectChannelOf(who: Who | null, options: OptionValues): P
 }
 
 /**
- * The error for an unknown channel; null if the channel exists. The channel need not be active: one that was turned off
- * may have left data.
+ * The error for an unknown channel; null if the channel exists. The channel need not be active: a channel that was
+ * turned off may have left data.
  */
 export async function unknownChannel(
   options: OptionValues,

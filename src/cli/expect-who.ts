@@ -2,7 +2,7 @@ import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { readWho, type Who } from './who.ts';
 
-/** As `readWho`, for commands that are about somebody. @throws CliError (2) if nobody is named */
+/** Like `readWho`, for commands that need a person or a user. @throws CliError (2) if none is named */
 export async function expectWho(
   args: readonly string[],
   options: OptionValues,

@@ -2,13 +2,13 @@ import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import { COMMANDS } from './command-index.ts';
 import { wrapText } from './wrap-text.ts';
 
-/** What somebody complains about, and the commands that show why. */
+/** A complaint of a user, and the commands that show its cause. */
 export interface Complaint {
   words: string;
   commands: readonly string[];
 }
 
-/** A subject of `agentd help TOPIC`: what to know first, the commands for it, and where to read on. */
+/** A subject of `agentd help TOPIC`: what to know first, the commands for it, and the manual pages to read next. */
 export interface HelpTopic {
   /** As typed. */
   name: string;

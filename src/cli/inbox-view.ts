@@ -9,7 +9,7 @@ import { relativeTime } from './time-words.ts';
 export interface ListedMessage extends InboxMessage {
   /** The outage of its platform, if the platform cannot be reached. */
   outage: Outage | undefined;
-  /** No earlier message of its session is open. */
+  /** Whether no earlier message of its session is open. */
   isFirst: boolean;
   now: number;
 }
@@ -39,7 +39,7 @@ export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { json: 'notice_failure' },
 ];
 
-/** The details of one message. Only `--json` prints its texts here; for people, they follow the details. */
+/** The details of one message. `--json` prints its texts here; in the output for people, they follow the details. */
 export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
   { title: 'message', json: 'id' },
   { title: 'state', json: 'state', text: stateInWords },
@@ -117,7 +117,7 @@ function nextAttemptAt({ ended_at, state, next_attempt_at, outage }: ListedMessa
   return state === 'replied' && outage ? Math.max(next_attempt_at, outage.probe_at) : next_attempt_at;
 }
 
-/** The end of the time in which temporary failures are followed by another attempt. Null if no attempt is open. */
+/** The time until which temporary failures are retried. Null if no attempt is open. */
 function triedUntil({
   state,
   ended_at,

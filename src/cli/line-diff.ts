@@ -1,7 +1,10 @@
 /** Maximum number of lines to compare. Longer texts are shown as a whole, old before new. */
 const MAX_COMPARED = 1_000;
 
-/** The lines of two texts, old and new: `-` before a line that is gone, `+` before a new one, else two spaces. */
+/**
+ * The lines of two texts, old and new, with `-` before removed lines, `+` before added lines, and two spaces before
+ * others.
+ */
 export function lineDiff(before: string, after: string): string[] {
   const [old, now] = [before.split('\n'), after.split('\n')];
   const begin = commonLength(old, now);

@@ -9,7 +9,7 @@ export type LinkableChannel = Pick<ChannelPlugin, 'name'> & { linking: ChannelLi
 
 /**
  * The channel that a word of the command line names: by its word for linking, or by its name.
- * @throws CliError (2) with the known words if it names no channel, or several
+ * @throws CliError (2) with the known words if the word matches no channel, or several
  */
 export async function linkableChannel(options: OptionValues, word: string): Promise<LinkableChannel> {
   const { pluginsAt } = await import('../daemon/configuration/configure.ts');

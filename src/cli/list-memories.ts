@@ -4,7 +4,7 @@ import type { OptionValues } from './command.ts';
 import { withMemories } from './with-memories.ts';
 
 /**
- * As `withMemories`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
+ * Like `withMemories`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
  * @param none what to say if the list is empty. If there is no store, its path is added to this text.
  */
 export async function listMemories(

@@ -28,7 +28,7 @@ export interface Wanted {
 }
 
 /**
- * The last matching lines of a file. It reads backwards from the end, so time and memory depend on the lines that are
+ * The last matching lines of a file. It reads backward from the end, so time and memory depend on the lines that are
  * returned and not on the size of the file.
  */
 export async function tail(path: string, wanted: Wanted): Promise<Tail> {
@@ -61,8 +61,8 @@ export async function tail(path: string, wanted: Wanted): Promise<Tail> {
 }
 
 /**
- * All lines of a file from the first one that is new enough, oldest first. It reads backwards to find that line, then
- * forwards, so memory does not depend on the number of lines.
+ * All lines of a file from the first one that is new enough, oldest first. It reads backward to find that line, then
+ * forward, so memory does not depend on the number of lines.
  * @param isOld true if neither this line nor an earlier one is wanted
  * @param each is called for each line
  * @returns position after the last complete line
@@ -78,7 +78,7 @@ export async function readSince(
     let start = size;
     let end: number | null = null;
     for await (const { bytes, at } of linesBackwards(file, size)) {
-      // The first piece is the one after the last line end.
+      // The first piece follows the last line end.
       end ??= at;
       if (isOld(bytes.toString('utf8'))) break;
       start = at;
@@ -93,7 +93,7 @@ export async function readSince(
   }
 }
 
-/** The pieces between line ends, the last one first, each with its position. */
+/** The pieces between line ends, last piece first, each with its position. */
 async function* linesBackwards(
   file: FileHandle,
   size: number,
@@ -194,8 +194,8 @@ async function* readOn(reading: Reading, until = Number.POSITIVE_INFINITY): Asyn
 }
 
 /**
- * Does the path name a file other than the open one? If there is no file at the path, a rotation is in progress, and
- * the answer is no.
+ * Whether the path names a file other than the open file. If there is no file at the path, a rotation is in progress,
+ * and the result is false.
  */
 async function isAnother(path: string, file: FileHandle): Promise<boolean> {
   const [open, named] = await Promise.all([

@@ -16,7 +16,7 @@ export interface LogFilter {
   channel?: string;
 }
 
-/** Does a line match? A line that is not a JSON object matches only an empty filter. */
+/** Whether a line matches. A line that is not a JSON object matches only an empty filter. */
 export function matches(line: string, filter: LogFilter): boolean {
   if (Object.keys(filter).length === 0) return true;
   const entry = jsonObject(line);
@@ -24,14 +24,14 @@ export function matches(line: string, filter: LogFilter): boolean {
   return (
     (level === undefined || LOG_LEVELS.indexOf(entry.level as LogLevel) >= LOG_LEVELS.indexOf(level)) &&
     (since === undefined || timeOf(entry) >= since) &&
-    // The log has only the beginning of a generated id.
+    // The log contains only the beginning of a generated id.
     (session === undefined || entry.session === session || entry.session === shortId(session)) &&
     (request === undefined || entry.request_id === request) &&
     (channel === undefined || entry.channel === channel)
   );
 }
 
-/** Is a line older than this time? Lines are in order of time, so all lines before it are older, too. */
+/** Whether a line is older than this time. Lines are in order of time, so all lines before it are older, too. */
 export function isBefore(line: string, since: number | undefined): boolean {
   return since !== undefined && timeOf(jsonObject(line)) < since;
 }

@@ -4,13 +4,13 @@ import { EXIT } from './exit-codes.ts';
 import { programHelp } from './program-help.ts';
 
 /**
- * The program, and the only module that ends it. It sets the exit code and does not call `exit`, so that a slow reader
- * gets all output.
+ * The entry point, and the only module that ends the process. It sets the exit code and does not call `exit`, so that a
+ * slow reader gets all output.
  */
 const argv = process.argv.slice(2);
 ensureHome();
 
-// A reader that closes the pipe early (`agentd logs | head`) is not a failure. A full disk (`> file`) is one.
+// A reader that closes the pipe early (`agentd logs | head`) is not a failure. A full disk (`> file`) is a failure.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
@@ -31,6 +31,8 @@ if (only === '--version' || only === '-V') {
   process.exitCode = await runProgram(argv, { stdout: process.stdout, stderr: process.stderr, cwd: '.' });
 }
 
-/** A handle that a library left open must not keep a finished command running. The timer itself delays no exit. */
+/**
+ * How long a handle that a library left open may keep a finished command running, ms. The timer itself delays no exit.
+ */
 const LINGER_MS = 2000;
 setTimeout(() => process.exit(), LINGER_MS).unref();

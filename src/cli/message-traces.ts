@@ -53,7 +53,9 @@ export async function messageTraces(
   return { shown: (await Promise.all(shown)).flat(), all: byTurn.size };
 }
 
-/** Newest first. Of a user, only messages that have not been answered: the others have traces. */
+/**
+ * The inbox messages of a subject, newest first. For a user, only messages that are not done: the others have traces.
+ */
 async function inboxOf(subject: Subject, inbox: Store['inbox']): Promise<InboxMessage[]> {
   if ('id' in subject) return inbox.search(subject.id);
   const open = await inbox.list({

@@ -3,13 +3,13 @@ import { userInfo } from 'node:os';
 import type { Store } from '../daemon/store/store.ts';
 import type { Who } from './who.ts';
 
-/** What an administrator does now, for the audit log. */
+/** An action of an administrator, for the audit log. */
 export interface Administration {
   /** The name of the command. */
   command: string;
-  /** What it is about, without a person's data. */
+  /** What the command is about, without a person's data. */
   about?: string;
-  /** The person or the platform's user that it is about: the log holds an HMAC of it. */
+  /** The person or the platform user that the command is about. The log contains only an HMAC of them. */
   who?: Who;
 }
 

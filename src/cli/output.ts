@@ -12,7 +12,7 @@ export interface Output {
   color: boolean;
   /** Longest line of text; infinite if stdout is not a terminal. */
   width: number;
-  /** Prints data with its tokens masked: `value` with `--json`, else the result of `text`. */
+  /** Prints data with its tokens masked: `value` with `--json`, otherwise the result of `text`. */
   data(value: unknown, text: () => string): void;
   /**
    * Prints a table or, with `--json`, an array. If there are no items, `none` goes to stderr.

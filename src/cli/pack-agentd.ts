@@ -7,9 +7,9 @@ import { type TarFile, tarball } from './tarball.ts';
 const ALWAYS = ['package.json', 'README.md', 'LICENSE'];
 
 /**
- * Packs this agentd into a folder, with the files that `npm pack` takes. A package that depends on the packed file can
- * be checked out anywhere, because it needs neither a path on this machine nor a registry. npm itself takes ten times
- * as long, and uses the network.
+ * Packs this agentd into a folder, with the files that `npm pack` would include. A package that depends on the packed
+ * file can be checked out anywhere, because it needs neither a path on this machine nor a registry. `npm pack` itself
+ * takes ten times as long, and uses the network.
  * @returns the name of the packed file
  */
 export async function packAgentd(folder: string): Promise<string> {

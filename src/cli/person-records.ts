@@ -27,11 +27,11 @@ import { withStore } from './with-store.ts';
 
 /**
  * Limit for a list of all links; no store has as many. All of them are listed, because only the unsealed token of a
- * link shows whose it is.
+ * link shows to whom the link belongs.
  */
 const LINKS_MAX = 10_000_000;
 
-/** What the commands about one person work with. */
+/** The data and functions that the commands about one person use. */
 export interface PersonDesk {
   store: Store;
   persons: PersonStore;
@@ -41,7 +41,7 @@ export interface PersonDesk {
   view(records: PersonRecords, memories: readonly Memory[]): Record<string, unknown>;
 }
 
-/** @throws CliError (1) if the store is not embedded; otherwise as `withStore`. */
+/** @throws CliError (1) if the store is not embedded; otherwise the errors of `withStore`. */
 export function withPerson<T>(
   who: Who,
   options: OptionValues,
@@ -74,8 +74,8 @@ export async function memoriesOf(who: Who, { memories }: PersonDesk): Promise<Me
 }
 
 /**
- * Refuses an unknown channel if nothing is stored about its user. If something is stored, a plugin that has since been
- * removed left it behind; it can still be shown and erased.
+ * Refuses an unknown channel if nothing is stored about its user. If something is stored, it comes from a plugin that
+ * has since been removed, and it can still be shown and erased.
  * @throws CliError (2) with the known channels.
  */
 export async function expectKnownChannel(who: Who, options: OptionValues, desk: PersonDesk): Promise<void> {

@@ -32,7 +32,7 @@ export function examplesText(examples: readonly CommandExample[]): string {
   return `Examples:\n${examples.map(({ line, does }) => `  $ ${line}\n      ${does}`).join('\n')}`;
 }
 
-/** First things to type. */
+/** The first commands to try. */
 const EXAMPLES: readonly CommandExample[] = [
   { line: 'agentd serve --dev', does: 'Runs the daemon here with nothing set up, to try it out.' },
   { line: 'agentd chat', does: 'Talks to it, in a second terminal.' },

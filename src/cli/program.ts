@@ -19,8 +19,8 @@ export interface Streams {
   stdout: Sink;
   stderr: Sink;
   /**
-   * Directory in which `serve --dev` may have left its settings. Absent: they are not used, and no hint about them is
-   * printed. They are used only if it is the working directory.
+   * Directory in which `serve --dev` may have left its settings. If absent, those settings are not used, and no hint
+   * about them is printed. They are used only if this is the working directory.
    */
   cwd?: string;
 }
@@ -56,7 +56,7 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
   return result.code;
 }
 
-/** A hint at settings near the working directory that the command did not use. */
+/** A hint about settings near the working directory that the command did not use. */
 function hintAt(cwd: string, { code, usesDev }: Result, program: Commander): string | null {
   const options = program.opts();
   return (
@@ -83,7 +83,7 @@ function helpAsOption(argv: readonly string[]): string[] {
   return argv[0] === 'help' ? [...argv.slice(1), HELP_OPTION.flags.split(', ')[0] ?? ''] : [...argv];
 }
 
-/** Was help or the version asked for? Help is also shown if the command is missing, which is wrong usage. */
+/** Whether help or the version was requested. Help is also shown if the command is missing, but that is wrong usage. */
 function isAnswer(error: CommanderError): boolean {
   return error.code === 'commander.helpDisplayed' || error.code === 'commander.version';
 }
@@ -121,7 +121,8 @@ function buildProgram(streams: Streams, result: Result): Commander {
 }
 
 /**
- * Was a subcommand called, so that this command is only its group? For `agentd link list`, `link` is only the group.
+ * Whether a subcommand was called, so that this command is only its group. For `agentd link list`, `link` is only the
+ * group.
  */
 function isGroupOf(parent: Commander, parser: Commander): boolean {
   const next = parent.args.slice(1).find((argument) => !argument.startsWith('-'));

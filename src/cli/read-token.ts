@@ -4,12 +4,12 @@ import { usageError } from './cli-error.ts';
 import { MutedOutput } from './muted-output.ts';
 import { readBounded } from './read-bounded.ts';
 
-/** For a command whose standard input is not free for the token. */
+/** For a command that reads something other than the token from standard input. */
 export const TOKEN_VISIBLE =
   'warning: a token in the arguments is visible in the process list and the shell history';
 export const TOKEN_SHOWS = `${TOKEN_VISIBLE}; use \`-\` and pipe the token in`;
 
-/** Bytes of standard input that are read. A token has at most 8192 characters. */
+/** Maximum number of bytes that are read from standard input. A token has at most 8192 characters. */
 const INPUT_MAX = 65_536;
 
 /** Where a token is read from: `process`, or the streams of a test. */

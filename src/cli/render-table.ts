@@ -17,9 +17,9 @@ export interface TableStyle {
 }
 
 /**
- * Aligned columns without borders, under a line with their titles. If the terminal is too narrow for the table, a last
- * column that can be wrapped moves below its row; if that is not enough, each item is a block of lines. So nothing is
- * lost.
+ * Aligned columns without borders, under a line with their titles. If the terminal is too narrow for the table, the
+ * last column moves below its row if it can be wrapped. If that is not enough, each item becomes a block of lines.
+ * Nothing is lost.
  */
 export function renderTable<T>(
   columns: readonly Column<T>[],
@@ -66,7 +66,7 @@ function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number)
   return total(widths) > width ? null : rows.flatMap((row) => rowLines(row, widths, columns));
 }
 
-/** The table without its last column, which follows each row, indented. Its title is left out. */
+/** The table with its last column indented below each row. The title of that column is left out. */
 function foldedLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
   const short = rows.map((row) => row.slice(0, -1));
   const lines = tableLines(short, columns.slice(0, -1), width);

@@ -29,7 +29,9 @@ const daemonOutOfReach: Entry = {
 /** Errors of connections, by code or name. */
 const NETWORK = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|TimeoutError|UND_ERR_)/;
 
-/** By the code of the error, else by its name. The causes of an error are looked up, too, the outermost first. */
+/**
+ * Known errors, by code or, if an error has none, by name. The causes of an error are looked up, too, outermost first.
+ */
 const KNOWN: Readonly<Record<string, Entry>> = {
   ConfigurationError: {
     advice:
@@ -153,7 +155,10 @@ export function reportError(error: unknown, stderr: Sink): number {
   return exitCode;
 }
 
-/** The error and its causes. Of an AggregateError (both addresses of a host refused), the first error. */
+/**
+ * The error and its causes. An AggregateError (for example, both addresses of a host refused) is followed by its first
+ * error.
+ */
 function* causes(error: unknown): Generator<Error> {
   let current = error;
   for (let depth = 0; depth < 5 && current instanceof Error; depth++) {

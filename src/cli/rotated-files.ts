@@ -10,7 +10,7 @@ export interface RotatedFile {
 /** As logrotate names them: `agentd.log.1`, `agentd.log-20261123`, `agentd.log.2.gz`. */
 const SUFFIX = /^[.-]\d[\d.-]*?(\.(?:gz|xz|bz2|zst))?$/;
 
-/** The rotated files of a log that may have lines since a time, oldest first. @param since ms since the epoch */
+/** The rotated files of a log that may have lines from after a time, oldest first. @param since ms since the epoch */
 export async function rotatedFiles(path: string, since: number): Promise<RotatedFile[]> {
   const [folder, name] = [dirname(path), basename(path)];
   const names = await readdir(folder).catch(() => []);

@@ -16,7 +16,7 @@ const VENDOR = 'vendor';
 
 /**
  * Writes the channel template under a new name into an empty or missing directory, with a package of this agentd for
- * its tests. If it fails half-way, the files are removed again.
+ * its tests. If it fails halfway, the files are removed again.
  *
  * @param name of the channel; must be valid
  * @returns the files, relative to the directory
@@ -79,7 +79,7 @@ function renamed(text: string, name: string): string {
 }
 
 /**
- * Makes the package depend on this agentd or a later compatible one, and test with the packed one.
+ * Makes the package depend on this agentd or a later compatible one, and makes its tests use the packed one.
  * @param packed path of the packed agentd, relative to the manifest
  */
 async function requireAgentd(manifestFile: string, packed: string): Promise<void> {

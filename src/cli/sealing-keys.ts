@@ -6,12 +6,12 @@ import type { Settings } from '../daemon/settings/settings.ts';
 import type { Store } from '../daemon/store/store.ts';
 import type { Column } from './column.ts';
 
-/** A key that seals or opens stored texts, or that has sealed some and is not known here. */
+/** A key that seals or opens stored texts, or an unknown key that has sealed some of them. */
 export interface SealingKey {
   /** A short hash of the key; null for texts that are not sealed. */
   key: string | null;
   role: 'seals' | 'opens' | 'unknown' | 'unsealed';
-  /** The setting or the file that holds it; null if it is not known here. */
+  /** The setting or the file that contains it; null if the key is unknown. */
   source: string | null;
   /** Stored tokens and texts of actions that it has sealed. */
   texts: number;
@@ -28,7 +28,7 @@ export const KEY_COLUMNS: readonly Column<SealingKey>[] = [
 ];
 
 /**
- * All keys: first the one that seals, last those that have sealed texts and are not known here.
+ * All keys: first the key that seals, and last the unknown keys that have sealed texts.
  * @param store null if nothing is stored
  */
 export async function sealingKeys(

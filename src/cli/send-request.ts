@@ -11,8 +11,8 @@ export interface SendOptions {
 }
 
 /**
- * Sends an HTTP request on a connection of its own; resolves when the head of the response has arrived. Follows no
- * redirect. Does not use `fetch`, which refuses ports that a daemon may use (6000, 10080).
+ * Sends an HTTP request on its own connection; resolves when the head of the response has arrived. Follows no redirect.
+ * Does not use `fetch`, which refuses ports that a daemon may use (6000, 10080).
  */
 export async function sendRequest(
   url: URL,
@@ -23,7 +23,7 @@ export async function sendRequest(
   sent.on('timeout', () => sent.destroy(new Error(`no answer within ${silence_ms / 1000} seconds`)));
   sent.end(body);
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
-  // A later failure reaches the reader of the body.
+  // A later failure is reported to the reader of the body.
   sent.on('error', () => undefined);
   return response;
 }

@@ -8,7 +8,7 @@ import { type CliError, failed } from './cli-error.ts';
 import type { Column } from './column.ts';
 import { isoTime } from './time-words.ts';
 
-/** A person as people read it: the claims that identify a person. */
+/** A person as operators see it: the claims that identify the person. */
 export interface PersonView {
   sub: string;
   issuer: string | null;
@@ -35,7 +35,7 @@ export const SESSION_COLUMNS: readonly Column<SessionWithState>[] = [
   { json: 'expires_at', isTime: true },
 ];
 
-/** A session on its own, with its turns. */
+/** A single session, with its turns. */
 export const SESSION_DETAILS: readonly Column<SessionWithState & { stored: readonly StoredTurn[] }>[] = [
   { title: 'session', json: 'session_id' },
   {
@@ -94,7 +94,7 @@ export function personInWords(person: PersonView | null): string {
   return of ? `${sub} (${of})` : sub;
 }
 
-/** `jwt_context` without the token. The beginning of a sealed token says nothing, so it is not shown. */
+/** `jwt_context` without the token. Of a sealed token, not even the beginning is shown, because it has no meaning. */
 function contextView({ metadata: { jwt_context } }: Session) {
   if (!jwt_context) return null;
   const { token, ...rest } = jwt_context;

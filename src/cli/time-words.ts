@@ -19,7 +19,7 @@ export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** As `isoTime`, for a time that may be absent. */
+/** Like `isoTime`, for a time that may be absent. */
 export function isoTimeOrNull(at: number | null): string | null {
   return at === null ? null : isoTime(at);
 }

@@ -60,7 +60,7 @@ const LINE_COLUMNS: readonly Column<TraceLine>[] = [
 /**
  * One trace for people: who sent the message and how it ended, the timeline, what happened and what to do.
  * @param waits what the message waits for; null if it has ended
- * @param actions what the message confirmed, declined or carried out
+ * @param actions the actions that the message confirmed, declined or carried out
  */
 export function traceInWords(
   trace: TraceRecord,

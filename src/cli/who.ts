@@ -5,7 +5,7 @@ import { usageError } from './cli-error.ts';
 import type { CommandArgument, CommandOption, OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
 
-/** A person by the claims of a token, or a user of a platform. */
+/** A person, identified by the claims of a token, or a user of a platform. */
 export type Who = { person: PersonKey } | { platform: string; user_id: string };
 
 /** The options of a command that is about somebody. */
@@ -22,10 +22,10 @@ export const WHO_ARGUMENT: CommandArgument = {
 };
 
 /**
- * Who a command is about: `--sub` (with `--iss` and `--tenant`), or else the first argument, which is a platform's
- * user. An id is taken in the spelling under which the channel stores it.
+ * Who a command is about: the person of `--sub` (with `--iss` and `--tenant`) or, without `--sub`, the platform's user
+ * in the first argument. The user's id is converted to the spelling under which the channel stores it.
  * @returns the person or user, null if nobody is named; and the other arguments
- * @throws CliError (2) if the argument names no channel's user, or --iss or --tenant is given without --sub
+ * @throws CliError (2) if the argument is not a user of a channel, or --iss or --tenant is given without --sub
  */
 export async function readWho(
   args: readonly string[],
@@ -59,8 +59,8 @@ async function platformUser(named: string, options: OptionValues): Promise<Who> 
 }
 
 /**
- * The users that `--user` may mean: the id as it is given, and as the channel of `--platform` spells it or, without
- * `--platform`, as any channel does. Null without `--user`.
+ * The users that `--user` may mean: the id as it was given, and the id in the spelling of the channel of `--platform`
+ * or, without `--platform`, in the spelling of every channel. Null without `--user`.
  */
 export async function usersNamed(options: OptionValues): Promise<readonly UserNamed[] | null> {
   const { user, platform } = options;
@@ -77,8 +77,8 @@ export interface UserNamed {
 }
 
 /**
- * A user's id as the channel, or as each channel, may spell it. Empty if it is no id there. What a channel left behind
- * is still found after its plugin was removed.
+ * The spellings of a user's id on the given channel or, if none is given, on all channels. Empty if it is not an id
+ * there. Data of a removed plugin is still found, because callers also try the id as it was given.
  */
 async function spellings(
   user: string,
@@ -94,7 +94,7 @@ async function spellings(
 }
 
 /**
- * Refuses a second name of the person or user, for commands that take no other argument.
+ * Refuses a command line that names two persons or users, for commands that take no other argument.
  * @param rest the arguments that `readWho` did not read
  * @throws CliError (2) if `--sub` and an argument both name somebody
  */
@@ -107,7 +107,7 @@ export function expectOneWho(rest: readonly string[]): void {
   );
 }
 
-/** Who it is, for people. */
+/** The person or user in words, for people. */
 export function whoInWords(who: Who): string {
   if ('platform' in who) return `${printable(who.user_id)} of ${printable(who.platform)}`;
   const [issuer, tenant, sub] = JSON.parse(who.person) as [string, string, string];

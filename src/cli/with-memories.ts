@@ -14,8 +14,8 @@ type Work<T> = (memories: MemoryStore) => Promise<T>;
 /**
  * Opens the long-term memory that the daemon uses, even while the daemon runs, and closes it when the work is done or
  * has failed.
- * @throws CliError (78) if the settings name none, (69) if the database cannot be reached; StoreMissing if no daemon
- * has stored anything yet.
+ * @throws CliError (78) if the settings configure no memory, (69) if the database cannot be reached; StoreMissing if no
+ *   daemon has stored anything yet.
  */
 export async function withMemories<T>(options: OptionValues, work: Work<T>): Promise<T> {
   const settings = await coreSettings(options, 'memory');

@@ -28,7 +28,7 @@ export async function withStore<T>(
 }
 
 /**
- * As `withStore`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
+ * Like `withStore`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
  * @param none what to say if the list is empty. If there is no store, its path is added to this text, since STATE_DIR
  * may be wrong.
  */

@@ -1,6 +1,6 @@
 /**
- * The lines of a text, each of at most `width` characters, broken at spaces. A longer word gets a line of its own and
- * is not broken, since it may be an id that people copy.
+ * The lines of a text, each of at most `width` characters, broken at spaces. A longer word gets its own line and is not
+ * broken, since it may be an id that people copy.
  */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = [];

@@ -17,8 +17,8 @@ export interface NewFile {
  * Writes all files or none, and creates missing directories. A file that exists is not overwritten, even if it appeared
  * a moment ago.
  *
- * @param advice what to do if one exists
- * @throws CliError (1) if one exists or cannot be written
+ * @param advice what to do if a file exists
+ * @throws CliError (1) if a file exists or cannot be written
  */
 export async function writeNewFiles(files: readonly NewFile[], advice: string): Promise<void> {
   const written: string[] = [];
@@ -40,7 +40,7 @@ export async function writeNewFiles(files: readonly NewFile[], advice: string): 
   }
 }
 
-/** An error of the file system as a failure of the command (1); any other error as it is. */
+/** Turns an error of the file system into a failure of the command (1). Returns any other error unchanged. */
 export function asWriteFailure(error: unknown): unknown {
   if (!(error instanceof Error && 'syscall' in error)) return error;
   return failed(

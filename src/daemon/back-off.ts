@@ -1,4 +1,4 @@
-/** The wait before the second attempt, ms; doubled for each further one. */
+/** The wait before the second attempt, ms. Each later wait is twice as long. */
 const FIRST_MS = 1000;
 /** The longest wait between two runs, and between two attempts to send or to probe, ms. */
 export const LONGEST_MS = { run: 60_000, send: 600_000 } as const;
@@ -7,8 +7,8 @@ const LONGEST_ASKED_MS = 60 * 60 * 1000;
 
 /**
  * How long to wait before the next attempt, ms. The wait doubles each time, up to the longest wait. A random part of up
- * to half of it is subtracted, so that attempts that failed together are not repeated together. It is never shorter
- * than the wait that was asked for.
+ * to half of it is subtracted, so that attempts that failed together are not repeated together. The result is never
+ * shorter than the wait that the model or platform asked for (at most LONGEST_ASKED_MS).
  * @param attempts number of attempts so far, 1 or more
  * @param askedSeconds `Retry-After`; 0 if none was given
  */

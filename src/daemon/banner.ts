@@ -66,8 +66,9 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
 }
 
 /**
- * How to call this program in another terminal: by its name if the shell found it by name, as `npx agentd` if the
- * directory or a package in it is agentd, else by its path. Never `npx agentd` if npm would download a package for it.
+ * How to call this program in another terminal: as `npx agentd` if agentd is the package in the directory or is
+ * installed there, otherwise by its name if the shell found it by name, otherwise by its path. Never as `npx agentd` if
+ * npm would download a package for it.
  */
 function programWords(path: string, cwd: string): string {
   const isInstalled = existsSync(join(cwd, 'node_modules/.bin/agentd')) || packageName(cwd) === 'agentd';

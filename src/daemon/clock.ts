@@ -1,16 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 
-/** Time and chance behind a port, so that tests can fix them. */
+/** The current time behind a port, so that tests can control it. */
 export interface Clock {
   /** ms since the epoch. */
   now(): number;
-  /** ms since some moment, by a clock that is never set back or forward. Absent if `now` is such a clock, too. */
+  /** Monotonic time, ms since an arbitrary moment. Absent if `now` is monotonic, too. */
   steady?(): number;
 }
 
 /** A clock that can also call back, so that tests control every wait. */
 export interface AlarmClock extends Clock {
-  /** Calls `ring` once, after `ms`. Does not keep the process alive. @returns cancels the call */
+  /** Calls `ring` once, after `ms`. Does not keep the process alive. @returns a function that cancels the call */
   after(ms: number, ring: () => void): () => void;
 }
 
@@ -40,7 +40,8 @@ export function wait(clock: AlarmClock, ms: number, signal?: AbortSignal): Promi
 }
 
 /**
- * Repeats work, each time `ms` after it has ended. The work must report its own failures.
+ * Runs the work repeatedly: each run begins `ms` after the previous one has ended. The work must report its own
+ * failures.
  * @returns a function that stops it; its promise resolves when no work is running.
  */
 export function every(clock: AlarmClock, ms: number, work: () => Promise<void> | void): () => Promise<void> {
@@ -75,7 +76,9 @@ export function timeOrderedId(now: number): string {
   return `${beginningAt(now)}${randomUUID().slice(15)}`;
 }
 
-/** The beginning of the ids of the last millisecond, kept because a busy daemon makes many ids in each. */
+/**
+ * The beginning that all ids of the last millisecond share. It is kept because a busy daemon makes many ids in each.
+ */
 let beginning = { now: Number.NaN, text: '' };
 
 function beginningAt(now: number): string {

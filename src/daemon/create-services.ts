@@ -22,7 +22,7 @@ export type GivenServices = Omit<
  */
 export function createServices(given: GivenServices): StreamServices {
   const { settings, clock, log, store, stopping } = given;
-  // One listener for each run.
+  // Each run adds a listener.
   setMaxListeners(0, stopping);
   const claims = new ClaimKeeper(clock, log);
   const waits = new WaitLimit(clock, stopping, {

@@ -6,8 +6,8 @@ interface Written {
 }
 
 /**
- * Parses JSON. An integer that a number cannot represent becomes the text of its digits: rounded to a number, an id
- * would name somebody else's record.
+ * Parses JSON. An integer that a number cannot represent becomes the text of its digits, because a rounded id would
+ * name somebody else's record.
  * @throws SyntaxError
  */
 export function parseExactly(json: string): unknown {
@@ -20,8 +20,8 @@ function exact(_: string, value: unknown, { source }: Written): unknown {
 }
 
 /**
- * Whether a JSON text may contain such an integer. The text is searched only once, because hardly any text contains
- * one.
+ * Whether a JSON text may contain an integer that a number cannot represent. One search is enough to rule this out for
+ * most texts.
  */
 export function mayBeInexact(json: string): boolean {
   return /\d{16}|\d[eE]\+?\d/.test(json);

@@ -1,4 +1,4 @@
-/** ASCII words with one space between them, as most messages are: nothing but the case can differ. */
+/** Matches ASCII words with single spaces between them, like most messages. Their spellings can differ only in case. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 
 /**

@@ -20,14 +20,15 @@ export function giveToOwner(fd: number, directory: string): void {
   if (!isRoot()) return;
   const { uid, gid } = statSync(directory);
   const made = fstatSync(fd);
-  // Root without the capability to change owners, as in a container, works in its own directories.
+  // In a container, root may lack the capability to change owners, but then works in its own directories.
   if (made.uid !== uid || made.gid !== gid) fchownSync(fd, uid, gid);
 }
 
 /**
- * Gives a new directory that root made to the owner of the directory above, unless that owner has replaced it since.
- * The one at the path counts as the new one if it is empty; it goes to the owner of the directory in which it is now.
- * Where this cannot be determined (without `/proc`), or if root may not change owners, it stays a directory of root.
+ * Gives a new directory that root made to the owner of the directory above. That owner may have replaced or moved it
+ * since, so only an empty directory counts as the new one, and it is given to the owner of the directory that contains
+ * it now. If this cannot be determined (without `/proc`), or if root may not change owners, the directory stays owned
+ * by root.
  */
 export function giveDirectoryToOwner(path: string): void {
   if (!isRoot()) return;

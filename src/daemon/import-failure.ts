@@ -47,7 +47,7 @@ async function syntaxErrorBelow(file: string): Promise<string | null> {
   return null;
 }
 
-/** Asks Node to check the file, which does not run it. */
+/** Has Node check the syntax of the file, without running it. */
 function syntaxErrorIn(file: string): Promise<string | null> {
   return new Promise((found) => {
     execFile(process.execPath, ['--check', file], { timeout: CHECK_MS }, (error, _stdout, stderr) => {
@@ -57,8 +57,8 @@ function syntaxErrorIn(file: string): Promise<string | null> {
 }
 
 /**
- * The text of a file. Empty if the file cannot be read: the reason of the failure is known by then, and only the line
- * would be missing.
+ * The text of a file. Empty if the file cannot be read: the reason for the failure is already known, and only the line
+ * is then missing.
  */
 async function textOf(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '');

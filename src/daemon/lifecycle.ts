@@ -2,7 +2,7 @@ import type { Log } from './log.ts';
 
 /**
  * The parts that were started, in order, and how to stop them, in reverse order. If one part fails to stop, the others
- * are still stopped. Stopping happens once; it also cleans up after a start that failed half-way.
+ * are still stopped. Stopping happens once; it also cleans up after a start that failed halfway.
  */
 export class Lifecycle {
   readonly #parts: { name: string; stop: () => Promise<void> | void }[] = [];

@@ -23,7 +23,7 @@ export class LogOutput {
   #queue: Uint8Array[] = [];
   #queued = 0;
   #dropped = 0;
-  /** The last byte that was written did not end a line. */
+  /** Whether the last write ended in the middle of a line. */
   #midLine = false;
   #lastLines = false;
   #timer: NodeJS.Timeout | undefined;
@@ -58,7 +58,10 @@ export class LogOutput {
     return true;
   }
 
-  /** The process is about to end: from now on each line blocks until it is written or `LAST_LINES_MS` have passed. */
+  /**
+   * Called when the process is about to end. From then on, each line blocks until it is written or `LAST_LINES_MS` have
+   * passed.
+   */
   beginLastLines(): void {
     this.#lastLines = true;
   }
@@ -128,7 +131,7 @@ export class LogOutput {
 
   /**
    * The line that says how many lines were dropped; null if there were none. Called while nothing waits, so a line that
-   * was written in part will not be completed.
+   * was written only in part will not be completed.
    */
   #takeNotice(): Uint8Array | null {
     if (this.#dropped === 0) return null;

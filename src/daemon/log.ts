@@ -20,7 +20,7 @@ export interface LogOptions {
 export type ProcessLog = Log & {
   /** Opens LOG_FILE again, after an operator has rotated it. False if there is none, or it cannot be opened. */
   reopen(): boolean;
-  /** The process is about to end: each further line blocks until it is written, within bounds. */
+  /** Call this when the process is about to end: each further line then blocks until it is written, within bounds. */
   beginLastLines(): void;
 };
 
@@ -61,7 +61,10 @@ function droppedLine(dropped: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), dropped, msg })}\n`;
 }
 
-/** The file and line in a plugin or runtime that an error comes from; for causes, whose stacks are not logged. */
+/**
+ * The file and line in a plugin or runtime where an error was thrown. Also for causes, because their stacks are not
+ * logged.
+ */
 function locationOf(error: Error): { at?: string } {
   const at = sourceLocation(error);
   return at === null ? {} : { at };

@@ -11,7 +11,7 @@ export function makePrivateDirectory(path: string, onMade?: (path: string) => vo
  * error if it cannot be made.
  *
  * Node's own `recursive` is not used: it never returns for a path in a directory in which nothing can be made
- * (`/proc`), since it takes each ENOENT for a missing parent.
+ * (`/proc`), because it treats each ENOENT as a missing parent.
  *
  * @param mode of each directory that is made; the umask applies
  * @param onMade is called for each directory that was made, before anything is made in it

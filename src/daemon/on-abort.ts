@@ -6,9 +6,10 @@ interface Listeners {
 const listenersOf = new WeakMap<AbortSignal, Listeners>();
 
 /**
- * Calls back once when a signal aborts. It is for signals with thousands of listeners, such as the stop of the daemon:
- * a signal searches all its listeners whenever one is added or removed, and this adds one listener for all of them.
- * @returns removes the listener. If the signal has already aborted, nothing is called.
+ * Calls `listener` once when a signal aborts. Use this for signals with thousands of listeners, such as the stop of the
+ * daemon: a signal searches all its listeners whenever one is added or removed, and this function adds only one
+ * listener to the signal.
+ * @returns a function that removes the listener. If the signal has already aborted, nothing is called.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const { all, tellAll } = listenersOf.get(signal) ?? listenTogether(signal);

@@ -6,19 +6,19 @@ export function withoutControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
 }
 
-/** As `withoutControls`, but line feeds and tabs stay. */
+/** Like `withoutControls`, but keeps line feeds and tabs. */
 export function printableLines(text: string): string {
   return text.replace(/[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
 }
 
-/** As `withoutControls`, on one line: line breaks become spaces. */
+/** Like `withoutControls`, on one line: line breaks become spaces. */
 export function printable(text: string): string {
   return withoutControls(text.replace(/\s+/g, ' '));
 }
 
 /**
- * JSON that can be printed and split into lines. JSON itself escapes only some of the characters that a terminal obeys,
- * or that a reader takes for the end of a line. The value stays the same.
+ * JSON that can be printed and split into lines. JSON itself escapes only some of the characters that control a
+ * terminal, or that a reader takes for the end of a line. The value stays the same.
  */
 export function escapeControls(json: string): string {
   return json.replace(

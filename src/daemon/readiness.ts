@@ -8,7 +8,7 @@ export type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: 
 export interface ReadinessReport {
   /** `degraded`: the daemon should get requests, but answers some of them with 503. */
   status: 'ok' | 'degraded' | 'failed';
-  /** Why the daemon should get no requests now; null if it should. */
+  /** Why the daemon should get no requests now; null if it should get requests. */
   reason: string | null;
   checks: Readonly<Record<string, Check>>;
 }
@@ -19,7 +19,7 @@ const CHECK_INTERVAL_MS = 1000;
 /** Whether this process should get requests, as `/ready` says. It is not ready while it starts and while it stops. */
 export class Readiness {
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
-  /** What the start is doing now. */
+  /** The current step of the start. */
   #step = 'reading the configuration';
   #store: WatchedStore | null = null;
   /** Time of the last test write to the store, ms of the monotonic clock. */
@@ -80,8 +80,8 @@ function hasFailed(check: Check): check is Exclude<Check, { status: 'ok' }> {
 }
 
 /**
- * If a shared store cannot be written, no daemon can write it. The check is then only `degraded`: a load balancer would
- * drop all daemons if it failed.
+ * If a shared store cannot be written, no daemon can write it. The check is then only `degraded`, because a load
+ * balancer would drop all daemons if it failed.
  */
 function storeCheck(store: WatchedStore): Check {
   const { writable, detail } = store.condition();

@@ -9,11 +9,11 @@ import type { StoredToken } from './store/stored-tokens.ts';
 const LOOK_MS = 5000;
 /** Wait after a pass that failed or resealed something, ms: a turn in progress may have stored an old value. */
 const AGAIN_MS = 60_000;
-/** Number of texts that are replaced at a time. A message waits for the store until at most one such batch is done. */
+/** Number of texts that are replaced at a time. A message waits for at most one such batch. */
 const BITE = 50;
 /**
  * How often a pass runs while there is an earlier key, ms. Another pass is needed because a command that read the keys
- * before they changed may still have sealed with the earlier one.
+ * before they changed may still have sealed a text with the earlier key.
  */
 const PASS_MS = 60 * 60 * 1000;
 

@@ -6,8 +6,8 @@ import type { Store } from './store/store.ts';
 
 /**
  * Seals the live tokens, and the texts of actions, that were stored before there was a key. Called at the start, before
- * messages are handled: a message that had already read the unsealed record would take the sealed token for that of
- * another person.
+ * messages are handled: a message that had already read the unsealed record would mistake the sealed token for the
+ * token of another person.
  *
  * A store that cannot be written does not prevent the start; the next start tries again.
  */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 
 /**
- * A value that prints as `[secret]` wherever it ends up: template strings, JSON, `util.inspect`, loggers. Only
- * `reveal()` returns it, so every place where a secret leaves can be found by that name.
+ * A value that prints as `[secret]` everywhere: in template strings, JSON, `util.inspect` and loggers. Only `reveal()`
+ * returns it, so a search for that name finds every place that uses the value.
  */
 export class Secret {
   readonly #value: string;
@@ -16,7 +16,7 @@ export class Secret {
     return this.#value;
   }
 
-  /** What may be shown of a token: its first 8 characters and a short hash (agentd(1), "Description"). */
+  /** The part of a token that may be shown: its first 8 characters and a short hash (agentd(1), "Description"). */
   hint(): string {
     return `${this.#value.slice(0, 8)}… sha256:${createHash('sha256').update(this.#value).digest('hex').slice(0, 8)}`;
   }
@@ -34,7 +34,9 @@ export class Secret {
   }
 }
 
-/** A whole run of characters that tokens consist of, so that a long text is searched only once. */
+/**
+ * A whole run of characters that can be in a token. Matching whole runs means that a long text is searched only once.
+ */
 const RUN = /(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]+/g;
 const LAST_RUN = /(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]+$/;
 /** How a JSON object begins in base64url: `{"`. */

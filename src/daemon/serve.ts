@@ -69,20 +69,23 @@ export interface Daemon {
   /** Where long-term memory is kept, in a form for people. */
   memory: string;
   agent: string;
-  /** The path to which a message can be posted to be answered in the response; null if no channel offers that. */
+  /** The path for messages that are answered in the response; null if no channel has one. */
   messagePath: string | null;
   /** The page of the sample shop; null if there is none. */
   demoPath: string | null;
   services: StreamServices;
-  /** Time during which a stopping daemon still accepts requests, ms; `/ready` already sends new ones elsewhere. */
+  /**
+   * Time during which a stopping daemon still accepts requests, ms. `/ready` already fails, so that new requests go
+   * elsewhere.
+   */
   stopDelay: number;
   /** Drains, then stops everything in reverse order. False if the grace period ended with a request unanswered. */
   stop(): Promise<boolean>;
 }
 
 /**
- * The composition root: every part is made here, in start order, and handed to those that use it. A start that fails
- * stops the parts that it has started.
+ * The composition root: every part is made here, in start order, and handed to the parts that use it. If the start
+ * fails, the parts that were already started are stopped.
  */
 export async function startDaemon(
   { settings, channels, environment, texts, tools: entries }: Configuration,

@@ -40,8 +40,8 @@ export class ServiceManager {
   }
 
   /**
-   * Call this when the daemon serves. From now on a timer of the event loop sends pings. If the event loop is blocked,
-   * no pings are sent, and the manager restarts the daemon.
+   * Call this when the daemon serves. From then on, a timer of the event loop sends pings. If the event loop is
+   * blocked, no pings are sent, and the manager restarts the daemon.
    */
   ready(status: string): void {
     void this.#notify('READY=1', `STATUS=${status}`);
@@ -87,7 +87,7 @@ export class ServiceManager {
 
 /**
  * The manager of this process. Removes its variables from the environment, so that a program that the daemon starts
- * cannot notify the manager in its place.
+ * cannot send notifications in the daemon's name.
  */
 export function serviceManager(log: Log, env: NodeJS.ProcessEnv = process.env): ServiceManager {
   const manager = new ServiceManager({ ...env }, log);

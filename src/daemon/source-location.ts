@@ -8,7 +8,7 @@ const FRAME = /^ *at (?:.*?\()?(?:async )?((?:file:\/\/)?\/[^\n()]*):(\d+):\d+\)
 
 /**
  * The file and line that an error comes from, as `/path/file.ts:3`, for errors of plugins and runtimes: the innermost
- * location in their own code, else in a package that they use, never in the daemon itself.
+ * location in their own code or, if there is none, in a package that they use, but never in the daemon itself.
  * @returns null if the error does not say.
  */
 export function sourceLocation(error: unknown): string | null {

@@ -1,4 +1,4 @@
-/** The position of a piece of work among the work under the same name, in the order in which the tickets were taken. */
+/** The position of a piece of work among all work with the same name, in the order in which the tickets were taken. */
 export interface Ticket {
   /** Resolves when every earlier ticket has been released. */
   readonly reached: Promise<void>;
@@ -31,7 +31,7 @@ export class Tickets {
 
   /** Does work that has a position under several names. */
   async inOrder<T>(names: Iterable<string>, work: () => Promise<T>): Promise<T> {
-    // All of them are taken at once, so no two pieces of work can wait for each other.
+    // All tickets are taken at once, so no two pieces of work can wait for each other.
     const tickets = [...new Set(names)].map((name) => this.take(name));
     try {
       await Promise.all(tickets.map(({ reached }) => reached));

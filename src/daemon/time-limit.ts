@@ -15,7 +15,7 @@ export class TimeLimit {
 
   /**
    * @param others signals that also end the work, with their own reason
-   * @param own the same, for signals that hardly anything else listens to
+   * @param own like `others`, for signals with few other listeners
    */
   constructor(
     clock: AlarmClock,
@@ -51,8 +51,9 @@ export class TimeLimit {
   }
 
   /**
-   * Calls back when the limit ends the work, or at once if it already has. Costs less than a listener of `signal`.
-   * @returns removes the listener.
+   * Calls `listener` when the limit ends the work, or at once if it has already done so. Costs less than a listener of
+   * `signal`.
+   * @returns a function that removes the listener.
    */
   onEnd(listener: (reason: unknown) => void): () => void {
     if (this.#ended) listener(this.#ended.reason);

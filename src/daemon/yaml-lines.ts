@@ -6,12 +6,12 @@ export type DocumentPath = readonly (string | number)[];
 /** Finds the line (from 1) of a value. Null if the text cannot be parsed. */
 export type LineFinder = (path: DocumentPath) => number | null;
 
-/** Deeper than any document that a person writes; a recursive parser needs a limit. */
+/** Maximum nesting depth, which a recursive parser needs. No document that a person writes is nested this deeply. */
 const MAX_DEPTH = 500;
 
 /**
- * Finds lines in a YAML or JSON text. A member is in the line of its name. For a path that leads nowhere, or through an
- * alias, it is the line of the deepest value on the path that exists.
+ * Finds lines in a YAML or JSON text. A member is on the line of its name. For a path that leads nowhere, or through an
+ * alias, the result is the line of the deepest value on the path that exists.
  */
 export function linesOf(text: string): LineFinder {
   let events: readonly Event[] | null = null;

@@ -1,16 +1,16 @@
 /**
- * A benchmark compares a piece of work with its lower limit: the least code that could do the same. Only the ratio of
- * the two is meaningful; the speed of one machine varies by a third within minutes.
+ * A benchmark compares agentd with a limit: the least code that could do the same work. Only the ratio of the two is
+ * meaningful, because the speed of one machine varies by a third within minutes.
  */
 export interface Benchmark {
   /** The name to type: `npm run bench <name>`. */
   name: string;
-  /** One unit of work, in words. */
+  /** A description of one unit of work. */
   work: string;
-  /** The limit, in words. */
+  /** A description of the limit. */
   limit: string;
   unit: 'requests/s' | 'checks/s' | 'events/s' | 'µs' | 'ms' | 'KiB';
-  /** Creates what all rounds start from; the returned function removes it. */
+  /** Creates the data from which all rounds start. The returned function removes it. */
   prepare?(effort: Effort): Promise<() => Promise<void>>;
   bare: Contender;
   /** Other software that does the same work: measured for comparison, without a target. */
@@ -32,7 +32,10 @@ export interface Sample {
   value: number;
   /** Further figures of the round by name, such as percentiles. */
   figures?: Readonly<Record<string, number>>;
-  /** Numbers of stored and acknowledged work, which must be equal: a fast wrong answer does not count. */
+  /**
+   * Counts of the work that was acknowledged and of the work that was stored. They must be equal, because a fast wrong
+   * answer does not count.
+   */
   counts?: Readonly<Record<string, number>>;
 }
 
@@ -51,7 +54,9 @@ export interface Effort {
   spawns: number;
 }
 
-/** Before three seconds of warm-up are over, the server runs at two thirds of its speed. */
+/**
+ * During its first three seconds, a server reaches only two thirds of its speed, so the warm-up takes three seconds.
+ */
 export const FULL: Effort = {
   rounds: 5,
   warm_up_ms: 3000,

@@ -57,7 +57,10 @@ export async function drive(order: LoadOrder, next: () => string): Promise<LoadR
   };
 }
 
-/** @param answered called with the status and the sending time of each answer; returns whether to continue */
+/**
+ * @param answered called with the status of each answer and the time when its request was sent; returns whether to
+ * continue
+ */
 function keepBusy(
   socket: Socket,
   next: () => string,
@@ -90,7 +93,7 @@ function keepBusy(
 
 const LENGTH = /\r\ncontent-length: *(\d+)\r\n/i;
 const CHUNKED = /\r\ntransfer-encoding: *chunked\r\n/i;
-/** The last chunk. If there are no chunks, it follows the head directly. */
+/** The last chunk. If the body is empty, it follows the head directly. */
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
 /** Length of head and body together; null while it is unknown. */

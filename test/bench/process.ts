@@ -8,11 +8,11 @@ import { CAN_PIN } from './machine.ts';
 const CORES = { server: '0', load: '1' } as const;
 
 export interface StartOptions {
-  /** Pins the server to the core of this part. Absent: the system chooses the core. */
+  /** Pins the process to the core of this part. Absent: the system chooses the core. */
   part?: keyof typeof CORES;
   cwd?: string;
   env?: Readonly<Record<string, string>>;
-  /** File descriptor for its standard error. Absent: that of this process. */
+  /** The file descriptor for its standard error. Absent: it shares the standard error of this process. */
   stderr?: number;
 }
 
@@ -87,7 +87,7 @@ export async function timeRun(program: readonly string[]): Promise<number> {
 }
 
 /**
- * The environment that is passed on. It has a compile cache only if this process has one: without a cache, programs
+ * The environment that programs inherit. It has a compile cache only if this process has one. Without a cache, programs
  * start as they do on users' machines.
  */
 const PASSED_ON = Object.fromEntries(

@@ -18,7 +18,7 @@ export interface Row {
   ambition_met: boolean;
 }
 
-/** What `--json` prints. */
+/** The output of `--json`. */
 export interface Report {
   machine: Machine;
   effort: Effort;

@@ -14,7 +14,7 @@ export interface Series {
 }
 
 /**
- * Runs the limit, the peers and agentd in alternation, and in reverse order every other round, so that a machine that
+ * Runs the limit, the peers and agentd in turn, with the order reversed in every other round, so that a machine that
  * slows down affects all of them.
  * @returns the series of the limit, then of the peers, then ours
  */
@@ -70,7 +70,7 @@ export function median(values: readonly number[]): number {
   );
 }
 
-/** @param sorted ascending; 0 if it is empty. */
+/** @param sorted values in ascending order @returns 0 if there are no values */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   const middle = (sorted.length - 1) * share;
   const below = sorted[Math.floor(middle)] ?? 0;

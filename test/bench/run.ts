@@ -1,6 +1,6 @@
 /**
- * `npm run bench [name …] [-- --json --quick --rounds N]`: how fast agentd is, as a share of the least code that could
- * do the same work. It only prints figures: a slow result is not a failure.
+ * `npm run bench [name …] [-- --json --quick --rounds N]`: measures how fast agentd is, compared with the least code
+ * that could do the same work. It only prints figures: a slow result is not a failure.
  */
 import { parseArgs } from 'node:util';
 import { type Benchmark, FULL, QUICK } from './benchmark.ts';

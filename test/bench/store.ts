@@ -5,7 +5,7 @@ import type { Store } from '../../src/daemon/store/store.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** The daemon's own store in a directory, to fill it before a daemon starts on it. */
+/** Opens the store of a daemon in a directory. Benchmarks fill it before they start the daemon. */
 export function openStoreAt(directory: string): Store {
   const options = { role: 'daemon', clock: systemClock, traceRetentionMs: WEEK_MS } as const;
   return openSqliteStore(join(directory, 'agentd.db'), options);

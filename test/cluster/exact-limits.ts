@@ -2,7 +2,7 @@ import { post } from '../support/webchat.ts';
 import { Fleet } from './fleet.ts';
 import { type Servers, startServers } from './servers.ts';
 
-/** How many simultaneous requests of one person got which answer. */
+/** How many of the simultaneous requests of one person got each answer. */
 export interface ExactLimits {
   answered: number;
   loop_guard_blocked: number;
@@ -20,7 +20,7 @@ export const EXACT: ExactLimits = {
   rate_limited: AT_ONCE - RATE_LIMIT,
 };
 
-/** In each round a different person sends 64 requests at once, to three replicas. */
+/** In each round, a different person sends 64 requests at once to three replicas. */
 export async function exactLimits({
   rounds,
   on = 'redis',

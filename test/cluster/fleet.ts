@@ -21,7 +21,7 @@ export interface FleetOptions {
 /** Several daemons on one Redis, with a platform that signs its deliveries. */
 export class Fleet {
   readonly exchange: FakeExchange;
-  /** Reads what the daemons have stored. */
+  /** Reads the data that the daemons have stored. */
   readonly store: Store;
   readonly #directory: string;
   readonly #env: Record<string, string>;
@@ -72,7 +72,7 @@ export class Fleet {
     return this.#replicas;
   }
 
-  /** The address of a replica. Consecutive numbers choose one replica after the other. */
+  /** The address of a replica. Consecutive numbers choose the replicas in turn. */
   url(turn: number): string {
     return this.urls[turn % this.#ports.length] as string;
   }

@@ -14,7 +14,9 @@ export interface Kills {
   disordered: string[];
   /** Number of replies that arrived more than once. */
   doubled: number;
-  /** Requests and runs that were in progress at the kills. At most this many replies may arrive twice. */
+  /**
+   * Requests and runs that were in progress when replicas were killed. At most this many replies may arrive twice.
+   */
   underWay: number;
   seconds: number;
 }
@@ -24,7 +26,7 @@ const SETTLED_MS = 120_000;
 
 /**
  * Three replicas answer messages of a platform, webchat turns and streams, each kind in its own sessions, while
- * replicas are killed and started again. Clients send unanswered messages again, under the same message id or key.
+ * replicas are killed and started again. Clients send unanswered messages again, with the same message id or key.
  */
 export async function kills(wanted: {
   messages: number;
@@ -41,7 +43,7 @@ export async function kills(wanted: {
   exchange.holdRun = () => delay(20);
   let underWay = 0;
   let requests = 0;
-  /** Tries one replica after the other until one answers. */
+  /** Tries the replicas in turn until one of them answers. */
   const insist = async <T>(attempt: (url: string) => Promise<T | null>): Promise<T> => {
     for (let next = Math.floor(Math.random() * 3); ; next++) {
       requests++;
@@ -124,7 +126,7 @@ export async function kills(wanted: {
   }
 }
 
-/** Sends a message. Null if it was not answered, so that the caller sends it again. */
+/** Sends a message. Returns null if it was not answered. The caller then sends it again. */
 async function say(
   url: string,
   path: string,
@@ -141,8 +143,8 @@ async function say(
 }
 
 /**
- * Reads a stream at one replica after the other, each time from where the connection broke. True when the stream is
- * complete; null if it ended in an error.
+ * Reads a stream from the replicas in turn, each time from the point where the connection broke. Returns true when the
+ * stream is complete, and null if it ended in an error.
  */
 async function follow(fleet: Fleet, stream_id: string): Promise<true | null> {
   let last = '';

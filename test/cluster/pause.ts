@@ -10,15 +10,18 @@ export interface Pause {
   doubled: number;
   /** Turns that were stored more than once. */
   stored_twice: number;
-  /** Claims of the paused replica that the other one had taken over. */
+  /** Claims that the paused replica had lost to the other replica. */
   lost_claims: number;
 }
 
-/** Pauses a replica in the middle of turns, lets another one take them over, and lets the first continue. */
+/**
+ * Pauses a replica in the middle of turns, lets another replica take the turns over, and then lets the first replica
+ * continue.
+ */
 export async function pause({ sessions, ms }: { sessions: number; ms: number }): Promise<Pause> {
   const redis = await startRedis();
   const fleet = await Fleet.start({ url: redis.url, replicas: 2, env: { LOG_LEVEL: 'info' } });
-  // The second replica starts again when the first one is paused.
+  // The second replica is started again when the first replica is paused.
   await fleet.kill(1);
   const { exchange } = fleet;
   const held = Promise.withResolvers<void>();

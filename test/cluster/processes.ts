@@ -14,7 +14,7 @@ export interface Processes {
 
 const TICKS_PER_SECOND = 100;
 
-/** Measures turns of webchat on this many daemons on one Redis; the clients send as fast as they can. */
+/** Measures webchat turns on this many daemons that share one Redis. The clients send as fast as they can. */
 export async function processes(
   count: number,
   { ms, clients }: { ms: number; clients: number },

@@ -7,7 +7,7 @@ import { execa } from 'execa';
 import { freePorts } from '../support/free-ports.ts';
 
 const SAMPLE = resolve(import.meta.dirname, '../../config/nginx-replicas.conf');
-/** Directories of programs that only root has in its PATH. */
+/** nginx may be in a directory that is only in the PATH of root. */
 const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
 export interface Proxy {

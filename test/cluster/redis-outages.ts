@@ -4,7 +4,7 @@ import { type RedisServers, startCluster, startSentinel } from '../support/redis
 import { startRedis } from '../support/redis-server.ts';
 import { Fleet } from './fleet.ts';
 
-/** What happens to Redis. */
+/** The kind of failure of Redis. */
 export type OutageKind = 'restart' | 'hang' | 'sentinel' | 'cluster' | 'slots';
 
 export interface RedisOutage {
@@ -24,7 +24,7 @@ export interface RedisOutage {
   recovered_ms: number | null;
 }
 
-/** A set of servers that can be broken. */
+/** Redis servers that a test can break. */
 interface Breakable {
   url: string;
   /** Causes the outage. Resolves when Redis is back, or earlier if the nodes of Redis agree on a new master. */
@@ -152,7 +152,9 @@ async function startBreakable(kind: OutageKind, durability: RedisOutage['durabil
   }
 }
 
-/** Kills a master. It returns as a replica: with REDIS_DURABILITY=always, the new master needs one. */
+/**
+ * Kills a master, and starts it again later as a replica. With REDIS_DURABILITY=always, the new master needs a replica.
+ */
 async function loseFor(servers: RedisServers, server: number): Promise<void> {
   await servers.kill(server);
   setTimeout(() => void servers.startAgain(server).catch(() => undefined), LOST_MS);

@@ -7,11 +7,11 @@ import { startProxy } from './proxy.ts';
 export interface RollingRestart {
   requests: number;
   restarts: number;
-  /** How often each status with its detail, or each error code, occurred. */
+  /** How many times each status with its detail, or each error code, occurred. */
   failed: Record<string, number>;
-  /** Streams that were read to their end, over all reconnections. */
+  /** Streams that were read to their end, even if the reader had to reconnect. */
   streams: number;
-  /** Such streams whose connection was cut, and that continued at another replica. */
+  /** Streams whose connection was cut, and that continued at another replica. */
   resumed: number;
   /** Streams whose events were not 1, 2, 3, … up to `stream_complete`. */
   broken: number;
@@ -19,13 +19,13 @@ export interface RollingRestart {
   errors: string[];
 }
 
-/** Maximum number of restarts of all replicas until a stream is cut. */
+/** If no stream is cut, all replicas are restarted at most this many times. */
 const MAX_ROUNDS_FOR_A_CUT = 5;
 
 /**
  * Restarts three replicas behind nginx under load, one after the other, until this many requests were made and a stream
- * was cut and continued. It takes luck to cut a stream: nginx must have sent its reader to a replica that is just being
- * restarted.
+ * was cut and continued. Whether a stream is cut depends on chance: nginx must have sent its reader to the replica that
+ * is being restarted.
  * @param requests the minimum number of requests
  */
 export async function rollingRestart({

@@ -99,7 +99,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
   },
 };
 
-/** Kinds of keys that are kept for days. Each message or trace has one. */
+/** Kinds of keys that are kept for days. Each message and each trace has a key of these kinds. */
 const KEPT = /^(?:seen|session:message|traces|inbox)/;
 
 /** The number of keys that expire with their sessions and streams, within a minute. */
@@ -107,7 +107,7 @@ function shortLived({ keys }: Sample): number {
   return Object.entries(keys).reduce((all, [kind, count]) => all + (KEPT.test(kind) ? 0 : count), 0);
 }
 
-/** The growth from the mean of the first third of the samples to that of the last third, as a fraction. */
+/** The growth from the mean of the first third of the samples to the mean of the last third, as a fraction. */
 function growth(samples: readonly Sample[], measure: (sample: Sample) => number): number {
   const third = Math.floor(samples.length / 3);
   if (third === 0) return 0;

@@ -1,10 +1,10 @@
 import { startCluster } from '../support/redis-cluster.ts';
 import { startRedis } from '../support/redis-server.ts';
 
-/** What the replicas share: one server, or a Cluster of three nodes. */
+/** The Redis that the replicas share: one server, or a Cluster of three nodes. */
 export type Servers = 'redis' | 'cluster';
 
-/** @param options of each server. */
+/** @param options the options of each server */
 export function startServers(
   kind: Servers,
   options: readonly string[] = [],

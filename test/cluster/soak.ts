@@ -11,7 +11,7 @@ export interface Sample {
   /** Resident memory of each daemon, MB. */
   daemons_mb: number[];
   redis_mb: number;
-  /** Keys by their kinds, `session:state` for example. */
+  /** The number of keys of each kind, for example `session:state`. */
   keys: Record<string, number>;
 }
 
@@ -25,7 +25,7 @@ export interface Soak {
 
 /**
  * Puts a mixed load on two daemons: virtual users arrive, chat and leave. Sessions and streams expire quickly, so that
- * minutes show what would otherwise take an hour.
+ * growth that would otherwise take an hour shows within minutes.
  */
 export async function soak({
   ms,

@@ -58,7 +58,7 @@ export function describeActions(current: () => StoreUnderTest): void {
     const stateOf = async (action_id: string) => (await store.actions.find(action_id))?.state;
 
     describe('the journal', () => {
-      it('records a write before it is sent and its outcome after, even across a restart', async () => {
+      it('records a write before it is sent and its outcome afterwards, and keeps both across a restart', async () => {
         const claims = await claimsOf();
         const action = anAction({ session_tag: session.session_id, session_id: session.session_id });
         expect(await store.actions.start(claims, action)).toEqual({ outcome: 'started' });
@@ -115,7 +115,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.find(action_id)).toMatchObject(outcome);
       });
 
-      it('replaces an unknown outcome when it becomes known, and never the outcome `done`', async () => {
+      it('replaces an unknown outcome when the outcome becomes known, but never replaces `done`', async () => {
         const { action_id } = await started();
         await store.actions.finish(action_id, 1, UNKNOWN);
         await store.actions.finish(action_id, 1, DONE);
@@ -130,7 +130,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.find('unknown')).toBeNull();
       });
 
-      it('sends a write with an unknown outcome again, as the next attempt', async () => {
+      it('restarts a write with an unknown outcome, as the next attempt', async () => {
         const claims = await claimsOf();
         const { action_id } = await started();
         test.advance(1000);
@@ -161,7 +161,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action_id)).toBe('done');
       });
 
-      it('sends nothing again without the claim of the session', async () => {
+      it('restarts nothing without the claim of the session', async () => {
         const claims = await claimsOf();
         const { action_id } = await started();
         await store.sessions.release(claims.session);
@@ -178,7 +178,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(listed.map(({ action_id }) => action_id)).toEqual([first.action_id, second.action_id]);
       });
 
-      it('is kept for ACTIONS_RETENTION_DAYS, not longer', async () => {
+      it('keeps an action for ACTIONS_RETENTION_DAYS, and not longer', async () => {
         const old = await started();
         test.advance(DAY);
         const young = await started();
@@ -192,7 +192,7 @@ export function describeActions(current: () => StoreUnderTest): void {
     describe('the list', () => {
       const ids = (actions: readonly Action[]) => actions.map(({ action_id }) => action_id);
 
-      it('has the newest first, and no more than the limit', async () => {
+      it('has the newest action first, and no more actions than the limit', async () => {
         const all = [await started(), await started(), await started()];
         expect(ids(await store.actions.list({ limit: 2 }))).toEqual(
           all
@@ -217,14 +217,14 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await list({ platform: 'mail', user_id: 'u2' })).toEqual([]);
       });
 
-      it('has the writes of a session, by its tag or its id at the time', async () => {
+      it('has the writes of a session, found by its tag or by its id at the time of the write', async () => {
         const { action_id } = await started({ session_tag: 'tag', session_id: 'id' });
         await started({ session_tag: 'other', session_id: 'other' });
         for (const of of ['tag', 'id'])
           expect(ids(await store.actions.list({ session: of, limit: 10 }))).toEqual([action_id]);
       });
 
-      it('has the writes that were sent since a time', async () => {
+      it('has the writes that were sent since a given time', async () => {
         await started();
         test.advance(1000);
         const { action_id } = await started();
@@ -256,7 +256,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         ]);
       });
 
-      it('are not stored if the turn is not', async () => {
+      it('are not stored if the turn is not stored', async () => {
         const action = aPendingAction(session);
         const claim = await claimSession(store, action.session_tag);
         await store.sessions.release(claim);
@@ -328,7 +328,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('pending');
       });
 
-      it('expire', async () => {
+      it('expire when the time for the answer has passed', async () => {
         const { claim, action } = await commitPending(store, session, { answer_ms: 1000 });
         test.advance(999);
         expect(await stateOf(action.action_id)).toBe('pending');
@@ -340,7 +340,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('expired');
       });
 
-      it('are withdrawn one at a time by id: other actions of the session stay pending', async () => {
+      it('can be withdrawn by id, while other actions of the session stay pending', async () => {
         const { claim, action } = await commitPending(store, session, { principal: ada });
         const other = aPendingAction(session, { principal: bob });
         await store.commitTurn(claim, { trace: aTrace(session), pending: other });
@@ -446,7 +446,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('expired');
       });
 
-      it('do not count as asked if an attempt to send the reply failed or was returned', async () => {
+      it('do not count as asked if an attempt to send the reply failed or was given back', async () => {
         const { inbox, action } = await replied();
         await store.inbox.settle(inbox, { kind: 'again', wait_ms: 0, failure: 'x', counts: true });
         const [next] = (await store.inbox.claim('send', ['chat'], 1)) as [InboxClaim];
@@ -476,7 +476,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await stateOf(action.action_id)).toBe('withdrawn');
       });
 
-      it('stay pending if the message is discarded later', async () => {
+      it('stay pending if the message is discarded after the reply was sent', async () => {
         const { inbox, action } = await replied();
         await store.inbox.settle(inbox, { kind: 'sent' });
         await store.inbox.discard(inbox.message.id);
@@ -517,7 +517,7 @@ export function describeActions(current: () => StoreUnderTest): void {
   });
 }
 
-/** The guarantees of the journal if two daemons share a store. */
+/** The guarantees of the journal when two daemons share a store. */
 export function describeActionPeers(current: () => { test: StoreUnderTest; one: Store; two: Store }): void {
   describe('writing actions', () => {
     it('cannot record a write under a stale claim', async () => {
@@ -545,7 +545,7 @@ export function describeActionPeers(current: () => { test: StoreUnderTest; one: 
       expect(await one.actions.start({ session, key: found.claim }, anAction())).toEqual({ outcome: 'lost' });
     });
 
-    it('start an action with the same id only once, however often both try', async () => {
+    it('start an action only once, however often both try to start the same id', async () => {
       const { one, two } = current();
       const claims = { session: await claimSession(one, 's'), key: null };
       const action = anAction();
@@ -556,7 +556,7 @@ export function describeActionPeers(current: () => { test: StoreUnderTest; one: 
       expect(outcomes.filter(({ outcome }) => outcome === 'known')).toHaveLength(9);
     });
 
-    it('let one of two confirmations win', async () => {
+    it('let only the first of several answers to a question win', async () => {
       const { test, one, two } = current();
       const { claim, action } = await commitPending(one, aSession(test.now()));
       const outcomes = await Promise.all(
@@ -576,7 +576,7 @@ export function describeActionPeers(current: () => { test: StoreUnderTest; one: 
       expect(await two.actions.settle(next, action.action_id, 'started', 't')).toBe('settled');
     });
 
-    it('see what the other daemon has finished', async () => {
+    it('see the outcome that the other daemon has recorded', async () => {
       const { one, two } = current();
       const action = anAction();
       await one.actions.start(null, action);

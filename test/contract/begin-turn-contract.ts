@@ -27,7 +27,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
     /** The texts of the turns. Null if the backend does not read turns here, but only in `history`. */
     const textsOf = ({ turns }: BegunTurn) => turns?.map(({ text }) => text) ?? null;
 
-    it('claims a session as `claim` does, whether it exists or not', async () => {
+    it('claims a session as `claim` does, even if the session does not exist yet', async () => {
       const begun = await begin('s');
       expect(begun).toMatchObject({ found: null, pending: [], earlier: [] });
       expect(textsOf(begun) ?? []).toEqual([]);
@@ -67,7 +67,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       }
     });
 
-    it('does not find an expired session, but finds a session by its id even if the claim is of another session', async () => {
+    it('finds a session by its id even under the claim of another session, unless it has expired', async () => {
       const session = aSession(test.now());
       await saveSession(store, session);
       const other = await begin('other', session.session_id);
@@ -78,7 +78,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(await begin(session.session_id)).toMatchObject({ found: null });
     });
 
-    it('reads the last turns of the session, oldest first, if it reads any', async () => {
+    it('returns the last turns of the session, oldest first, if the backend reads turns here', async () => {
       const session = aSession(test.now());
       await saveSession(store, session);
       const texts = Array.from({ length: 5 }, (_, n) => `text ${n}`);
@@ -89,7 +89,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(textsOf(begun)).toEqual(texts);
     });
 
-    it('reads at least BEGUN_TURNS turns of a longer session, if it reads any', async () => {
+    it('returns at least BEGUN_TURNS turns of a longer session, if the backend reads turns here', async () => {
       const session = aSession(test.now());
       await saveSession(store, session);
       for (let n = 0; n < BEGUN_TURNS + 2; n++) await keepTurn(store, session, { text: `text ${n}` });
@@ -116,7 +116,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(await begin(session_id)).toMatchObject({ pending: [], found: null });
     });
 
-    it('returns what earlier runs of the message have done, if requested', async () => {
+    it('returns the actions of earlier runs of the message, if the key of the turn is given', async () => {
       const session = aSession(test.now());
       const { session_id } = session;
       const pending = aPendingAction(session);

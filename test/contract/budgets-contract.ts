@@ -82,7 +82,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       });
     });
 
-    it('never grants more than the limit to two daemons at once, if there can be two', async () => {
+    it('never grants more than the limit to two daemons at once, if the backend allows two', async () => {
       const other = (await test.peer()) ?? store;
       const asked = Array.from({ length: 40 }, (_, index) =>
         (index % 2 ? store : other).budgets.reserve('k', aRequest(90)),
@@ -97,7 +97,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await next.budgets.reserve('k', aRequest(201))).toMatchObject({ granted: false, left: 200 });
     });
 
-    it('counts no amount for longer than 24 hours, even after the clock was set back', async () => {
+    it('does not count an amount for longer than 24 hours, even after the clock was set back', async () => {
       await store.budgets.settle('k', 'r', 1000);
       test.advance(-7 * TOKEN_WINDOW_MS);
       expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({
@@ -109,7 +109,7 @@ export function describeBudgets(current: () => StoreUnderTest): void {
       expect(await store.budgets.reserve('k', aRequest(1))).toMatchObject({ granted: true });
     });
 
-    it('deletes a budget when none of its amounts counts any longer', async ({ skip }) => {
+    it('deletes a budget when all of its amounts have expired', async ({ skip }) => {
       skip(store.maintenance === null, 'this backend needs no sweep');
       await store.budgets.reserve('k', aRequest(800, 'r'));
       await store.budgets.settle('k', 'r', 800);

@@ -23,9 +23,9 @@ describe('the conformance suite', () => {
       },
     ],
     refused: [
-      { title: 'a body that is no JSON', request: { path, body: '{' }, code: 'malformed_json' },
+      { title: 'a body that is not JSON', request: { path, body: '{' }, code: 'malformed_json' },
       {
-        title: 'a message without words',
+        title: 'a message that is only white space',
         request: { path, body: body({ message: ' ' }) },
         code: 'invalid_request',
       },
@@ -52,9 +52,9 @@ describe('the conformance suite', () => {
       },
     ],
     refused: [
-      { title: 'a body that is no JSON', request: { path: chat, body: '{' }, code: 'malformed_json' },
+      { title: 'a body that is not JSON', request: { path: chat, body: '{' }, code: 'malformed_json' },
       {
-        title: 'a message without words',
+        title: 'a message that is only white space',
         request: { path: chat, body: body({ message: ' ' }) },
         code: 'invalid_request',
       },
@@ -106,11 +106,11 @@ describe('the conformance suite, for msgbot', () => {
         code: 'invalid_signature',
       },
       {
-        title: 'an update with another secret',
+        title: 'an update with a wrong secret',
         request: signed(update({ text: 'Hi' }), 'webhook-secret-of-another'),
         code: 'invalid_signature',
       },
-      { title: 'a body that is no JSON', request: signed('{'), code: 'malformed_json' },
+      { title: 'a body that is not JSON', request: signed('{'), code: 'malformed_json' },
     ],
     send: {
       reply: { id: 'r1', session_id: 'msgbot:5550111', text: 'Hello.', reply_to: { chat: 5550111 } },

@@ -13,12 +13,12 @@ const DAY = 24 * HOUR;
 
 const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });
 
-/** Checks that no wait exceeds the maximum of its kind, by the current clock, even after the clock was set back. */
+/** Checks that no wait is longer than its maximum, even after the clock was set back. */
 export function describeClock(current: () => StoreUnderTest): void {
   describe.each([
     { how: 'is set back by a second', ahead: 0, back: SECOND },
     { how: 'is set back by an hour', ahead: 0, back: HOUR },
-    { how: 'was a day ahead and is set right', ahead: DAY, back: DAY },
+    { how: 'was a day ahead and is corrected', ahead: DAY, back: DAY },
   ])('a clock that $how', ({ ahead, back }) => {
     let test: StoreUnderTest;
     let store: Store;
@@ -32,7 +32,7 @@ export function describeClock(current: () => StoreUnderTest): void {
     const say = (session_id: string, limits = GUARD_LIMITS) =>
       store.guard.check({ user, session_id, text: randomUUID(), message_id: null, sent_at: null }, limits);
 
-    it('makes no request wait for longer than the window', async () => {
+    it('does not make a request wait for longer than the window', async () => {
       const limit = { max: 2, window_ms: 60 * SECOND };
       for (let n = 0; n < 2; n++) await store.limits.hit('k', limit);
       test.advance(-back);
@@ -43,7 +43,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await store.limits.hit('k', limit)).toMatchObject({ allowed: true });
     });
 
-    it('keeps no circuit open for longer than the cooldown', async () => {
+    it('does not keep a circuit open for longer than the cooldown', async () => {
       for (let n = 0; n < GUARD_LIMITS.max_messages; n++) await say('s');
       expect(await say('s')).toMatchObject({ allowed: false, reason: 'rate_limit' });
       test.advance(-back);
@@ -56,7 +56,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await say('s')).toMatchObject({ allowed: true });
     });
 
-    it('keeps no session at its turn limit for longer than the session lives', async () => {
+    it('does not keep a session at its turn limit for longer than the session lives', async () => {
       const limits = { ...GUARD_LIMITS, max_turns: 1, session_ttl_ms: HOUR };
       const session = aSession(test.now());
       const { session_id } = session;
@@ -73,7 +73,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await say(session_id, limits)).toMatchObject({ allowed: true });
     });
 
-    it('delays no message for longer than it was postponed', async () => {
+    it('does not delay a message for longer than it was postponed', async () => {
       const entry = (id: string, queue: string) => anInboxMessage({ id, queue, session_id: queue });
       await store.inbox.enqueue([entry('put off', 'one'), entry('fresh', 'two')]);
       const [claim] = await store.inbox.claim('run', ['chat'], 1);
@@ -82,7 +82,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await store.inbox.settle(claim, again)).toBe(true);
       test.advance(-back);
       await store.inbox.enqueue([entry('later', 'three')]);
-      // A step back by one second counts as an adjustment: it lengthens the wait by at most that second.
+      // If the clock is set back by only one second, the wait may become longer by this second.
       test.advance(61 * SECOND);
       const due = await store.inbox.nextDueAt('run', ['chat']);
       expect(due).toBeLessThanOrEqual(test.now());
@@ -90,7 +90,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(claims.map(({ message }) => message.id).sort()).toEqual(['fresh', 'later', 'put off']);
     });
 
-    it('delays no probe of a platform for longer than the requested wait', async () => {
+    it('does not delay a probe of a platform for longer than the requested wait', async () => {
       await store.outages.note('chat', 'unreachable', 'status 503', 60 * SECOND);
       test.advance(-back);
       test.advance(61 * SECOND);
@@ -99,7 +99,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await store.outages.takeProbe('chat', SECOND)).toBe(true);
     });
 
-    it('makes nobody wait for a claim for longer than CLAIM_MS', async () => {
+    it('does not make a caller wait for a claim for longer than CLAIM_MS', async () => {
       await claimSession(store, 's');
       await store.idempotency.claim('k', 'body');
       test.advance(-back);
@@ -110,7 +110,7 @@ export function describeClock(current: () => StoreUnderTest): void {
       expect(await store.idempotency.look('k', 'body')).toEqual({ outcome: 'new' });
     });
 
-    it('takes no claim from an owner who renews it', async () => {
+    it('does not take a claim from an owner who renews it', async () => {
       const claim = await claimSession(store, 's');
       test.advance(-back);
       for (let n = 0; n < 5; n++) {

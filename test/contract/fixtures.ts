@@ -54,7 +54,7 @@ export function aTurn(members: Partial<StoredTurn> = {}): StoredTurn {
   };
 }
 
-/** The trace of a turn, in a session, or without one. */
+/** The trace of a turn in this session, or without a session. */
 export function aTrace(session: Session | null, members: Partial<TraceRecord> = {}): TraceRecord {
   return {
     turn_id: randomUUID(),
@@ -126,7 +126,9 @@ export function anAction(members: Partial<NewAction> = {}): NewAction {
   };
 }
 
-/** An action that the channel user of a session must confirm. Its question counts as asked with the commit. */
+/**
+ * An action that the channel user of a session must confirm. Its question counts as asked when the turn is committed.
+ */
 export function aPendingAction(session: Session, members: Partial<NewPendingAction> = {}): NewPendingAction {
   const { session_id, platform, user_id } = session;
   return {

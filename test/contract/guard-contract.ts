@@ -139,7 +139,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 95 }, (_, n) => n + 1));
       });
 
-      it('allows exactly 5 messages, in whatever order checks and commits interleave', async () => {
+      it('allows exactly 5 messages, in whatever order the checks run', async () => {
         await fc.assert(
           fc.asyncProperty(fc.scheduler(), fc.integer({ min: 6, max: 30 }), async (scheduler, count) => {
             const user = guardUser({ ...sender, user_id: randomUUID() });
@@ -232,7 +232,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session.session_id)).toMatchObject({ allowed: true, turns: 1 });
       });
 
-      it('ends the count with the session even if the session’s expiry was moved to an earlier time', async () => {
+      it('ends the count when the session expires, even if the expiry was moved to an earlier time', async () => {
         const session = await saved();
         await turn(session.session_id);
         await keepTurn(test.store, session, {}, HOUR / 4);
@@ -240,7 +240,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session.session_id)).toMatchObject({ turns: 1 });
       });
 
-      it('keeps the count of a new session that has the id of an expired one', async () => {
+      it('keeps the turns counted for an id when a new session with this id is saved', async () => {
         const { session_id } = await saved();
         await turn(session_id);
         test.advance(HOUR);
@@ -257,7 +257,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         await guard.giveBackTurn('unknown');
       });
 
-      it('counts a message over the turn limit as a message of its user', async () => {
+      it('counts a message that exceeds the turn limit toward the rate limit of its user', async () => {
         for (let n = 0; n < 3; n++) await check({ session_id: 's' }, { max_turns: 3 });
         for (let n = 0; n < 2; n++) {
           expect(await check({ session_id: 's' }, { max_turns: 3 })).toMatchObject({ reason: 'turn_limit' });
@@ -272,7 +272,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ session_id: 's' })).toMatchObject({ turns: 6 });
       });
 
-      it('counts a session by its tag, and lists and resets it by either id', async () => {
+      it('counts the turns of a session by its tag, and lists and resets the session by either id', async () => {
         const session = await saved();
         const tag = session.session_id;
         for (let n = 0; n < 4; n++) await turn(tag);
@@ -315,7 +315,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ message_id: 'm1', user })).toMatchObject({ repeated: false });
       });
 
-      it('are judged once if a delivery is repeated while the first one is being checked', async () => {
+      it('are judged once if a delivery is repeated while the first delivery is being checked', async () => {
         const verdicts = await Promise.all(Array.from({ length: 20 }, () => check({ message_id: 'm1' })));
         expect(verdicts.map(({ repeated }) => repeated)).toEqual([false, ...Array<boolean>(19).fill(true)]);
         expect(verdicts.every(({ allowed }) => allowed)).toBe(true);
@@ -330,7 +330,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await checks(5)).toEqual([true, true, true, true, true]);
       });
 
-      it('are a burst if they were sent within one window, however late they arrive, but a past cooldown blocks nothing', async () => {
+      it('are a burst if they were sent within one window, but a cooldown in the past blocks nothing', async () => {
         const sent_at = test.now() - HOUR;
         const sent = (seconds: number) => check({ sent_at: sent_at + seconds * SECOND });
         for (const seconds of [0, 3, 1, 5, 2]) expect((await sent(seconds)).allowed).toBe(true);
@@ -349,7 +349,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect((await check({ sent_at })).allowed).toBe(true);
       });
 
-      it('are never allowed more than 5 times in one window, in whatever order they arrive', async () => {
+      it('are limited to 5 in any window, in whatever order they arrive', async () => {
         await fc.assert(
           fc.asyncProperty(
             fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 30 }),
@@ -436,7 +436,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(allowed).toEqual([true, true, false, false]);
       });
 
-      it('resets even the windows of a user without an open circuit', async () => {
+      it('also resets the windows of a user who has no open circuit', async () => {
         await checks(5);
         await check({ text: 'a' }, { max_messages: 100 });
         expect(await guard.resetUser('chat', 'u1')).toBe(true);

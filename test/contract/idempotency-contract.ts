@@ -53,7 +53,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.look('k', 'another')).toEqual({ outcome: 'other_body' });
     });
 
-    it('gives a claim to one caller, however many ask at once', async () => {
+    it('gives a claim to only one caller, however many ask at once', async () => {
       const claims = await Promise.all(Array.from({ length: 20 }, () => keys.claim('k', 'body')));
       expect(claims.filter(({ outcome }) => outcome === 'new')).toHaveLength(1);
       expect(claims.filter(({ outcome }) => outcome === 'running')).toHaveLength(19);
@@ -67,7 +67,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('other key', 'another')).toMatchObject({ outcome: 'new' });
     });
 
-    it('lets a released request be repeated, but keeps an answer that is stored', async () => {
+    it('lets a request be repeated after its key was released, but keeps an answer that is stored', async () => {
       await keys.release(await claimed());
       const claim = await claimed();
       await keys.finish(claim, answer, HOUR);
@@ -85,7 +85,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('k', 'another')).toMatchObject({ outcome: 'new' });
     });
 
-    it('recognizes a different body after a request whose process died, if it had begun to write', async () => {
+    it('recognizes a different body after a process died, if its request had begun to write', async () => {
       const key = await claimed();
       const session = await claimSession(test.store, 's');
       await test.store.actions.start({ session, key }, anAction({ session_tag: 's' }));
@@ -111,7 +111,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.renew(next)).toBe(true);
     });
 
-    it('lets the owner of an expired claim continue until somebody takes it over', async () => {
+    it('lets the owner of an expired claim continue until another caller takes the claim over', async () => {
       const claim = await claimed();
       test.advance(CLAIM_MS);
       expect(await keys.renew(claim)).toBe(true);

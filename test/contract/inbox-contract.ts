@@ -52,7 +52,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find('nothing')).toBeNull();
       });
 
-      it('stores a message id of a platform once, within one call and over many', async () => {
+      it('stores only one message with the same id and platform, within one call and across calls', async () => {
         const twice = [anInboxMessage({ message_id: 'm1' }), anInboxMessage({ message_id: 'm1' })];
         expect(await inbox.enqueue(twice)).toEqual(['kept', 'repeated']);
         expect(await inbox.enqueue([anInboxMessage({ message_id: 'm1' })])).toEqual(['repeated']);
@@ -84,7 +84,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.enqueue(again())).toEqual(['kept', 'kept']);
       });
 
-      it('accepts no message of a delivery for which the inbox lacks room, but recognizes repeated messages', async () => {
+      it('stores no message of a delivery that does not fit, but recognizes repeated messages', async () => {
         await inbox.enqueue(Array.from({ length: 49 }, (_, n) => anInboxMessage({ message_id: `m${n}` })));
         const [first, second] = [anInboxMessage({ message_id: 'a' }), anInboxMessage({ message_id: 'b' })];
         expect(await inbox.enqueue([first, second])).toBeNull();
@@ -155,13 +155,13 @@ export function describeInbox(current: () => StoreUnderTest): void {
 
       const screen = (...ids: string[]) => inbox.screen(ids.map(arrival), limits);
 
-      /** The stored items, oldest first: the id of each message, or the words of each text of the channel. */
+      /** The stored items, oldest first: the message id of each message, or the text of each notice. */
       const stored = async () =>
         (await inbox.list({ states: ['waiting', 'replied'], limit: 100 }))
           .map(({ message_id, reply }) => reply ?? message_id)
           .reverse();
 
-      it('stores messages that pass, in order, and traces of those that are blocked', async () => {
+      it('stores the messages that pass, in order, and the traces of the blocked messages', async () => {
         const { verdicts, outcomes } = await screen('m1', 'm2', 'm3', 'm4');
         expect(verdicts).toMatchObject([
           { allowed: true, messages: 1, turns: 1 },
@@ -203,7 +203,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await test.store.traces.find('m2')).toHaveLength(1);
       });
 
-      it('gives a repeated delivery the first verdicts, and counts and stores nothing twice', async () => {
+      it('gives a repeated delivery the same verdicts, and counts and stores nothing twice', async () => {
         const first = await screen('m1', 'm2', 'm3');
         const again = await screen('m1', 'm2', 'm3');
         expect(again.verdicts).toEqual(first.verdicts.map((verdict) => ({ ...verdict, repeated: true })));
@@ -212,7 +212,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await test.store.traces.find('m3')).toHaveLength(1);
       });
 
-      it('stores a message that was judged before, but lost before it was stored', async () => {
+      it('stores a message that was judged earlier but not stored', async () => {
         const verdict = await test.store.guard.check(arrival('m1').guarded, limits);
         expect(await screen('m1')).toEqual({
           verdicts: [{ ...verdict, repeated: true }],
@@ -221,7 +221,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await screen('m2')).verdicts).toMatchObject([{ allowed: true, messages: 2 }]);
       });
 
-      it('remembers that a message was stored, and what its verdict was, each for 7 days', async () => {
+      it('remembers for 7 days that a message was stored, and for 7 days what its verdict was', async () => {
         // `m1` is stored without a verdict, and judged later. `m2` is judged, and stored again later.
         await inbox.enqueue([anInboxMessage({ message_id: 'm1', reply: 'said' })]);
         expect(await screen('m1')).toMatchObject({ verdicts: [{ repeated: false }], outcomes: ['repeated'] });
@@ -253,7 +253,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await stored()).toEqual(['m1', 'm2']);
       });
 
-      it('judges and stores a message once, however often its delivery arrives at once', async () => {
+      it('judges and stores a message only once if many copies of its delivery arrive at once', async () => {
         const all = await Promise.all(Array.from({ length: 20 }, () => screen('m1')));
         const outcomes = all.flatMap(({ outcomes }) => outcomes);
         expect(outcomes.filter((outcome) => outcome === 'kept')).toHaveLength(1);
@@ -262,7 +262,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('edit', () => {
-      it('replaces the text until an attempt has begun, and never later', async () => {
+      it('replaces the text only until the first attempt has begun', async () => {
         const message = anInboxMessage({ message_id: 'm1', text: 'before' });
         await inbox.enqueue([message]);
         expect(await inbox.edit('chat', 'm1', 'it\'s "after"')).toBe(true);
@@ -277,7 +277,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('claim', () => {
-      it('gives each queue to one caller, for its first message, and counts the attempt', async () => {
+      it('gives the first message of each queue to only one caller, and counts the attempt', async () => {
         const [a1, a2, b1] = [
           inQueue('a', { text: 'a1' }),
           inQueue('a', { text: 'a2' }),
@@ -294,7 +294,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.claim('run', ['chat'], 10)).toEqual([]);
       });
 
-      it('gives out the next message of a queue when the claim to the previous one has ended', async () => {
+      it('gives out the next message of a queue only when the claim to the previous message has ended', async () => {
         await inbox.enqueue(['a1', 'a2', 'a3'].map((text) => inQueue('a', { text })));
         const order: unknown[] = [];
         for (let n = 0; n < 3; n++) {
@@ -308,7 +308,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await nextDueAt('chat')).toBeNull();
       });
 
-      it('claims no more than the limit, the longest due first, of the given platforms and kind only', async () => {
+      it('claims only messages of the given platforms and kind, the longest due first, up to the limit', async () => {
         const messages: NewInboxMessage[] = [];
         for (const queue of ['a', 'b', 'c']) {
           const message = inQueue(queue);
@@ -345,7 +345,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('retryLater', () => {
-      it('postpones a message and the later ones of its queue, but no other queue', async () => {
+      it('postpones a message and the later messages of its queue, but no other queue', async () => {
         const [a1, a2, b1] = [inQueue('a'), inQueue('a'), inQueue('b')];
         await inbox.enqueue([a1, a2]);
         const claim = await claimed();
@@ -385,7 +385,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('settle', () => {
-      it('does not count an attempt that was returned', async () => {
+      it('does not count an attempt that was given back', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const first = await claimed();
@@ -460,7 +460,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toMatchObject({ state: 'done', failure: null });
       });
 
-      it('drops the reasons why earlier runs failed once a reply is stored', async () => {
+      it('clears the failure of earlier runs when a reply is stored', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         await retryLater(await claimed(), 0, 'agent_failed');
@@ -470,8 +470,8 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
     });
 
-    describe('parts', () => {
-      it('are stored for the text that is being sent, and never fewer than before', async () => {
+    describe('parts that were sent', () => {
+      it('are counted for the text that is being sent, and the count never decreases', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const claim = await claimed();
@@ -486,7 +486,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await next.inbox.partsSent(message.id)).toBe(2);
       });
 
-      it('stay when a failed reply is retried, because the platform has them', async () => {
+      it('stay counted when a failed reply is retried, because the platform has them', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const claim = await claimed();
@@ -499,7 +499,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('messages during which a process died', () => {
-      it('are claimed in the order of how often this happened, and count as new again after an attempt has ended', async () => {
+      it('are claimed with the fewest interruptions first, until a failed attempt resets their count', async () => {
         const [a, b] = [inQueue('a'), inQueue('b')];
         await inbox.enqueue([a, b]);
         await inbox.claim('run', ['chat'], 10);
@@ -511,7 +511,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         };
         const due = test.now();
         let store = await died();
-        // The process dies again, during the first message.
+        // The process dies again while it works on the first message.
         const [first] = await store.inbox.claim('run', ['chat'], 1, 'interrupted');
         expect(first?.message).toMatchObject({ id: a.id, interrupted: 1 });
         store = await died();
@@ -537,7 +537,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
       const ROOM = { run: 10, send: 10 };
       const idsOf = ({ claims }: Taken) => claims.map(({ message }) => message.id).sort();
 
-      it('claims runs and texts that are due, as `claim` does, up to the free slots of each', async () => {
+      it('claims the runs and texts that are due, as `claim` does, up to the free slots for each kind', async () => {
         const [run, text, later] = [inQueue('a'), inQueue('b', { reply: 'text' }), inQueue('c')];
         await inbox.enqueue([run, text]);
         test.advance(1);
@@ -568,7 +568,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(taken.outages).toMatchObject([{ platform: 'chat', words: 'no answer' }]);
       });
 
-      it('claims nothing while a message waits during which a process died', async () => {
+      it('claims nothing while an interrupted message of the given platforms is waiting', async () => {
         const died = inQueue('a');
         await inbox.enqueue([died]);
         await inbox.claim('run', ['chat'], 1);
@@ -597,7 +597,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('expire', () => {
-      it('fails the unclaimed texts of a platform that were stored at that time or before', async () => {
+      it('fails the unclaimed texts of a platform that were stored at or before the given time', async () => {
         const [old, sent, other, fresh] = [
           inQueue('a', { reply: 'old' }),
           inQueue('b', { reply: 'sent' }),
@@ -645,8 +645,8 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
     });
 
-    describe('the end of a message', () => {
-      it('is done when it was sent, and deleted after 7 days', async () => {
+    describe('a message that ends', () => {
+      it('is done when its reply was sent, and is deleted after 7 days', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const claim = await claimed();
@@ -666,7 +666,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.find(message.id)).toBeNull();
       });
 
-      it('is a failure when its notice has been sent, and only then is the next message of the queue claimed', async () => {
+      it('has failed when its notice was sent, and only then can the next message be claimed', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         expect(await notify(await claimed(), 'sorry', 'agent_failed')).toBe(true);
@@ -723,7 +723,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await finish(now)).toBe(true);
       });
 
-      it('gives the messages of a dead process, with their attempts counted, to the next one, and none of a live process', async () => {
+      it('gives only the messages of a dead process to the next one, with their attempts counted', async () => {
         const [run, replied, behind] = [inQueue('a'), inQueue('b'), inQueue('a')];
         await inbox.enqueue([run, replied, behind]);
         const claims = await inbox.claim('run', ['chat'], 10);
@@ -748,7 +748,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('while a daemon runs', () => {
-      it('lists the newest first, in the given states', async () => {
+      it('lists the messages in the given states, newest first', async () => {
         const [done, failed, open] = [anInboxMessage(), anInboxMessage(), anInboxMessage()];
         await inbox.enqueue([done]);
         await finish(await claimed());
@@ -767,7 +767,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await ids(['waiting', 'done'], 1)).toEqual([open.id]);
       });
 
-      it('retries a failed message before the later ones of its queue', async () => {
+      it('retries a failed message before the later messages of its queue', async () => {
         const [a1, a2] = [inQueue('a'), inQueue('a')];
         await inbox.enqueue([a1, a2]);
         await notify(await claimed(), 'sorry', 'agent_failed');
@@ -800,7 +800,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await claimed()).message.id).toBe(a1.id);
       });
 
-      it('sends the reply of a failed message again if it had one', async () => {
+      it('sends the stored reply when a failed message is retried', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         const claim = await claimed();
@@ -830,7 +830,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
           expect(await inbox.search(stranger)).toEqual([]);
       });
 
-      it('finds every message that an id can mean, newest first; by request or session only if the message is not done', async () => {
+      it('finds every message for an id, newest first, but no done message by request or session id', async () => {
         const [first, second, done] = [
           inQueue('a', { message_id: 'm', request_id: 'r' }),
           inQueue('a', { message_id: 'm', platform: 'mail', request_id: 'r' }),

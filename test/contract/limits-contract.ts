@@ -17,7 +17,7 @@ export function describeLimits(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    it('allows the number of hits of the limit and refuses the next one', async () => {
+    it('allows as many hits as the limit, and refuses the next hit', async () => {
       const states = [];
       for (let hit = 0; hit < 4; hit++) {
         states.push(await store.limits.hit('k', limit));
@@ -85,7 +85,7 @@ export function describeLimits(current: () => StoreUnderTest): void {
       });
     });
 
-    it('never allows more to two daemons at once, if there can be two', async () => {
+    it('never allows more hits than the limit to two daemons at once, if the backend allows two', async () => {
       const other = (await test.peer()) ?? store;
       const states = await Promise.all(
         Array.from({ length: 40 }, (_, index) => (index % 2 ? store : other).limits.hit('k', limit)),

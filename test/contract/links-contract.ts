@@ -20,7 +20,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       links = test.store.links;
     });
 
-    it('returns a value exactly as it was put, until it expires', async () => {
+    it('returns a link exactly as it was stored, until it expires', async () => {
       expect(await links.get('chat:jwt:u1')).toBeNull();
       expect(await put('chat:jwt:u1', 'a.b.c', null)).toBe(true);
       const link = {
@@ -40,7 +40,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(1);
     });
 
-    it('replaces a value only if the stored one is the expected one', async () => {
+    it('replaces a link only if the stored token is the expected token', async () => {
       expect(await put('k', 'mine', 'something')).toBe(false);
       expect(await put('k', 'mine', null)).toBe(true);
       expect(await put('k', 'other', null)).toBe(false);
@@ -50,20 +50,20 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect((await links.get('k'))?.token).toBe('other');
     });
 
-    it('lets only one of many callers store a link if all of them expect none', async () => {
+    it('lets only one of many callers store a link if all of them expect that there is none', async () => {
       const won = await Promise.all(Array.from({ length: 20 }, (_, n) => put('k', `token ${n}`, null)));
       expect(won.filter(Boolean)).toHaveLength(1);
       expect((await links.get('k'))?.token).toBe(`token ${won.indexOf(true)}`);
     });
 
-    it('treats an expired link as absent when another one is stored', async () => {
+    it('treats an expired link as absent when a new link is stored', async () => {
       await put('k', 'old', null, 1000);
       test.advance(1000);
       expect(await put('k', 'new', 'old')).toBe(false);
       expect(await put('k', 'new', null)).toBe(true);
     });
 
-    it('removes a link, or only one that has the expected value', async () => {
+    it('removes a link, but not if the stored token differs from an expected token', async () => {
       await put('k', 'mine', null);
       expect(await links.remove('k', 'another')).toBe(false);
       expect(await links.get('k')).not.toBeNull();
@@ -83,7 +83,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect(await keys({ limit: 10 })).toHaveLength(5);
     });
 
-    it('stores that the person was notified of the expiry, until they link again', async () => {
+    it('remembers that the person was notified of the expiry, until the person links again', async () => {
       await put('k', 'old', null);
       await links.noteExpiryNotified('k', 'another');
       expect((await links.get('k'))?.expiry_notified).toBe(false);
@@ -110,7 +110,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias('chat:X')).toBeNull();
       });
 
-      it('expires with the link, whose renewal extends both', async () => {
+      it('expires with the link, and is extended when the link is renewed', async () => {
         await put('k', 'token', null, 1000);
         await links.bindAlias('k', 'token', alias);
         await put('k', 'renewed', 'token', 2000);
@@ -163,7 +163,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias(key)).toMatchObject({ key: 'k' });
       });
 
-      it('finds only the link to which it was bound last, never an earlier one', async () => {
+      it('finds only the link to which it was bound last, never an earlier link', async () => {
         await put('k1', 'one', null);
         await put('k2', 'two', null);
         await links.bindAlias('k1', 'one', alias);
@@ -177,7 +177,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
       });
     });
 
-    it('shows the change of an administrator at once', async () => {
+    it('shows a change by an administrator at once', async () => {
       const beside = await test.beside();
       await put('k', 'token', null, MONTH, beside.links);
       expect((await links.get('k'))?.token).toBe('token');

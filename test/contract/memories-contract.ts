@@ -6,7 +6,7 @@ import { ada, bob } from './fixtures.ts';
 /** The memories of one backend, with a clock that the suite moves. */
 export interface MemoriesUnderTest {
   memories: MemoryStore;
-  /** Opens another instance on the same data: an administrator, or another daemon. */
+  /** Opens another instance on the same data, as an administrator or another daemon does. */
   beside(): Promise<MemoryStore>;
   advance(ms: number): void;
   /** Closes every instance and removes the data. */
@@ -46,7 +46,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       (await memories.search(owner, { text, words: 'some', limit: 10, ...more })).map((one) => one.text);
     const foundWhole = (text: string, owner = ADA) => found(text, owner, { words: 'every' });
 
-    it('can be reached, and has a name', async () => {
+    it('can be reached, and has a description', async () => {
       await expect(memories.check()).resolves.toBeUndefined();
       expect(memories.description).not.toBe('');
     });
@@ -85,7 +85,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
       expect(kept?.used_at).toBe(kept?.created_at);
     });
 
-    it('has nothing for an owner that it does not know', async () => {
+    it('has no memories for an unknown owner', async () => {
       expect(await memories.list(ADA)).toEqual([]);
       expect(await found('tea')).toEqual([]);
       expect(await memories.forget(ADA, 'all')).toBe(0);
@@ -124,14 +124,14 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await found('1004')).toEqual(['My order is 1004']);
       });
 
-      it('finds a short word even if it has an ending in the memory', async () => {
+      it('finds a short word even if it has a plural ending in the memory', async () => {
         await add('She has two dogs');
         await add('The dome is open');
         expect(await found('dog')).toEqual(['She has two dogs']);
         expect(await foundWhole('dog')).toEqual([]);
       });
 
-      it('ranks the memory with more of the rarer words first, and the newest first among equals', async () => {
+      it('ranks memories that contain more and rarer words first, and newer memories first among equals', async () => {
         for (const what of ['my cat is grey', 'my car is red', 'my dog is called Rex']) await add(what);
         expect(await found('what is my dog called')).toEqual([
           'my dog is called Rex',
@@ -167,7 +167,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         }
       });
 
-      it('takes any text as words, never as a query', async () => {
+      it('treats any text as words, never as query syntax', async () => {
         await add('I like tea');
         const hostile = [
           'tea" OR "x',
@@ -186,7 +186,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
     });
 
     describe('bounds', () => {
-      it('keeps a limited number of memories of an owner: a further one replaces the least recently used one', async () => {
+      it('limit the memories of an owner: a new memory then replaces the least recently used memory', async () => {
         const first = await add('number 0');
         await add('number 1');
         await add('of Bob', BOB);
@@ -203,7 +203,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await textsOf(BOB)).toEqual(['of Bob']);
       });
 
-      it('are kept when many memories are stored at once', async () => {
+      it('are enforced when many memories are stored at once', async () => {
         for (let n = 1; n < MAX; n++) await add(`number ${n}`);
         const beside = await test.beside();
         await Promise.all(
@@ -216,7 +216,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(left).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd']));
       });
 
-      it('stores equal texts once, with the later date', async () => {
+      it('make equal texts share one memory, with the later date', async () => {
         const first = await add('I like tea', ADA, { turn_id: 'turn-1' });
         await add('something else');
         const again = await add('I like tea', ADA, { turn_id: 'turn-2' });
@@ -268,25 +268,25 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         ['a search', (owner) => found('tea', owner)],
         ['a new memory', (owner) => add('I like milk', owner)],
         ['a use', (owner) => memories.use(owner, [])],
-        ['forgetting', (owner) => memories.forget(owner, ['x'])],
+        ['a deletion', (owner) => memories.forget(owner, ['x'])],
         ['a taint', (owner) => memories.taint(owner, 'x')],
       ];
 
       for (const [what, access] of ways) {
-        it(`begins with no memories: ${what}`, async () => {
+        it(`begins with no memories if its first access is ${what}`, async () => {
           await add('I like tea', NUMBER('DE.one'));
           await add('I like tea', ADA);
           await access(NUMBER('DE.two'));
           expect(await textsOf(NUMBER('DE.two'))).not.toContain('I like tea');
           expect(await found('tea', NUMBER('DE.two'))).toEqual([]);
-          // They are deleted, not hidden.
+          // The memories are deleted, not hidden.
           expect(await textsOf(NUMBER('DE.one'))).not.toContain('I like tea');
           expect(await textsOf(NUMBER(null))).not.toContain('I like tea');
           expect(await textsOf(ADA)).toEqual(['I like tea']);
         });
       }
 
-      it('keeps its memories if the alias is the same, absent, or the first one', async () => {
+      it('keeps its memories if the alias is the same, absent, or the first alias', async () => {
         await add('I like tea', NUMBER(null));
         expect(await textsOf(NUMBER('DE.one'))).toEqual(['I like tea']);
         expect(await textsOf(NUMBER(null))).toEqual(['I like tea']);
@@ -294,7 +294,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
         expect(await found('tea', NUMBER('DE.two'))).toEqual([]);
       });
 
-      it('has no earlier memories even if only a search has seen the alias before', async () => {
+      it('loses the earlier memories even if only a search has used the earlier alias', async () => {
         await add('I like tea', NUMBER(null));
         await found('tea', NUMBER('DE.one'));
         await add('I like milk', NUMBER('DE.two'));

@@ -42,7 +42,7 @@ export function describeOutages(current: () => StoreUnderTest): void {
       expect(await outages.list()).toEqual([]);
     });
 
-    it('give a due probe to one caller, and to another one when the time of the first is over', async () => {
+    it('give a due probe to one caller, and to another caller when the time of the first caller is over', async () => {
       expect(await outages.takeProbe('chat', 5000)).toBe(false);
       await outages.note('chat', 'unreachable', 'x', 1000);
       expect(await outages.takeProbe('chat', 5000)).toBe(false);
@@ -55,7 +55,7 @@ export function describeOutages(current: () => StoreUnderTest): void {
       expect(await outages.takeProbe('chat', 5000)).toBe(true);
     });
 
-    it('are due for a probe at once if an administrator asks for it', async () => {
+    it('are due for a probe at once if an administrator requests this', async () => {
       expect(await outages.hurry('chat')).toBe(false);
       await outages.note('chat', 'unreachable', 'x', 600_000);
       expect(await (await test.beside()).outages.hurry('chat')).toBe(true);

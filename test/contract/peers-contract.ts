@@ -20,7 +20,7 @@ const ANSWER = { session_id: 's', response: 'hello' };
 
 const chunk = (id: number): StreamEvent => ({ id, event: 'text_chunk', data: `{"text":"${id}"}` });
 
-/** The guarantees if two daemons share a store. */
+/** The guarantees of the store when two daemons share it. */
 export function describePeers(current: () => StoreUnderTest): void {
   describe('two daemons', () => {
     let test: StoreUnderTest;
@@ -36,7 +36,7 @@ export function describePeers(current: () => StoreUnderTest): void {
     });
 
     describe('claiming a session', () => {
-      it('do not get a session that the other one has claimed until it is released', async () => {
+      it('cannot claim a session that the other daemon has claimed until the claim is released', async () => {
         const claim = await claimSession(one, 's');
         expect(await two.sessions.claim('s')).toBeNull();
         await one.sessions.release(claim);
@@ -81,7 +81,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.sessions.claim('s')).toBeNull();
       });
 
-      it('get a session that a dead daemon has claimed, as soon as the claim expires', async () => {
+      it('can claim a session that a dead daemon had claimed, as soon as its claim expires', async () => {
         await claimSession(one, 's');
         await one.close();
         expect(await two.sessions.claim('s')).toBeNull();
@@ -157,7 +157,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         await expectNothingStored(turn);
       });
 
-      it('store it under expired claims if nobody has taken them over', async () => {
+      it('store a turn under expired claims if nobody has taken them over', async () => {
         const { claim, changes } = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.commitTurn(claim, changes)).toBe('committed');
@@ -210,7 +210,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         return found.claim;
       };
 
-      it('run one request, however many arrive at both at once', async () => {
+      it('run only one of many equal requests that arrive at both at once', async () => {
         const found = await Promise.all(
           Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).idempotency.claim('k', 'body')),
         );
@@ -218,7 +218,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(found.filter(({ outcome }) => outcome === 'running')).toHaveLength(19);
       });
 
-      it('see whether a request is running, with which body, and its answer', async () => {
+      it('see whether a request of the other daemon is running, whether its body differs, and its answer', async () => {
         const claim = await claimed(one);
         expect(await two.idempotency.claim('k', 'body')).toEqual({ outcome: 'running' });
         expect(await two.idempotency.look('k', 'another')).toEqual({ outcome: 'other_body' });
@@ -227,7 +227,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.idempotency.look('k', 'another')).toEqual({ outcome: 'other_body' });
       });
 
-      it('let a request be repeated at the other one after it was released', async () => {
+      it('let the other daemon repeat a request after its key was released', async () => {
         await one.idempotency.release(await claimed(one));
         await claimed(two);
         expect(await one.idempotency.look('k', 'body')).toEqual({ outcome: 'running' });
@@ -266,7 +266,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         return claim;
       }
 
-      it('begin one run, and create one stream for a key', async () => {
+      it('create only one stream for a key, and begin only one run of it', async () => {
         const stream = aStream({ idempotency_key: 'k' });
         const [first, second] = await Promise.all([
           one.streams.create(stream),
@@ -280,14 +280,14 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(claims.filter((claim) => claim !== null)).toHaveLength(1);
       });
 
-      it('read the events that the other one adds', async () => {
+      it('read the events that the other daemon adds', async () => {
         const claim = await running();
         await one.streams.append(claim, [chunk(2)]);
         expect(await two.streams.read(claim.stream_id, 1)).toEqual([chunk(2)]);
         expect(await two.streams.find(claim.stream_id)).toMatchObject({ state: 'running', last_event: 2 });
       });
 
-      it('stop a run of the other one', async () => {
+      it('stop a run of the other daemon', async () => {
         const { stream_id } = await running();
         const seen: string[] = [];
         one.streams.subscribe(stream_id, (change) => seen.push(change));
@@ -296,7 +296,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         if (!one.streams.hintsMayBeLost) expect(seen).toEqual(['stop']);
       });
 
-      it('end the runs of a daemon that died, once, and refuse its late events', async () => {
+      it('end the runs of a dead daemon only once, and refuse its late events', async () => {
         const [dead, alive] = [await running(), await running()];
         test.advance(CLAIM_MS - 1);
         expect(await two.streams.reap(INTERRUPTED)).toBe(0);
@@ -310,7 +310,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await one.streams.append(alive, [chunk(2)])).toBe(true);
       });
 
-      it('end a run that the other one has abandoned', async () => {
+      it('end a run that the other daemon has abandoned', async () => {
         const claim = await running();
         await one.streams.release(claim);
         expect(await one.streams.append(claim, [chunk(2)])).toBe(false);
@@ -338,7 +338,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(outcomes.flat().filter((outcome) => outcome === 'kept')).toHaveLength(1);
       });
 
-      it('give each queue to one of them, in the order of its messages', async () => {
+      it('work on a queue one message at a time, in the order of its messages', async () => {
         await one.inbox.enqueue([inQueue('a', 'a1'), inQueue('b', 'b1')]);
         await two.inbox.enqueue([inQueue('a', 'a2'), inQueue('b', 'b2')]);
         const next = async (store: Store) => {
@@ -357,7 +357,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect((await next(one)).text).toBe('b2');
       });
 
-      it('hold back a queue whose first message the other one works on or has postponed', async () => {
+      it('hold back a queue while the other daemon works on its first message or has postponed it', async () => {
         await one.inbox.enqueue([inQueue('a', 'a1'), inQueue('a', 'a2')]);
         const [claim] = (await one.inbox.claim('run', ['chat'], 10)) as [InboxClaim];
         expect(await two.inbox.claim('run', ['chat'], 10)).toEqual([]);
@@ -380,7 +380,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await one.inbox.settle(claim, { kind: 'sent' })).toBe(true);
       });
 
-      it('work on the messages of a daemon that died, which count as interrupted', async () => {
+      it('take over the messages of a dead daemon, which then count as interrupted', async () => {
         const [run, text] = [inQueue('a', 'a1'), anInboxMessage({ queue: 'chat/x', reply: 'a notice' })];
         await one.inbox.enqueue([run, text]);
         await one.inbox.claim('run', ['chat'], 1);
@@ -398,7 +398,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(again?.message).toMatchObject({ id: run.id, attempts: 2, interrupted: 1 });
       });
 
-      it('count the interruption even of a message that nobody reaped for a long time', async () => {
+      it('count a message as interrupted even if nobody reaped it for a long time', async () => {
         const message = inQueue('a', 'a1');
         await one.inbox.enqueue([message]);
         await one.inbox.claim('run', ['chat'], 1);
@@ -434,7 +434,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         return store.guard.check({ ...message, sent_at: null, ...members }, limits);
       };
 
-      it('together never allow more than one daemon would, in whatever order they check', async () => {
+      it('together allow no more messages than one daemon would, in whatever order the checks run', async () => {
         await fc.assert(
           fc.asyncProperty(fc.scheduler(), fc.array(fc.boolean(), { maxLength: 30 }), async (s, turns) => {
             const someone = guardUser({ ...user, user_id: randomUUID() });
@@ -464,7 +464,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(passed(hits)).toBe(2);
       });
 
-      it('give a message that is delivered to both one verdict', async () => {
+      it('give only one verdict to a message that is delivered to both', async () => {
         const verdicts = await Promise.all(
           Array.from({ length: 20 }, (_, n) => check(n % 2 ? one : two, { message_id: 'm' })),
         );
@@ -501,7 +501,7 @@ export function describePeers(current: () => StoreUnderTest): void {
     });
 
     describe('sharing links and outages', () => {
-      it('write a link only over the value that they have read', async () => {
+      it('replace a link only if it still has the token that they have read', async () => {
         const link = { key: 'chat:jwt:u1', person: ada, ttl_ms: HOUR };
         expect(await one.links.put({ ...link, token: 'one' }, null)).toBe(true);
         const won = await Promise.all(

@@ -41,7 +41,10 @@ export function describePersons(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    /** Stores data of Ada and Bob, as persons and as users. Null if the backend does not have the port. */
+    /**
+     * Stores data of Ada and Bob, both as signed-in persons and as users of a platform. Returns null if the backend
+     * does not have the port.
+     */
     async function fill(): Promise<PersonStore | null> {
       if (store.persons === null) return null;
       for (const one of [ada, bob]) {
@@ -57,7 +60,7 @@ export function describePersons(current: () => StoreUnderTest): void {
     });
     const asUser = ({ user_id }: typeof ada): PersonSelector => ({ platform: PLATFORM, user_id });
 
-    it('shows what is stored about a person, of every kind', async () => {
+    it('shows the stored data of every kind about a person', async () => {
       const persons = await fill();
       if (persons === null) return;
       const { sessions, links, actions, inbox, others } = await persons.show(asPerson(ada));
@@ -70,7 +73,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(others).toEqual(EVERY_OTHER);
     });
 
-    it("shows what is stored about a platform's user, of every kind", async () => {
+    it("shows the stored data of every kind about a platform's user", async () => {
       const persons = await fill();
       if (persons === null) return;
       const { sessions, links, actions, inbox, others } = await persons.show(asUser(ada));
@@ -88,21 +91,18 @@ export function describePersons(current: () => StoreUnderTest): void {
     it.each([
       ['a person', asPerson],
       ["a platform's user", asUser],
-    ])(
-      'erases %s: nothing about them is found any longer, and nobody else loses anything',
-      async (_, selector) => {
-        const persons = await fill();
-        if (persons === null) return;
-        const before = await persons.show(selector(bob));
-        const found = await persons.show(selector(ada));
-        expect(await persons.erase(selector(ada))).toEqual(found);
-        expect(countRecords(await persons.show(selector(ada)))).toBe(0);
-        expect(withoutTies(await persons.show(selector(bob)))).toEqual(withoutTies(before));
-        expect((await store.sessions.find(`dm:${bob.user_id}`))?.user_id).toBe(bob.user_id);
-      },
-    );
+    ])('erases all data about %s, and no data about anybody else', async (_, selector) => {
+      const persons = await fill();
+      if (persons === null) return;
+      const before = await persons.show(selector(bob));
+      const found = await persons.show(selector(ada));
+      expect(await persons.erase(selector(ada))).toEqual(found);
+      expect(countRecords(await persons.show(selector(ada)))).toBe(0);
+      expect(withoutTies(await persons.show(selector(bob)))).toEqual(withoutTies(before));
+      expect((await store.sessions.find(`dm:${bob.user_id}`))?.user_id).toBe(bob.user_id);
+    });
 
-    it("keeps other people's turns of a shared thread in order, without the name of the erased person who opened it", async () => {
+    it("keeps others' turns in a shared thread, but not the id of the erased person who opened it", async () => {
       const persons = await fill();
       if (persons === null) return;
       await speakInThread(store, test.now(), ada, ada.person);
@@ -114,12 +114,12 @@ export function describePersons(current: () => StoreUnderTest): void {
         `turn-${bob.canary}-person`,
       ]);
       expect(await store.sessions.find(THREAD)).toMatchObject({ user_id: 'erased', owner: null });
-      // The thread continues.
+      // Others can still write in the thread.
       await speakInThread(store, test.now(), aResident('Cleo'), null);
       expect(await store.sessions.turns(THREAD)).toHaveLength(3);
     });
 
-    it('erases the turns that a person made in a thread of somebody else, and no others', async () => {
+    it('erases the turns of a person in a thread that somebody else opened, and no other turns', async () => {
       const persons = await fill();
       if (persons === null) return;
       await speakInThread(store, test.now(), bob, bob.person);
@@ -131,7 +131,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       ]);
     });
 
-    it('erases while a daemon runs: counts start again, and a message in progress is not answered', async () => {
+    it('works while a daemon runs: counts restart at 0, and a message in progress is not answered', async () => {
       const persons = await fill();
       if (persons === null) return;
       const [claim] = (await store.inbox.claim('run', [PLATFORM], 5)).filter(
@@ -155,14 +155,14 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ allowed: true, messages: 1 });
     });
 
-    it('stores nothing of a message in progress: no turn, no trace, no answer for its key', async () => {
+    it('stores nothing of a message that was in progress: no turn, no trace, no answer for its key', async () => {
       if (store.persons === null) return;
       const session = aSession(test.now(), { session_id: 'cleo-1', user_id: 'cleo', owner: cleo.person });
       await saveSession(store, session);
       const claim = await store.sessions.claim(session.session_id);
       const key = JSON.stringify(['web', ['person', cleo.person], 'k']);
       const answering = await store.idempotency.claim(key, 'body');
-      if (claim === null || answering.outcome !== 'new') throw new Error('somebody else holds it');
+      if (claim === null || answering.outcome !== 'new') throw new Error('it is claimed already');
       await (await test.beside()).persons?.erase({ person: cleo.person, link_keys: [] });
       const trace = aTrace(session, { user_id: 'cleo' });
       const answer = { session_id: session.session_id, response: 'said' };
@@ -176,7 +176,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       await store.traces.keep(trace);
       expect(await store.traces.find(session.session_id)).toEqual([]);
       expect(await store.idempotency.look(key, 'body')).not.toMatchObject({ outcome: 'done' });
-      // An hour later, a sender with the same id counts as somebody else.
+      // An hour later, a sender with the same id counts as a different person.
       test.advance(HOUR);
       await store.traces.keep(trace);
       expect(await store.traces.find(session.session_id)).toHaveLength(1);
@@ -187,7 +187,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       const session = aSession(test.now(), { session_id: 'cleo-2', user_id: 'cleo', owner: cleo.person });
       await saveSession(store, session);
       const claim = await store.sessions.claim(session.session_id);
-      if (claim === null) throw new Error('somebody else holds it');
+      if (claim === null) throw new Error('it is claimed already');
       await (await test.beside()).persons?.erase({ person: cleo.person, link_keys: [] });
       expect(await store.sessions.renew(claim)).toBe(false);
       const action = anAction({ session_tag: session.session_id, person: cleo.person, user_id: 'cleo' });
@@ -195,7 +195,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.sessions.save(claim, session, 'new')).toBe('lost');
     });
 
-    it('ends the claim of a run even if its session is not stored until the first turn', async () => {
+    it('ends the claim of a run even if its session is not stored yet', async () => {
       if (store.persons === null) return;
       const session_id = `${PLATFORM}:dora`;
       const names = { platform: PLATFORM, user_id: 'dora', channel_id: 'dora', thread_id: session_id };
@@ -203,7 +203,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       await store.inbox.enqueue([anInboxMessage({ platform: PLATFORM, session_id, message })]);
       expect(await store.inbox.claim('run', [PLATFORM], 5)).toHaveLength(1);
       const claim = await store.sessions.claim(session_id);
-      if (claim === null) throw new Error('somebody else holds it');
+      if (claim === null) throw new Error('it is claimed already');
       await (await test.beside()).persons?.erase({ platform: PLATFORM, user_id: 'dora' });
       expect(await store.sessions.renew(claim)).toBe(false);
       const action = anAction({ session_tag: session_id, platform: PLATFORM, user_id: 'dora' });
@@ -212,7 +212,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       await store.sessions.release(claim);
       test.advance(1);
       const next = await store.sessions.claim(session_id);
-      if (next === null) throw new Error('somebody else holds it');
+      if (next === null) throw new Error('it is claimed already');
       expect(await store.actions.start({ session: next, key: null }, action)).toEqual({ outcome: 'started' });
     });
 
@@ -229,7 +229,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.traces.find(other.turn_id)).toHaveLength(1);
     });
 
-    it('keeps no trace of a platform message in progress', async () => {
+    it('stores no trace of a platform message that was in progress', async () => {
       const persons = await fill();
       if (persons === null) return;
       const [waiting] = (await persons.show(asUser(ada))).inbox.filter(({ message }) => message !== null);
@@ -241,7 +241,9 @@ export function describePersons(current: () => StoreUnderTest): void {
   });
 }
 
-/** The data without what an erasure of somebody else may change: the user who opened the shared thread. */
+/**
+ * The data without the only value that the erasure of another person may change: the user who opened the shared thread.
+ */
 function withoutTies({ sessions, ...rest }: Awaited<ReturnType<PersonStore['show']>>) {
   const plain = sessions.map(({ session, ...one }) => ({ ...one, session_id: session.session_id }));
   return { ...rest, sessions: plain };

@@ -47,13 +47,13 @@ describe('the conformance suite', () => {
         code: 'invalid_signature',
       },
       {
-        title: 'a body that another secret has signed',
+        title: 'a body that is signed with a wrong secret',
         request: signed(sample('text'), 'another'),
         code: 'invalid_signature',
       },
-      { title: 'a signed body that is no JSON', request: signed('{'), code: 'malformed_json' },
+      { title: 'a signed body that is not JSON', request: signed('{'), code: 'malformed_json' },
       {
-        title: 'a challenge with another verify token',
+        title: 'a challenge with a wrong verify token',
         request: {
           method: 'GET',
           path: `${path}?hub.mode=subscribe&hub.verify_token=wrong&hub.challenge=1158201444`,

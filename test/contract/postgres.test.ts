@@ -76,7 +76,7 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
     );
   });
 
-  it('migrates at the first successful use', async () => {
+  it('creates its schema when the database can be reached for the first time', async () => {
     const url = await server.createDatabase();
     const later = url.replace(/[^/]+$/, 'later');
     const memories = open(later);

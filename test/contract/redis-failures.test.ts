@@ -25,10 +25,10 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     await server.stop();
   });
 
-  /** Waits until the store answers again by itself. */
+  /** Waits until the store has recovered by itself. */
   const recovered = () => vi.waitFor(() => store.check(), { timeout: 60_000, interval: 50 });
 
-  it('is reported, makes commands fail at once, and is used again when it is back, with everything it had acknowledged', async () => {
+  it('is reported, makes commands fail at once, and has everything that it acknowledged when it is back', async () => {
     const session = aSession(Date.now());
     await saveSession(store, session);
     await server.kill();
@@ -44,7 +44,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.find(session.session_id)).toEqual(session);
   });
 
-  it('makes commands fail that it does not answer in time; none of them is carried out twice', async () => {
+  it('makes a command fail that it does not answer in time, and does not carry it out twice', async () => {
     await store.inbox.enqueue([anInboxMessage()]);
     process.kill(server.pid, 'SIGSTOP');
     const message = anInboxMessage();
@@ -61,7 +61,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.inbox.list({ states: ['waiting'], limit: 10 })).toHaveLength(2);
   });
 
-  it('gets its scripts again after it lost them', async () => {
+  it('gets its scripts again after it has lost them', async () => {
     await store.sessions.claim('a');
     await server.client.script('FLUSH');
     expect(await store.sessions.claim('a')).toBeNull();
@@ -124,7 +124,7 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
       await server.client.set('chat:jwt:u2', 'd.e.f', 'EX', 100);
       expect(await store.links.get('chat:jwt:u2')).toMatchObject({ token: 'd.e.f', alias: null });
       expect((await store.links.list({ limit: 10 })).map(({ token }) => token)).toEqual(['a.b.c', 'd.e.f']);
-      // A record that is no text is no link, and can be replaced by one.
+      // A value that is not a string is not a link, and a link can replace it.
       await server.client.lpush('chat:jwt:u3', 'x');
       expect(await store.links.get('chat:jwt:u3')).toBeNull();
       const link = { key: 'chat:jwt:u3', token: 'g.h.i', person: '["","","ada"]' as never, ttl_ms: 60_000 };
@@ -152,7 +152,7 @@ describe('durability', () => {
     hasSnapshots: false,
     replicas: 0,
   };
-  /** A server that answers commands that the real server of the tests may not have. */
+  /** A fake server, for commands that the real server of the tests may not support. */
   const serverWith = (answer: unknown) => {
     const calls: unknown[][] = [];
     const call = async (...args: unknown[]) => {

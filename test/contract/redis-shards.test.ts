@@ -31,7 +31,7 @@ import { claimSession } from './store-writes.ts';
 
 interface Sender {
   user_id: string;
-  /** The node with the windows of the sender. */
+  /** The node that stores the windows of the sender. */
   node: number;
 }
 
@@ -48,7 +48,7 @@ const SESSIONS = 60;
 const LINK = /^[^:{]+:jwt:|^agentd:\{[^:{}]+:jwt:[^}]*\}:link$/;
 const SHARD = /^agentd:\{(s\d\d|all)\}:/;
 
-// What a Cluster adds to the contract of the store: where its keys are.
+// A Cluster adds rules to the contract of the store: which keys must be in one shard.
 describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   let nodes: Redis[];
@@ -76,7 +76,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
   const keysOf = (node: Redis, pattern = '*') => node.keys(pattern);
   const allKeys = async () => (await Promise.all(nodes.map((node) => keysOf(node)))).flat();
 
-  /** A turn as the daemon makes it: all its ids lie beside its session. */
+  /** Makes a turn as the daemon does: all its ids are in the shard of its session. Returns the id of the session. */
   async function answer(store: Store): Promise<string> {
     const session = aSession(Date.now());
     const { session_id } = session;
@@ -119,7 +119,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     }
   });
 
-  it('share one slot if they belong to one session, and none is outside of a shard but those of links', async () => {
+  it('share one slot if they belong to one session, and are all in a shard, except for links', async () => {
     const store = await open();
     const ids = [await answer(store), await answer(store)];
     const link = { key: 'chat:jwt:u1', token: 't', person: 'p' as never, ttl_ms: HOUR };
@@ -132,11 +132,11 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     const kinds = /}:(session|action|key|stream|actions-of-[a-z]+|pending-[a-z]+):/;
     const elsewhere = keys.filter((key) => kinds.test(key) && !tags.some((tag) => key.includes(`{${tag}}`)));
     expect(elsewhere).toEqual([]);
-    // No id had to be found by a pointer.
+    // No id had to be found through a pointer from another shard.
     expect(keys.filter((key) => key.includes(':moved:'))).toEqual([]);
   });
 
-  it('lead to the answer of a key for each repeat, whichever daemon gets it', async () => {
+  it('lead every repeated request to the stored answer, whichever daemon gets the request', async () => {
     const [one, two] = [await open(), await open()];
     const session_id = randomUUID();
     const claims = await Promise.all(
@@ -159,7 +159,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     }
   });
 
-  it('free a key that was bound by a process that died before it claimed it', async () => {
+  it('free an idempotency key if the process that bound it to a shard died before it claimed the key', async () => {
     const store = await open();
     const session_id = randomUUID();
     const found = await store.idempotency.claim('k', 'body', elsewhere(session_id));
@@ -174,7 +174,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(await store.idempotency.claim('k', 'other', session_id)).toMatchObject({ outcome: 'running' });
   });
 
-  it('count the messages of a user exactly, in however many sessions and at however many daemons', async () => {
+  it('count the messages of a user exactly, across many sessions and two daemons', async () => {
     const both = [await open(), await open()];
     const user = guardUser({ platform: 'chat', user_id: 'u', person: null, address: null });
     const verdicts = await Promise.all(
@@ -188,14 +188,14 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(GUARD_LIMITS.max_messages);
   });
 
-  it('count a message once that is delivered again after only its user was counted', async () => {
+  it('count a repeated message once, even if a process died after it had counted only the user', async () => {
     const store = await open();
     const message_id = randomUUID();
     const session_id = randomUUID();
     const user = guardUser({ platform: 'chat', user_id: `user beside nobody`, person: null, address: null });
     const message = { user, session_id, text: 'a', message_id, sent_at: null };
     await store.guard.check(message, GUARD_LIMITS);
-    // As if the process had died before the session counted it.
+    // This is as if the process had died before it counted the message in the session.
     await Promise.all(
       nodes.map(async (node) => {
         for (const key of await keysOf(node, `agentd:{${shardOf(session_id)}}:*`))
@@ -216,7 +216,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(await store.guard.check(other, GUARD_LIMITS)).toMatchObject({ messages: 2, turns: 2 });
   });
 
-  it('keep the messages of a session in the order of arrival if the node of one of the senders is slow', async () => {
+  it('keep the messages of a session in the order of arrival even if the node of one sender is slow', async () => {
     const store = await open();
     const session_id = 'chat:room';
     const own = await cluster.masterOf(`{${shardOf(session_id)}}`);
@@ -230,7 +230,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(claims.map(({ message }) => message.message_id)).toEqual(['m1']);
   });
 
-  it('are not changed twice by a script that loses its connection while it runs', async () => {
+  it('are not changed twice by a script if the client loses its connection while the script runs', async () => {
     const client = clientOf(parseRedisUrl(cluster.url)) as Cluster;
     client.on('error', () => undefined);
     await client.connect();
@@ -250,7 +250,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     client.disconnect();
   });
 
-  it('are not missed while their slot is moved to another node', async () => {
+  it('are not missed while their slot is being moved to another node', async () => {
     const store = await open();
     const key = JSON.stringify(['web', ['client', '192.0.2.7', 'once']]);
     const claimed = await store.idempotency.claim(key, 'body', 's');
@@ -273,7 +273,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(await commit()).toBe('committed');
   });
 
-  it('are listed completely, or the list is refused because slots are moved in the meantime', async () => {
+  it('are listed completely, or the list is refused if slots are moved in the meantime', async () => {
     const connection = new RedisConnection(parseRedisUrl(cluster.url), { constants: {} });
     await connection.connect();
     const listed = new RedisKeyspace(connection).scan('*');
@@ -288,7 +288,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     connection.close();
   });
 
-  it('name nobody if they only say where a foreign name is bound', async () => {
+  it('do not reveal an idempotency key if they only record its shard', async () => {
     const store = await open();
     const key = JSON.stringify(['web', ['client', '192.0.2.7', 'canary']]);
     await store.idempotency.claim(key, 'body', elsewhere(key));
@@ -297,13 +297,13 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(bound.join()).not.toContain('canary');
   });
 
-  it('are refused if an earlier version wrote them, which kept all on one node', async () => {
+  it('are refused if an earlier version wrote them, which kept all keys on one node', async () => {
     const slot = await cluster.masterOf('agentd:{agentd}:inbox:clock');
     await nodes[slot]?.set('agentd:{agentd}:inbox:clock', 1);
     await expect(open()).rejects.toThrow(StoreUnsharded);
   });
 
-  /** A sender whose windows are on a node that fits. */
+  /** Finds a sender whose windows are on a node that `fits` accepts. */
   async function senderOn(fits: (node: number) => boolean): Promise<Sender> {
     for (let n = 0; ; n++) {
       const user_id = `u${n}`;
@@ -313,7 +313,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     }
   }
 
-  /** A session in another shard. */
+  /** A session id in another shard. */
   function elsewhere(session_id: string): string {
     for (;;) {
       const id = randomUUID();

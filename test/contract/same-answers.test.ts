@@ -50,7 +50,7 @@ const HOUR = 3600 * SECOND;
 const STATES: InboxState[] = ['waiting', 'running', 'replied', 'done', 'failed'];
 const TIGHT: GuardLimits = { ...GUARD_LIMITS, max_messages: 3, max_turns: 4, session_ttl_ms: HOUR };
 
-/** A store, and the claims that were taken on it. Both stores have their claims in the same order. */
+/** A store, and the claims that it has granted. Both stores have their claims in the same order. */
 interface Side {
   store: Store;
   sessions: SessionClaim[];
@@ -78,9 +78,9 @@ class Choices {
   readonly #anchor: string | null;
 
   /**
-   * @param anchor for a Cluster: all sessions and queues lie beside this name, because the same action, turn or question
-   * never belongs to two sessions that lie apart; and a platform's message id has one sender and one session. Users,
-   * keys and streams are anywhere.
+   * @param anchor for a Cluster: all sessions and queues are in the shard of this name, because one action, turn or
+   * question never belongs to sessions in two shards. Each message id then has only one sender and one session, as on a
+   * platform. Users, keys and streams may be in any shard. Null without a Cluster.
    */
   constructor(random: SeededRandom, anchor: string | null) {
     this.random = random;
@@ -233,7 +233,7 @@ class Choices {
           through_at: 1,
         };
         return async ({ store }) => {
-          // Summaries are found by the tag of their session, not by a later id of it.
+          // Summaries are found by the tag of their session, not by an id that the session got later.
           const session = await store.sessions.find(of);
           if (session && tagOf(session) !== of) return 'no tag';
           const token = await store.summaries.begin(of, SECOND);
@@ -587,7 +587,7 @@ class Choices {
   }
 }
 
-/** Records a claim. @returns it without its owner, which is random. */
+/** Records a claim. @returns the claim without its owner, which is random. */
 function keep<C extends { owner: string }>(claims: C[], claim: C | null): unknown {
   if (claim === null) return null;
   claims.push(claim);
@@ -615,9 +615,9 @@ async function outcomeOf(command: Command, side: Side): Promise<unknown> {
   }
 }
 
-/** Reads everything that can be read. */
+/** Reads everything on which the two stores must agree. */
 async function contentOf({ store }: Side, { stream_ids, session_ids }: Choices): Promise<unknown> {
-  // Items of the same time have no order.
+  // Items with the same time have no defined order.
   const byText = (a: unknown, b: unknown) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
   const listed = (await store.sessions.list({ limit: 100 })).sort(
     (a, b) => b.last_active_at - a.last_active_at || (a.session_id < b.session_id ? -1 : 1),
@@ -658,7 +658,8 @@ async function compareAnswers(make: MakeStore, { isSharded = false } = {}): Prom
       if (random.chance(0.2)) choices.now += random.pick([1, SECOND, 4 * SECOND, 16 * SECOND, 61 * SECOND]);
       if (random.chance(0.01)) {
         choices.now += random.pick([HOUR, 25 * HOUR, 8 * 24 * HOUR]);
-        // Backends differ in how long they remember expired claims, and in how long they still find ended messages.
+        // Backends differ in how long they remember expired claims, so claims from before this jump are not used any
+        // longer.
         for (const { sessions, keys } of [backend, reference])
           for (const claims of [sessions, keys]) claims.length = 0;
         // No stream runs for hours after its daemon has died.

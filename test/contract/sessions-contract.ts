@@ -68,7 +68,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await store.sessions.find(session.session_id)).toBeNull();
     });
 
-    it('replaces a session: the new one has none of its turns, and counts its own', async () => {
+    it('replaces a session with a new one that has none of the old turns', async () => {
       const session = await saved();
       await keepTurn(store, session);
       const anew = aSession(test.now(), { session_id: session.session_id, user_id: 'another', owner: bob });
@@ -120,7 +120,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await saveSession(store, session, 'changed')).toBe('ended');
     });
 
-    it('gives a new session of an expired id none of the old turns', async () => {
+    it('gives a new session with the id of an expired session none of the old turns', async () => {
       const session = await saved();
       await keepTurn(store, session, { text: 'old' });
       test.advance(2 * HOUR);
@@ -145,7 +145,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await seen(null, false)).toEqual(['by nobody']);
     });
 
-    it('returns the last answered turns, oldest first, without failed ones', async () => {
+    it('returns the last answered turns, oldest first, without failed turns', async () => {
       const session = await saved();
       for (const text of ['1', '2', '3']) await keepTurn(store, session, { text });
       const failed = { text: 'failed', reply: null, outcome: 'failed', failure: 'agent_failed' } as const;
@@ -154,7 +154,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(texts(await store.sessions.turns(session.session_id))).toEqual(['1', '2', '3', 'failed']);
     });
 
-    it('lists the newest activity first, by channel and user, within the limit', async () => {
+    it('lists sessions by channel and user, the latest activity first, up to the limit', async () => {
       const first = await saved({ platform: 'one', user_id: 'u1' });
       test.advance(1);
       const second = await saved({ platform: 'two', user_id: 'u1' });
@@ -171,7 +171,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await ids({ platform: 'two', user_id: 'u2', limit: 10 })).toEqual([]);
     });
 
-    it('ends a session with its turns, and keeps the traces', async () => {
+    it('ends a session and deletes its turns, but keeps its traces', async () => {
       const session = await saved();
       const trace = await keepTurn(store, session);
       expect(await store.sessions.end(session.session_id)).toBe(true);
@@ -182,7 +182,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await store.sessions.turns(session.session_id)).toEqual([]);
     });
 
-    it('shows every instance at once what another one has written', async () => {
+    it('shows every instance at once what another instance has written', async () => {
       const administrator = await test.beside();
       const session = await saved();
       await keepTurn(store, session);
@@ -194,7 +194,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
     });
 
     describe('claims', () => {
-      it('are given to one caller, however many ask at once, and to the next caller after the release', async () => {
+      it('are given to one of many simultaneous callers, and to the next caller after the release', async () => {
         const claims = await Promise.all(Array.from({ length: 20 }, () => store.sessions.claim('s')));
         const [claim] = claims.filter((one) => one !== null);
         expect(claims.filter((one) => one !== null)).toHaveLength(1);
@@ -222,7 +222,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.sessions.renew(next)).toBe(true);
       });
 
-      it('that have expired still belong to their owner until somebody takes them over', async () => {
+      it('still belong to their owner after they have expired, until another caller takes them over', async () => {
         const session = aSession(test.now() + HOUR);
         const claim = await claimSession(store, session.session_id);
         test.advance(CLAIM_MS);
@@ -231,7 +231,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.sessions.claim(session.session_id)).toBeNull();
       });
 
-      it('that were taken over or released write nothing', async () => {
+      it('allow no write after they were taken over or released', async () => {
         const session = await saved();
         const stale = await claimSession(store, session.session_id);
         test.advance(CLAIM_MS);
@@ -247,7 +247,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.sessions.find(session.session_id)).toEqual(session);
       });
 
-      it('of another session write nothing', async () => {
+      it('of another session allow no write', async () => {
         const session = await saved();
         const other = await claimSession(store, 'another');
         const theft = { ...other, session_tag: session.session_id };
@@ -274,7 +274,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
     });
 
     describe('sessions of anonymous clients', () => {
-      /** The text makes a session of about 10,000 bytes, 20 of which fit within the bound. */
+      /** This text makes a session of about 10,000 bytes. 20 of these sessions fit within the bound. */
       const text = 'x'.repeat(8500);
 
       beforeEach(({ skip }) => {
@@ -299,7 +299,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         return sessions.filter((_, place) => found[place] !== null);
       };
 
-      it('are deleted with turns and traces if there are too many: first those of the client with the most, longest idle first', async () => {
+      it('are deleted if they take up too much space: first the longest idle of the largest client', async () => {
         const few = await beginMany(5, { client: 'few' });
         const many = await beginMany(10, { client: 'many' });
         const [first, second] = many as [Session, Session];
@@ -376,7 +376,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         skip(store.maintenance === null, 'this backend needs no sweep');
       });
 
-      it('are deleted at the end of their extended time, not before', async () => {
+      it('are deleted when their extended time has passed, not before', async () => {
         const session = await saved();
         test.advance(HOUR / 2);
         await keepTurn(store, session);
@@ -388,7 +388,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect(await store.maintenance?.sweep()).toBe(0);
       });
 
-      it('are deleted at the end of their time even if it was shortened', async () => {
+      it('are deleted when their time has passed, even if it was shortened', async () => {
         const session = await saved();
         await keepTurn(store, session, {}, HOUR / 4);
         test.advance(HOUR / 4);

@@ -101,7 +101,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describePeers(() => test);
 
     describe('as a whole', () => {
-      it('can be written, is intact and has a name', async () => {
+      it('is writable and intact, and has a description', async () => {
         await expect(store.check()).resolves.toBeUndefined();
         expect(store.condition()).toEqual({ writable: true, detail: null });
         expect((await store.maintenance?.examine()) ?? []).toEqual([]);

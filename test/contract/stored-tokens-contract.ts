@@ -9,7 +9,7 @@ import { saveSession } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 
-/** The contract of the tokens that links, sessions and streams hold. */
+/** The contract of the tokens that are stored in links, sessions and streams. */
 export function describeStoredTokens(current: () => StoreUnderTest): void {
   describe('stored tokens', () => {
     let test: StoreUnderTest;
@@ -38,7 +38,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect(await store.countTokens('')).toBe(1);
     });
 
-    it('are each listed with the record that holds the token, until it expires', async () => {
+    it('are each listed with the record that contains the token, until the record expires', async () => {
       await saveSession(store, aSession(test.now()));
       const session = withToken('s1');
       const renamed = withToken('s2', { former_id: 'tag' });
@@ -80,7 +80,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect((await listed('plain')).map(({ token }) => token)).toEqual([`${mark}s`]);
     });
 
-    it('and texts of actions are counted by the key that sealed them, and listed without those of one key', async () => {
+    it('and texts of actions are counted by their key, and a list can leave out those of one key', async () => {
       const one = (text: string) => `${SEALED}keykey_1.${text}`;
       const two = (text: string) => `${SEALED}keykey_2.${text}`;
       expect(await store.countSeals()).toEqual(new Map());

@@ -36,7 +36,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(1);
     });
 
-    it('has one stream for a key, however many are created at once, and a new stream after that one has expired', async () => {
+    it('creates one stream for a key, even for many callers at once, until the stream has expired', async () => {
       const many = Array.from({ length: 10 }, () => aStream({ idempotency_key: 'k' }));
       const created = await Promise.all(many.map((stream) => streams.create(stream)));
       expect(new Set(created.map(({ stream_id }) => stream_id))).toEqual(new Set([many[0]?.stream_id]));
@@ -62,7 +62,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.read(stream.stream_id, 0)).toEqual([]);
     });
 
-    it('stores the first events together with the claim, only for the caller that gets it', async () => {
+    it('stores the first events with the claim, and only those of the caller that gets the claim', async () => {
       const { stream_id } = await streams.create(aStream());
       const told: unknown[] = [];
       const end = streams.subscribe(stream_id, (...change) => told.push(change));
@@ -78,7 +78,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       end();
     });
 
-    it('gives the stream to the person who begins it, or keeps its owner', async () => {
+    it('makes the person who begins the run the owner of the stream, unless it has an owner', async () => {
       const [mine, nobodys] = [aStream({ owner: ada }), aStream({ owner: null })];
       await Promise.all([streams.create(mine), streams.create(nobodys)]);
       await streams.claim(mine.stream_id, NOBODY);
@@ -87,7 +87,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(await streams.find(nobodys.stream_id)).toMatchObject({ owner: bob, reader: bob });
     });
 
-    it('reads the events after an event, in order, and rejects events that do not follow', async () => {
+    it('returns the events after a given event, and rejects events that do not follow the last one', async () => {
       const { claim, stream_id } = await running();
       expect(await streams.append(claim, [chunk(2), chunk(3)])).toBe(true);
       await streams.append(claim, [chunk(4)]);
@@ -118,7 +118,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(4);
     });
 
-    it('keeps the key of an answer, and frees the key of a failure', async () => {
+    it('keeps the key of a stream that was answered, and frees the key of a stream that failed', async () => {
       const answered = await running({ idempotency_key: 'answered' });
       const failed = await running({ idempotency_key: 'failed' });
       await streams.append(answered.claim, ending(2));
@@ -143,7 +143,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       expect(seen).toEqual(both);
     });
 
-    it('stores a request to stop a run, and no other', async () => {
+    it('stores a request to stop only while the stream is running', async () => {
       const waiting = aStream();
       await streams.create(waiting);
       await streams.requestStop(waiting.stream_id);
@@ -204,7 +204,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
         expect(await streams.read(stream_id, 1)).toEqual([{ ...INTERRUPTED, id: 2 }]);
       });
 
-      it('that have expired still belong to their owner until the run is ended', async () => {
+      it('still belong to their owner after they have expired, until the run is ended', async () => {
         const { claim, stream_id } = await running();
         test.advance(CLAIM_MS);
         expect(await streams.append(claim, [chunk(2)])).toBe(true);
@@ -213,7 +213,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
         expect(await streams.claim(stream_id, NOBODY)).toBeNull();
       });
 
-      it('of another owner write nothing', async () => {
+      it('of another owner allow no write', async () => {
         const { claim, stream_id } = await running();
         const other = { ...claim, owner: 'another' };
         expect(await streams.append(other, [chunk(2)])).toBe(false);

@@ -35,7 +35,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       await saveSession(store, session);
     });
 
-    it('finds a summary exactly as it was stored, only for its principal', async () => {
+    it('finds a summary exactly as it was stored, but only for its principal', async () => {
       expect(await store.summaries.find(tag, ada)).toBeNull();
       expect(await kept(aSummary())).toBe(true);
       expect(await store.summaries.find(tag, ada)).toEqual(aSummary());
@@ -58,7 +58,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(await store.summaries.begin(tag, MINUTE)).not.toBeNull();
     });
 
-    it('lets only one of two daemons make a summary, if there can be two daemons', async () => {
+    it('lets only one of two daemons make a summary, if the backend allows two', async () => {
       const other = (await test.peer()) ?? store;
       const begun = await Promise.all(
         Array.from({ length: 20 }, (_, n) => (n % 2 ? store : other).summaries.begin(tag, MINUTE)),
@@ -66,7 +66,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(begun.filter((token) => token !== null)).toHaveLength(1);
     });
 
-    it('lets another caller make a summary after the time of the first has passed, and refuses the late summary', async () => {
+    it('lets another caller take over after the time has passed, and refuses the late summary', async () => {
       const late = await store.summaries.begin(tag, MINUTE);
       test.advance(MINUTE);
       const next = await store.summaries.begin(tag, MINUTE);

@@ -56,7 +56,7 @@ describe('the conformance suite', () => {
     ],
     refused: [
       {
-        title: 'another secret',
+        title: 'a body that is signed with a wrong secret',
         request: signed(JSON.stringify(sample('app-mention')), 'x'),
         code: 'invalid_signature',
       },
@@ -65,7 +65,7 @@ describe('the conformance suite', () => {
         request: { path: '/webhook/teamchat/events', body: '{' },
         code: 'invalid_signature',
       },
-      { title: 'what is signed and no JSON', request: signed('{'), code: 'malformed_json' },
+      { title: 'a signed body that is not JSON', request: signed('{'), code: 'malformed_json' },
     ],
     send: {
       reply: { id: 'r1', session_id: 's', text: '**Hello**', reply_to: { channel: 'C1', thread_ts: '1.2' } },

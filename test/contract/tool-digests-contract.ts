@@ -38,7 +38,7 @@ export function describeToolDigests(current: () => StoreUnderTest): void {
       expect(await (await test.restart()).toolDigests.list()).toEqual([unchanged]);
     });
 
-    it('store a changed definition until the tool has the trusted one again', async () => {
+    it('store a changed definition until the tool has its trusted definition again', async () => {
       await tools.observe('docs_search', 'docs', first);
       test.advance(1000);
       const changed = { changed: second, changed_at: since + 1000 };

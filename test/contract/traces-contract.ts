@@ -15,7 +15,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    it('finds a trace by turn, request, session and message, even if the message id has the name of the channel in front', async () => {
+    it('finds a trace by turn, request, session or message id, with or without the channel name', async () => {
       const trace = aTrace(null, { session_id: 's:1', message_id: 'C1:17.5', platform: 'chat' });
       await store.traces.keep(trace);
       for (const id of [trace.turn_id, trace.request_id, 's:1', 'C1:17.5', 'chat:C1:17.5']) {
@@ -26,7 +26,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
       }
     });
 
-    it('finds the traces of a user, of one channel or of all, also the refused ones', async () => {
+    it('finds the traces of a user on one channel or on all, including those of refused requests', async () => {
       const of = (platform: string, user_id: string) => aTrace(null, { platform, user_id });
       const [ada, refused, elsewhere] = [of('chat', 'ada'), of('chat', 'ada'), of('sms', 'ada')];
       await store.traces.keepRefused(refused);
@@ -39,7 +39,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
       expect(await store.traces.findOf({ platform: 'sms', user_id: 'ada2' })).toEqual([]);
     });
 
-    it('returns the oldest first, and the newest 200 of many', async () => {
+    it('returns the newest 200 traces, oldest first', async () => {
       await Promise.all(
         Array.from({ length: 205 }, (_, index) =>
           store.traces.keep(aTrace(null, { session_id: 's', started_at: index })),
@@ -61,7 +61,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
       expect(await store.traces.find('new')).toHaveLength(1);
     });
 
-    it('keeps the newest if there are too many', async () => {
+    it('keeps the newest traces if there are too many', async () => {
       const many = Array.from({ length: WANTED.tracesMax + 7 }, (_, index) =>
         aTrace(null, { message_id: `m${index}` }),
       );
@@ -73,7 +73,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
     });
 
     describe('of refused requests', () => {
-      it('are found like the others and together with them, oldest first', async () => {
+      it('are found together with other traces, oldest first', async () => {
         const [kept, refused] = [aTrace(null, { message_id: 'm' }), aTrace(null, { message_id: 'm' })];
         await store.traces.keepRefused(refused);
         test.advance(1);
@@ -82,7 +82,7 @@ export function describeTraces(current: () => StoreUnderTest): void {
         expect(await store.traces.find(refused.request_id)).toEqual([refused]);
       });
 
-      it('displace only each other, however many they are', async () => {
+      it('displace only traces of other refused requests, however many there are', async () => {
         const person = aTrace(null, { message_id: 'of a person' });
         await store.traces.keep(person);
         const many = Array.from({ length: WANTED.tracesMax + WANTED.refusedMax + 3 }, (_, index) =>

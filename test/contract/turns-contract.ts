@@ -75,7 +75,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
-    it('stores a turn, counts it and slides the time of the session', async () => {
+    it('stores a turn, counts it and extends the session', async () => {
       const session = aSession(test.now());
       await saveSession(store, session);
       test.advance(HOUR / 2);
@@ -93,7 +93,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       });
     });
 
-    it('stores everything that a turn changes, even after a restart', async () => {
+    it('stores everything that a turn changes, and keeps it across a restart', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       expect(await store.commitTurn(claim, changes)).toBe('committed');
       const { session, turn, trace, events } = changes;
@@ -123,7 +123,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect((await store.sessions.find(session.session_id))?.turns).toBe(2);
     });
 
-    it('creates a session in place of an expired one, without its turns', async () => {
+    it('creates a session in place of an expired session, without the old turns', async () => {
       const session = aSession(test.now());
       const turn = () => ({ record: aTurn(), ttl_ms: HOUR });
       const tag = session.session_id;
@@ -232,7 +232,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await read()).toEqual(before);
     });
 
-    it('stores nothing if the events do not follow the last one of their stream', async () => {
+    it('stores nothing if the events do not follow the last event of their stream', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       const before = await read();
       const { events } = changes;
@@ -253,7 +253,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await read()).toEqual(before);
     });
 
-    it('ends the claim of the session with the turn, if the changes request this and nothing is refused', async () => {
+    it('ends the claim of the session in the same commit on request, unless the commit is refused', async () => {
       const { claim, changes } = await beginFullTurn(store, test.now());
       expect(await store.commitTurn({ ...claim, owner: 'another' }, { ...changes, ends_claim: true })).toBe(
         'lost',

@@ -23,7 +23,7 @@ function violations(folder: string, isViolation: (file: string, found: Import) =
 }
 
 describe('boundaries', () => {
-  it('no platform is named outside plugins/', () => {
+  it('no platform is named in src/', () => {
     const named = sourcesBelow('src').flatMap((file) =>
       read(file)
         .split('\n')
@@ -34,7 +34,7 @@ describe('boundaries', () => {
     expect(named).toEqual([]);
   });
 
-  it('only the list of names and the plugin loader in src/ import from plugins/', () => {
+  it('src/ imports nothing from plugins/ except plugins/names.ts', () => {
     const reached = violations(
       'src',
       (_file, { file }) => file?.startsWith('plugins/') === true && file !== 'plugins/names.ts',
@@ -90,7 +90,7 @@ describe('boundaries', () => {
   });
 
   it('there are no import cycles', () => {
-    // Type imports are erased, so they may form cycles. Dynamic imports run when all modules are loaded.
+    // Type imports are erased, and dynamic imports run after all modules have been loaded. Both may form cycles.
     const graph = new Map(
       [...sourcesBelow('src'), ...sourcesBelow('plugins')].map((file) => [
         file,
@@ -116,7 +116,7 @@ describe('boundaries', () => {
   });
 });
 
-/** Each cycle once, as the path of its files. */
+/** Returns each cycle once, as the path of its files. */
 function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const circles: string[] = [];

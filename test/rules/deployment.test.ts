@@ -18,7 +18,7 @@ import { fileSettings } from '../../src/daemon/settings/secret-files.ts';
 import { SETTINGS } from '../../src/daemon/settings/settings.ts';
 import { filesBelow, ROOT, read } from './source-files.ts';
 
-// The files in config/ that agentd-deploy(7) describes.
+// Tests of the files in config/ that agentd-deploy(7) describes.
 
 const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
 const records: readonly SettingRecord[] = [...SETTINGS, ...plugins.flatMap(({ plugin }) => plugin.settings)];
@@ -56,7 +56,7 @@ const ANALYZE = Number(
     spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' }).stdout ?? '',
   )?.[1] ?? 0,
 );
-/** Versions before 250 cannot check a file: the tests are skipped or, with CI=true, fail. */
+/** Versions before 250 cannot check a unit file. The tests are then skipped or, with CI=true, fail. */
 const withoutAnalyze = ANALYZE < 250 && process.env.CI !== 'true';
 
 describe.each(UNITS)('%s', (file) => {
@@ -73,7 +73,7 @@ describe.each(UNITS)('%s', (file) => {
     const folder = mkdtempSync(join(ROOT, 'node_modules/.units-'));
     try {
       const path = join(folder, basename(file));
-      // Paths of the programs on this machine.
+      // Replaces the program with the one of this checkout.
       writeFileSync(path, read(file).replace('=agentd serve', `=${join(ROOT, 'bin/agentd.js')} serve`));
       const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], {
         encoding: 'utf8',
@@ -130,7 +130,7 @@ const RUNTIME = INSTRUCTIONS.slice(INSTRUCTIONS.findLastIndex(({ word }) => word
 const inRuntime = (name: string) => RUNTIME.filter(({ word }) => word === name).map(({ rest }) => rest);
 
 describe('config/Containerfile', () => {
-  it('uses a Node.js that the program runs on, in both stages', () => {
+  it('uses a Node.js version on which the program runs, in both stages', () => {
     const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } };
     const [, major = 0, minor = 0] = /^>=(\d+)\.(\d+)$/.exec(engines.node) ?? [];
     const images = INSTRUCTIONS.filter(({ word }) => word === 'FROM').map(({ rest }) => rest.split(' ')[0]);
@@ -274,7 +274,7 @@ function manifest<Kind extends keyof typeof KINDS>(kind: Kind): InstanceType<(ty
 }
 
 describe('config/kubernetes', () => {
-  it('has one manifest of each kind, in a file of that name', () => {
+  it('has one manifest of each kind, in a file with the name of the kind', () => {
     expect(MANIFESTS.map(({ kind }) => `config/kubernetes/${kind.toLowerCase()}.yaml`)).toEqual(FILES);
     expect(MANIFESTS.map(({ kind }) => kind).toSorted()).toEqual(Object.keys(KINDS));
   });
@@ -308,7 +308,7 @@ describe('config/kubernetes', () => {
     expect(pod?.terminationGracePeriodSeconds).toBeGreaterThan(grace);
   });
 
-  it('probes the admin port, and gives the Service only the other one', () => {
+  it('probes the admin port, and exposes only the other port through the Service', () => {
     const { startupProbe, readinessProbe, livenessProbe, ports, env } = container ?? {};
     expect([startupProbe, readinessProbe, livenessProbe].map((probe) => probe?.httpGet)).toEqual([
       { path: '/ready', port: 'admin' },
@@ -381,7 +381,7 @@ describe('agentd-deploy(7)', () => {
   });
 });
 
-/** The compiler's output for the manifests, written as objects of their types. The types name every field. */
+/** Compiles the manifests as objects of their types, which name every field. Returns the output of the compiler. */
 function compile(manifests: readonly Manifest[]): string {
   const lines = manifests.map(
     (one, index) =>

@@ -19,14 +19,14 @@ function wordsIn(files: readonly string[], pattern: RegExp): string[] {
 }
 
 describe('error codes', () => {
-  it('are all in agentd-errors(7), each with its status, and no others are', () => {
+  it('are all listed in agentd-errors(7) with their status, and no other codes are listed', () => {
     const documented = [...read('man/agentd-errors.7.md').matchAll(/^- `(\w+)` \((\d+)\): /gm)];
     expect(documented.map(([, code, status]) => [code, Number(status)])).toEqual(
       Object.entries(ERRORS).map(([code, { status }]) => [code, status]),
     );
   });
 
-  it('include all that the code throws', () => {
+  it('include every code that the sources throw', () => {
     const thrown = wordsIn(sources, /(?:new AgentdError|\bproblem)\(\s*'([a-z_]+)'/g);
     expect(thrown.filter((code) => !codes.includes(code))).toEqual([]);
   });
@@ -45,7 +45,7 @@ describe('advice', () => {
     for (const reason of TOKEN_REASONS) expect(ADVICE[reason]?.todo, reason).toMatch(/\S/);
   });
 
-  it('exists for every reason that a step, a call or a tool leaves in a trace', () => {
+  it('exists for every reason that a step, a call or a tool records in a trace', () => {
     const traced = sources.filter((file) =>
       /^src\/daemon\/(message|downstream|agent|tools|confirmation|journal)\//.test(file),
     );

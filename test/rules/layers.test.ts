@@ -5,8 +5,7 @@ const DAEMON = 'src/daemon/';
 
 /**
  * The parts of the daemon from the lowest layer to the highest: the folders of `src/daemon`, and the files next to
- * them. A part imports from its own layer and from earlier ones in this list, never from later ones. This includes
- * types.
+ * them. A part imports from its own layer and from lower layers, never from higher layers. This includes types.
  */
 const LAYERS: readonly (readonly string[])[] = [
   [

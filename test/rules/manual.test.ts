@@ -130,7 +130,7 @@ describe('a page for man(1)', () => {
     for (const [page, content] of mdocPages()) expect(content, page).not.toMatch(/\p{Co}/u);
   });
 
-  it('refuses Markdown that would be lost', () => {
+  it('rejects Markdown that it cannot convert', () => {
     expect(() => body('> quoted')).toThrow('no form for this Markdown: blockquote_open');
     expect(() => body('a | b\n--|--\n')).toThrow('no form for this Markdown: table_open');
     expect(() => body('#### deep')).toThrow('no headings of the level h4: deep');

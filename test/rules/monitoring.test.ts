@@ -11,7 +11,7 @@ import { ALERT_TESTS, type AlertTest } from '../fixtures/alerts.ts';
 import { groupingsIn, metricsIn } from './promql.ts';
 import { ROOT, read } from './source-files.ts';
 
-// agentd-metrics(7), "Dashboard and alerts".
+// Tests of the dashboard and the alert rules (agentd-metrics(7), "Dashboard and alerts").
 
 interface Rule {
   alert: string;
@@ -69,7 +69,7 @@ async function exposed(): Promise<Set<string>> {
   );
 }
 
-/** The record of a metric, even if the name is that of a series of a histogram. */
+/** The record of a metric, or of the histogram to which the series with this name belongs. */
 function recordOf(name: string): MetricRecord | undefined {
   return RECORDS.get(name) ?? RECORDS.get(name.replace(/_(bucket|sum|count)$/, ''));
 }
@@ -213,7 +213,7 @@ describe.skipIf(!promtool && process.env.CI !== 'true')('promtool', () => {
     expect(run('check', 'rules', join(ROOT, 'config/alerts.yaml'))).toMatchObject({ status: 0 });
   });
 
-  it('fires each of them when it should, and none of them on a quiet day', () => {
+  it('fires each alert rule when it should, and none of them on a quiet day', () => {
     const folder = mkdtempSync(join(tmpdir(), 'agentd-alerts-'));
     // Each rule is evaluated at each interval, so a day in steps of a minute would take too long.
     const isLong = ({ at }: AlertTest) => Number.parseInt(at, 10) > 120;

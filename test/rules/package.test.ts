@@ -13,7 +13,7 @@ const manifest = JSON.parse(read('package.json')) as {
   exports: Record<string, string | { types: string; default: string }>;
 };
 
-/** The packages for which agentd-design(7) gives a reason: the terms in the lists of its section "Dependencies". */
+/** The packages for which agentd-design(7) gives a reason, in the lists of its section "Dependencies". */
 function packagesWithReason(): string[] {
   const [, section = ''] = /^## Dependencies\n(.*?)^## /ms.exec(read('man/agentd-design.7.md')) ?? [];
   return [...section.matchAll(/^- (`.+?`): /gm)].flatMap(([, terms = '']) =>
@@ -75,7 +75,7 @@ describe('the test suites', () => {
     expect(SLOW.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
   });
 
-  it('run on a CI server as on any machine', () => {
+  it('run in the same way on a CI server as on any machine', () => {
     expect(read('.github/workflows/ci.yml')).toMatch(/^ +- run: \.ci\/run$/m);
     expect(read('.ci/run')).toMatch(/^npm ci\nnpm test$/m);
   });

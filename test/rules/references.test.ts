@@ -78,7 +78,7 @@ describe('references to the manual', () => {
   });
 
   it('are the only references to documents of the project', () => {
-    // Top-level documents may refer to others.
+    // These two documents may refer to documents elsewhere.
     const wrong = texts
       .filter((file) => file !== 'SECURITY.md' && file !== 'CHANGELOG.md')
       .flatMap((file) =>

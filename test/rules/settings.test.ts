@@ -46,12 +46,12 @@ describe('settings', () => {
     expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
   });
 
-  it('include all that the manual pages name', () => {
+  it('include every setting that the manual pages name', () => {
     const manuals = filesBelow('man').filter((file) => file.endsWith('.md'));
     expect(manuals.flatMap((file) => strangersIn(file, read(file)))).toEqual([]);
   });
 
-  it('include all that the advice of `agentd explain`, of errors and of commands names', () => {
+  it('include every setting that the advice of `agentd explain`, of errors and of commands names', () => {
     const advising = [
       ...sourcesBelow('src/cli/advice'),
       'src/cli/report-error.ts',

@@ -8,16 +8,19 @@ import { type AgentRun, labelOf } from './record.ts';
 import type { AgentPlan, WritePlan } from './scenario.ts';
 import type { World } from './world.ts';
 
-/** How long the agent takes for each piece of its reply, by plan, ms. */
+/** How long the agent takes for each piece of its reply, in ms, for each plan. */
 const PAUSES_MS: Partial<Record<AgentPlan, readonly number[]>> = {
   slow: [1500, 3000, 1000],
   lasting: [7000, 7000, 4000],
   long: [10, 10],
 };
-/** How many runs of `passing` and `broken` fail before one answers. */
+/** With the plans `passing` and `broken`, this many runs of a message fail before one succeeds. */
 const FAILING_RUNS = 1;
 
-/** The agent of one daemon: its handling of each message is planned, and each of its steps waits for the scheduler. */
+/**
+ * Creates the agent of one daemon. The scenario plans how it handles each message, and each of its steps waits for the
+ * scheduler.
+ */
 export function simulatedAgent(world: World, daemon: SimulatedDaemon): AgentRuntime {
   return {
     apiVersion: 1,
@@ -66,7 +69,10 @@ async function write(turn: AgentTurn, { label, number }: AgentRun, plan: WritePl
   for (let time = 0; time < plan.times; time++) await tool?.call(args);
 }
 
-/** A run gets the writes of earlier runs of its message, but no writes of another person. */
+/**
+ * Checks that a run is told of all writes that earlier runs of its message made. Skipped in scenarios that change
+ * links, because a run is not told of the writes of another person.
+ */
 function checkAlreadyDone(world: World, { already_done }: AgentTurn, run: AgentRun): void {
   if (world.scenario.happenings.some(({ is }) => is === 'link' || is === 'unlink')) return;
   const { label, number } = run;
@@ -75,7 +81,9 @@ function checkAlreadyDone(world: World, { already_done }: AgentTurn, run: AgentR
     run.doubt = `run ${number} is told of ${already_done.length} writes for ${label}, and there are ${written}`;
 }
 
-/** The agent must get the person who wrote, or nobody. */
+/**
+ * Checks that the agent acts for the person who wrote the message, for a person to whom they are linked, or for nobody.
+ */
 function checkPerson(world: World, { person: known, text }: AgentTurn, run: AgentRun): void {
   const { person } = world.messageOf(text);
   const named = known?.email.split('@')[0];
@@ -83,10 +91,10 @@ function checkPerson(world: World, { person: known, text }: AgentTurn, run: Agen
     world.report(`run ${run.number}: the message of ${person} acts for ${named}`);
 }
 
-/** Compiled once for all seeds, because the object is always the same. */
+/** This schema is compiled only once for all seeds, because the object is always the same. */
 const NO_PARAMETERS = { type: 'object', properties: {}, additionalProperties: false };
 
-/** A tool that returns whose token it would use. */
+/** A tool that returns the person whose token it would use. */
 export function whoAmI(world: World, daemon: SimulatedDaemon): Tool {
   return {
     name: 'who_am_i',

@@ -9,7 +9,7 @@ import type { World } from './world.ts';
 
 /** A write that reached the API. */
 export interface ApiCall {
-  /** The message for which it was made. */
+  /** The label of the message that caused the write. */
   label: string;
   tool: string;
   key: string;
@@ -22,7 +22,10 @@ export interface ApiCall {
 
 const ENTRY: ModuleEntry = { kind: 'module', place: 'tools[0]', module: 'orders', folder: '/' };
 export const API_SOURCE = describeSource(ENTRY, undefined);
-/** The name of the tool for a plan. For idempotent tools, the API does not repeat a write that had the same key. */
+/**
+ * The name of the tool for a plan. For idempotent tools, the API does not repeat a write with a key that it already
+ * knows.
+ */
 export function toolOf({ idempotent, confirmed }: Pick<WritePlan, 'idempotent' | 'confirmed'>): string {
   if (confirmed) return idempotent ? 'orders_return' : 'orders_refund';
   return idempotent ? 'orders_pay' : 'orders_cancel';
@@ -41,7 +44,7 @@ export function isConfirmed(tool: string): boolean {
   return TOOLS.some(({ name, confirmed }) => name === tool && confirmed);
 }
 
-/** The writes that both daemons requested from the API. */
+/** The API to which both daemons send their writes. */
 export class SimulatedApi {
   readonly calls: ApiCall[] = [];
   readonly #world: World;
@@ -50,7 +53,7 @@ export class SimulatedApi {
     this.#world = world;
   }
 
-  /** The keys of the calls that were made for a message, each once. */
+  /** The distinct keys of the calls for a message. */
   keysOf(label: string): Set<string> {
     return new Set(this.calls.filter((call) => call.label === label).map(({ key }) => key));
   }
@@ -67,14 +70,14 @@ export class SimulatedApi {
     }
     const chance = random.next();
     const status = chance < 0.08 ? 409 : chance < 0.18 ? 503 : 200;
-    // Some failures occur after the write.
+    // Some failures occur after the write has been carried out.
     const hasEffect = status === 200 || (status === 503 && random.chance(0.5));
     this.calls.push({ label, tool, key, status, hasEffect, person });
     return status;
   }
 }
 
-/** Compiled once for all seeds, because the object is always the same. */
+/** This schema is compiled only once for all seeds, because the object is always the same. */
 const PARAMETERS = {
   type: 'object',
   properties: { order: { type: 'string' }, note: { type: 'string' } },

@@ -3,9 +3,9 @@ import type { Change } from '../support/rewrite-sources.ts';
 export interface Bug {
   /** The effect of the bug. */
   says: string;
-  /** The first seed that finds it. */
+  /** The first seed that finds the bug. */
   seed: number;
-  /** A text that the run reports. */
+  /** Matches the problem that the run reports. */
   shows: RegExp;
   changes: readonly Change[];
 }
@@ -16,7 +16,7 @@ const BIND_TOOLS = 'src/daemon/tools/bind-tools.ts';
 const JUDGE_ANSWER = 'src/daemon/confirmation/judge-answer.ts';
 const TURN_JOURNAL = 'src/daemon/journal/turn-journal.ts';
 
-/** Bugs that the simulation must find, by name. Each undoes one rule of the path or of the reference store. */
+/** Bugs that the simulation must find, by name. Each removes one rule of the message path or of the memory store. */
 export const BUGS: Readonly<Record<string, Bug>> = {
   'commit-by-anyone': {
     says: 'commitTurn does not compare the owner of the claim of the session',
@@ -270,7 +270,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'failed-in-two-writes': {
-    says: 'a failed turn and the end of its message are two writes',
+    says: 'a failed turn and the end of its message are stored by two writes',
     seed: 293,
     shows: /was stored twice/,
     changes: [
@@ -312,7 +312,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'equal-calls-unnumbered': {
-    says: 'the key of a call does not have its number among equal calls',
+    says: 'the key of a call does not include its number among equal calls',
     seed: 6,
     shows: /wanted 2 writes, and 1 reached the API/,
     changes: [
@@ -336,7 +336,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'unknown-repeated': {
-    says: 'a write whose outcome is unknown is repeated, whatever the tool says',
+    says: 'a write whose outcome is unknown is repeated, even if the tool is not idempotent',
     seed: 5,
     shows: /reached the API \d times/,
     changes: [
@@ -374,7 +374,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'earlier-writes-untold': {
-    says: 'a repeated run is not informed of what its turn has written',
+    says: 'a repeated run is not told which writes its turn has already made',
     seed: 21,
     shows: /is told of/,
     changes: [
@@ -398,7 +398,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     ],
   },
   'confirmed-by-anyone': {
-    says: 'an action may be confirmed by somebody else than the person who was asked',
+    says: 'an action may be confirmed by somebody other than the person who was asked',
     seed: 53,
     shows: /nobody who was asked has confirmed it/,
     changes: [

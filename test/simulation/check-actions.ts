@@ -23,7 +23,7 @@ function checkWrites(
       report(`the write ${key.slice(0, 6)} for ${label} reached the API ${equal.length} times`);
   // A refused write has changed nothing, so it may be tried again with different arguments.
   const keys = [...api.keysOf(label)].filter((key) => state.actions.get(key)?.action.state !== 'failed');
-  // Only one action waits at a time, and each run of the message asks for the same one.
+  // Only one action waits for a confirmation at a time, and each run of the message asks for the same action.
   const most = confirmed ? 1 : times;
   if (keys.length > most) report(`${label} wanted ${most} writes, and ${keys.length} reached the API`);
   const isWhole = !['passing', 'broken', 'refused'].includes(agent) && stops === null && leaves === null;
@@ -43,7 +43,7 @@ function checkJournal({ api, state, record, report, struck }: World): void {
     if (at === 'failed' && isDone) report(`the journal says that ${what} failed, and it was done`);
     if (at === 'done' && !isDone) report(`the journal says that ${what} was done, and it was not`);
     if (at === 'started' && struck.length === 0) report(`the journal does not say what came of ${what}`);
-    // The run knew the outcome, or that the write was not sent, but could not record it.
+    // The run knew the outcome, or knew that the write was not sent, but could not record this.
     const isUnrecorded =
       struck.some((trouble) => trouble.includes('store-outage')) ||
       struck.filter((trouble) => /actions\.(start|finish)/.test(trouble)).length > 1;
@@ -53,7 +53,7 @@ function checkJournal({ api, state, record, report, struck }: World): void {
     );
     for (const { label, record: turn } of answers) {
       const isShown = person === null || person === turn.person;
-      // The write was still being recorded when the person stopped the run, which then does not send it.
+      // The person stopped the run while the write was being recorded. The run then does not send the write.
       const isUnsent = turn.stopped === true && calls.length === 0;
       if (
         isShown &&
@@ -69,7 +69,8 @@ function checkJournal({ api, state, record, report, struck }: World): void {
 }
 
 /**
- * Checks that a write that needs a confirmation was confirmed by the person who was asked, and made as the same person.
+ * Checks each write that needs a confirmation. The user who was asked must have confirmed it, and the write must act
+ * for the person for whom it was asked.
  */
 function checkConfirmations({ api, state, report, presses }: World): void {
   for (const { label, tool, key, person } of api.calls.filter((call) => isConfirmed(call.tool))) {

@@ -3,7 +3,7 @@ import type { Clients } from './clients.ts';
 import { DAEMONS, type PlannedMessage } from './scenario.ts';
 import type { World } from './world.ts';
 
-/** Checks what must be true when nothing happens any longer. */
+/** Checks everything that must be true at the end of a run, when nothing is in progress. */
 export function checkEnd(world: World, clients: Clients): void {
   for (const message of world.scenario.messages) checkMessage(world, clients, message);
   checkQueues(world);
@@ -14,7 +14,7 @@ export function checkEnd(world: World, clients: Clients): void {
   checkLeftovers(world);
 }
 
-/** A message that was acknowledged is answered once, or has failed with a notice. */
+/** Checks that a message that was acknowledged was answered once, or failed with a notice. */
 function checkMessage(world: World, clients: Clients, message: PlannedMessage): void {
   const { record, report, struck, scenario } = world;
   const { label, door, key, agent } = message;
@@ -45,7 +45,7 @@ function checkMessage(world: World, clients: Clients, message: PlannedMessage): 
   }
 }
 
-/** Whether the refusal is right: a web client pressed a button for which no action waits. */
+/** Whether a web client was refused because it pressed a button for which no action is waiting. */
 function isGone(code: string, { presses }: PlannedMessage): boolean {
   return code === 'confirmation_gone' && presses !== null;
 }
@@ -92,12 +92,12 @@ function checkDelivered(world: World, { label, agent, presses }: PlannedMessage,
   if (!mayFail) report(`${label} failed: ${message.failure}`);
 }
 
-/** Whether it can be unknown after this fault if a text was sent. Then the text is sent again. */
+/** Whether this fault can leave the daemon without knowing if a text was sent. It then sends the text again. */
 function mayRepeatSends(trouble: string): boolean {
   return !trouble.startsWith('delay') && !/^error (?:before|after) (?!platform\.send|inbox\.)/.test(trouble);
 }
 
-/** Messages of a queue are answered in the order in which they were stored. */
+/** Checks that the messages of a queue are answered in the order in which they were stored. */
 function checkQueues({ state, record, report, platform }: World): void {
   const queues = Map.groupBy(state.inbox.values(), ({ message }) => message.queue);
   for (const [queue, stored] of queues) {
@@ -110,7 +110,7 @@ function checkQueues({ state, record, report, platform }: World): void {
   }
 }
 
-/** Messages that one daemon got in one thread are answered in the order of their arrival. */
+/** Checks that the messages that one daemon got in one thread are answered in the order of their arrival. */
 function checkThreads({ record, report }: World): void {
   const groups = Map.groupBy(record.commits, ({ session_tag, record: { request_id } }) => {
     const arrival = record.arrivals.find((one) => one.request_id === request_id);
@@ -129,7 +129,7 @@ function isInOrder(some: readonly string[], all: readonly string[]): boolean {
   return places.every((place, at) => at === 0 || place >= (places[at - 1] as number));
 }
 
-/** Events are numbered without a gap, and the last one ends the stream. */
+/** Checks that events are numbered without gaps, and that the last event ends the stream. */
 function checkStreams({ state, report }: World): void {
   for (const { record, events } of state.streams.values()) {
     const { stream_id, state: at } = record;
@@ -142,12 +142,12 @@ function checkStreams({ state, report }: World): void {
   }
 }
 
-/** The guard counts exactly the messages that it allowed, over both daemons. */
+/** Checks that the guard counts exactly the messages that it allowed on both daemons. */
 function checkGuard({ state, record, report, struck, scenario }: World): void {
-  // The count is deleted with a session that ends or starts again; a stream that is stopped before it is opened has no
-  // turn.
+  // The count of a session is deleted when the session ends or starts again.
   const hasExceptions = scenario.happenings.some(({ is }) => is === 'end-session' || is === 'link');
-  // A second press of a button has no turn, either: it is not answered.
+  // A stream that is stopped before it is opened has no turn. A second press of a button is not answered, and has no
+  // turn either.
   const isStopped = scenario.messages.some(
     ({ stops, both, presses }) => stops !== null || both || presses !== null,
   );
@@ -156,7 +156,8 @@ function checkGuard({ state, record, report, struck, scenario }: World): void {
     const counted = state.guard_turns.get(tag)?.turns ?? 0;
     if (!hasExceptions && counted !== turns)
       report(`the guard counts ${counted} turns of ${tag}, and let ${turns} through`);
-    // A message whose session got a different owner while it waited creates a session, which does not count it.
+    // If the session of a waiting message gets a different owner, the message creates a new session, where it is not
+    // counted.
     const stored = record.commits.filter(
       ({ session_tag, ranElsewhere }) => session_tag === tag && !ranElsewhere,
     ).length;
@@ -166,7 +167,7 @@ function checkGuard({ state, record, report, struck, scenario }: World): void {
   }
 }
 
-/** Checks that nothing is locked, subscribed to or waited for. */
+/** Checks that nothing is still locked, subscribed to or waited for. */
 function checkLeftovers({ claims, hosts, report }: World): void {
   for (const claim of claims.held()) report(`nobody releases the claim of the ${claim}`);
   for (const name of DAEMONS)

@@ -10,8 +10,8 @@ interface Holder {
 }
 
 /**
- * Derives from the store's answers who has which claim, and so which answer must follow. This checks the rule that
- * separates two daemons independently of the store.
+ * Derives from the store's answers who has which claim, and therefore which answers are correct. This checks,
+ * independently of the store, that two daemons never have the same claim.
  */
 export class ClaimAudit {
   readonly #now: () => number;
@@ -26,7 +26,7 @@ export class ClaimAudit {
     this.#isDisturbed = isDisturbed;
   }
 
-  /** Records a claim that was given. Reports an error if somebody else had a valid claim. */
+  /** Records a claim that the store granted. Reports a problem if another owner still had a valid claim. */
   given(kind: ClaimKind, name: string, owner: string, by: string): void {
     const holder = this.#valid(kind, name);
     if (holder)
@@ -35,13 +35,13 @@ export class ClaimAudit {
     this.#holders.set(keyOf(kind, name), { owner, by, valid_until: this.#now() + CLAIM_MS });
   }
 
-  /** A claim that nobody renewed in time has ended. */
+  /** Records that a claim ended because nobody renewed it in time. */
   reaped(kind: ClaimKind, name: string): void {
     this.#expire(kind, name);
     this.ended(kind, name);
   }
 
-  /** Reports an error if a claim was refused although nobody had one. */
+  /** Reports a problem if a claim was refused although nobody had it. */
   refused(kind: ClaimKind, name: string): void {
     if (!this.#valid(kind, name))
       this.#report(`the ${kind} ${name} could not be claimed though nobody has it`);
@@ -53,7 +53,7 @@ export class ClaimAudit {
     if (was && holder) holder.valid_until = this.#now() + CLAIM_MS;
   }
 
-  /** A write under a claim was made or refused. */
+  /** Records that a write under a claim was made or refused. */
   wrote(kind: ClaimKind, name: string, owner: string, was: boolean): void {
     this.#expect(kind, name, owner, was, 'written');
   }
@@ -77,7 +77,7 @@ export class ClaimAudit {
       .map(([key]) => key.slice(kind.length + 1));
   }
 
-  /** Claims that somebody has. */
+  /** Claims that are valid now. */
   held(): string[] {
     return [...this.#holders]
       .filter(([, holder]) => holder.valid_until > this.#now())

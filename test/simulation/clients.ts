@@ -19,12 +19,12 @@ export type Fate =
   | { is: 'answered'; reply: string; isStopped: boolean }
   /** A stream ended in this error. */
   | { is: 'failed'; code: string }
-  /** It was refused permanently, with this code, or the client gave up. */
+  /** The message was refused permanently with this code, or the client gave up. */
   | { is: 'refused'; code: string }
-  /** The daemon has acknowledged it to the platform. */
+  /** The daemon has acknowledged the message to the platform. */
   | { is: 'accepted' };
 
-/** Codes after which a client sends the same again. */
+/** Codes after which a client sends the same message again. */
 const AGAIN: readonly string[] = [
   'unavailable',
   'duplicate_in_progress',
@@ -32,20 +32,20 @@ const AGAIN: readonly string[] = [
   'agent_timeout',
   'interrupted',
 ];
-/** How often a client sends a message that the model refuses. */
+/** How many times a client sends a message that the model refuses. */
 const REFUSED_TRIES = 2;
 /** How long a client waits before it tries again, ms. */
 const AGAIN_MS = 1500;
 
-/** All senders: web clients that retry, and a platform that delivers until it gets an acknowledgement. */
+/** All senders: web clients that retry, and a platform that delivers each message until it is acknowledged. */
 export class Clients {
   readonly fates = new Map<string, Fate>();
   readonly #world: World;
-  /** For rooms whose session the daemon names: the id of the session that the clients know. */
+  /** The session ids that clients know, for rooms where the daemon names the session. */
   readonly #sessions = new Map<Room, string>();
   readonly #ended = new Map<string, PromiseWithResolvers<void>>();
   readonly #open = new Set<string>();
-  /** Messages that the platform has delivered at least once, or has tried to. */
+  /** Messages that the platform has delivered, or tried to deliver, at least once. */
   readonly #delivered: IncomingMessage[] = [];
   /** Replies that clients got, by label. */
   readonly replies = new Map<string, Set<string>>();
@@ -54,7 +54,7 @@ export class Clients {
     this.#world = world;
   }
 
-  /** Whether no client waits for an answer any longer. */
+  /** True if no client is waiting for an answer. */
   get areDone(): boolean {
     return this.#open.size === 0;
   }
@@ -171,7 +171,7 @@ export class Clients {
             report(`${message.label}: its stream is over, and its last event was not read`);
           return;
         }
-        // Some readers disconnect in the middle, and return.
+        // Some readers disconnect in the middle of the stream, and reconnect.
         const gone = new AbortController();
         if (random.chance(0.1)) this.#world.scheduler.add(actor, random.below(2000), () => gone.abort());
         const signal = AbortSignal.any([request.signal, gone.signal]);
@@ -230,7 +230,7 @@ export class Clients {
     return { is: 'accepted' };
   }
 
-  /** A delivery of the platform: the message, and perhaps others that it delivers again. */
+  /** A delivery of the platform: the message, and perhaps earlier messages that the platform delivers again. */
   #batchOf(sent: IncomingMessage): IncomingMessage[] {
     const { random } = this.#world;
     const others = this.#delivered.filter((one) => one !== sent && random.chance(0.15));
@@ -239,8 +239,8 @@ export class Clients {
   }
 
   /**
-   * Sends a request until it is answered.
-   * @param isSafe whether it can be sent again even if it may have had an effect
+   * Sends a request until it is answered, or refused permanently.
+   * @param isSafe whether the request may be sent again if an earlier try may have had an effect
    */
   async #until<T>(
     message: PlannedMessage,
@@ -269,7 +269,7 @@ export class Clients {
           () => `${label} at ${to}: ${end.is === 'problem' ? end.error.code : end.is}`,
         );
       if (end.is === 'problem') this.#checkProblem(message, end.error.code);
-      // A reader comes back, and continues to read the stream from where it stopped.
+      // This includes a reader that disconnected: `#follow` opens the stream again where the reader stopped.
       if (end.is === 'answered') return end;
       if (end.is === 'problem' && !AGAIN.includes(end.error.code))
         return { is: 'refused', code: end.error.code };
@@ -289,7 +289,7 @@ export class Clients {
     }
   }
 
-  /** Checks that a failure has a cause. */
+  /** Checks that there was a reason for the problem that the daemon answered with. */
   #checkProblem({ label, agent }: PlannedMessage, code: string): void {
     const { struck, report } = this.#world;
     const mayFail = agent === 'passing' || agent === 'broken' || agent === 'refused';
@@ -311,7 +311,7 @@ export class Clients {
     return door === 'post' ? `post:${room.name}` : room.name;
   }
 
-  /** The button of the last question in the answers to the message, whether the question is still open or not. */
+  /** Presses a button of the latest question about the message `label`, even if the question is no longer open. */
   #press(
     { person }: PlannedMessage,
     { label, approve }: NonNullable<PlannedMessage['presses']>,
@@ -325,7 +325,7 @@ export class Clients {
     return { id, approve };
   }
 
-  /** The message as its channel passes it on. */
+  /** The message as its channel passes it to the daemon. */
   #incoming(message: PlannedMessage, thread_id: string | null): IncomingMessage {
     const { label, door, room, person, agent, key, signed, presses } = message;
     const isPlatform = door === 'post';

@@ -29,10 +29,10 @@ export type Response<T> =
   | { is: 'problem'; error: AgentdError }
   /** No daemon accepted it. */
   | { is: 'refused' }
-  /** The connection broke: the outcome is unknown. */
+  /** The connection broke, so the outcome is unknown. */
   | { is: 'lost' };
 
-/** One start of a daemon, from its parts, as `startDaemon` creates them, up to its crash or stop. */
+/** One run of a daemon, from its start to its crash or stop. It has the same parts as `startDaemon` creates. */
 export class SimulatedDaemon {
   readonly name: DaemonName;
   readonly actor: Actor;
@@ -101,17 +101,20 @@ export class SimulatedDaemon {
     return this.#accepts && !this.actor.isDead;
   }
 
-  /** Whether it works on a request or a message, even one whose client has disconnected. */
+  /** Whether it is processing a request or a message, even if the client has disconnected. */
   get isBusy(): boolean {
     return this.#requests.size > 0 || this.services.running.size > 0;
   }
 
-  /** Whether it stopped with requests in progress, because its grace period was over. Their store is then closed. */
+  /**
+   * Whether it stopped with requests in progress, because its grace period was over. These requests then find the store
+   * closed.
+   */
   get leavesRequests(): boolean {
     return this.#leavesRequests;
   }
 
-  /** What the daemon holds for its work, by kind. All are 0 if nothing is in progress. */
+  /** How many resources of each kind the daemon uses for its work. All counts are 0 if nothing is in progress. */
   get leftovers(): Readonly<Record<string, number>> {
     const { claims, sessions, sequencer, broadcaster, running, readers } = this.services;
     return {
@@ -124,7 +127,7 @@ export class SimulatedDaemon {
     };
   }
 
-  /** Starts as `startDaemon` does. Rejects if the store fails meanwhile. */
+  /** Starts as `startDaemon` does. Rejects if the store fails during the start. */
   async start(): Promise<void> {
     const { store, clock, log, claims } = this.services;
     this.#life.started('store', () => store.close());
@@ -135,14 +138,14 @@ export class SimulatedDaemon {
     this.#accepts = true;
   }
 
-  /** Dies at once: nothing that it has begun continues. */
+  /** Dies at once. Nothing that it has begun continues. */
   crash(): void {
     this.#world.scheduler.kill(this.actor);
     void this.services.store.close();
     this.#died.resolve({ is: 'lost' });
   }
 
-  /** Stops as with SIGTERM, with the grace period of `startDaemon`. */
+  /** Stops as `startDaemon` does after SIGTERM, with the same grace period. */
   async stop(): Promise<void> {
     this.#accepts = false;
     const grace_ms = this.#world.settings.SHUTDOWN_GRACE_SECONDS * 1000;
@@ -160,7 +163,8 @@ export class SimulatedDaemon {
   }
 
   /**
-   * Processes a request like the HTTP server: its place in the order of its thread, its token, then the handler.
+   * Processes a request like the HTTP server: it takes the next ticket of the thread, validates the token, and then
+   * calls the handler.
    * @param gone aborts when the client disconnects
    */
   request<T>(

@@ -1,17 +1,17 @@
 import type { SeededRandom } from '../support/chance.ts';
 
-/** What can go wrong at one call of a port, of a platform, of the model or of a tool. */
+/** A fault in one call of the store, a platform, the model or a tool. */
 export interface Fault {
   /** The name of the call, for example `commitTurn` or `inbox.settle`. */
   readonly op: string;
-  /** The number of the call of that name in this run, counted from 1 over both daemons. */
+  /** Which of the calls with that name has the fault, counted from 1 over both daemons. */
   readonly nth: number;
-  /** Whether it occurs before the call has an effect, or after. */
+  /** Whether the fault occurs before or after the effect of the call. */
   readonly when: 'before' | 'after';
   /**
-   * `error`: the call fails; after its effect, its outcome is unknown. `delay`: it takes a long time. `pause`: the
-   * whole daemon is suspended, perhaps for longer than a claim is valid. `crash`: the daemon dies. `stop`: it begins to
-   * stop.
+   * `error`: the call fails. If it fails after its effect, the caller does not know the outcome. `delay`: the call
+   * takes a long time. `pause`: the whole daemon is suspended, perhaps for longer than a claim is valid. `crash`: the
+   * daemon dies. `stop`: the daemon begins to stop.
    */
   readonly act: 'error' | 'delay' | 'pause' | 'crash' | 'stop';
   /** Length of a delay or a pause; after a crash or a stop, the time until the daemon starts again. */
@@ -28,7 +28,7 @@ export class Faults {
     this.#faults = [...faults];
   }
 
-  /** Makes nothing fail from now on. */
+  /** Stops all faults from now on. */
   calm(): void {
     this.#isCalm = true;
   }
@@ -97,7 +97,9 @@ const OPS = [
   ['platform.send', 8],
 ] as const;
 
-/** Calls that happen once or twice for each message; for the others, a later call can have the fault. */
+/**
+ * Calls that happen often. Their fault is at one of the first 12 calls. For the others, it is at one of the first 4.
+ */
 const OFTEN = /^(?:agent|inbox\.nextDueAt|outages\.list|inbox\.take|sessions\.find|streams\.append)$/;
 
 export function randomFault(random: SeededRandom, acts: readonly Fault['act'][]): Fault {

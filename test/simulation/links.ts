@@ -4,10 +4,7 @@ import type { World } from './world.ts';
 
 type Linking = Extract<Happening, { is: 'link' | 'unlink' }>;
 
-/**
- * A user of the platform is linked to a person by a message that the platform delivers until it gets an
- * acknowledgement.
- */
+/** Links a user of the platform to a person, with a message that the platform delivers until it is acknowledged. */
 export function link(world: World, { person, as, daemon, at }: Linking): Promise<void> {
   return deliver(world, daemon, `link ${person} as ${as}`, (scope, request) =>
     scope.links.link(person, world.tokenOf(as), { message_id: `link-${at}-${person}`, request }),

@@ -3,7 +3,7 @@ import { TEXTS } from '../../src/daemon/texts/text-records.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import type { World } from './world.ts';
 
-/** One text, or a part of one, that the platform has accepted. */
+/** A text, or a part of a text, that the platform has accepted. */
 export interface Taken {
   reply_id: string;
   part: number;
@@ -19,7 +19,7 @@ export class SimulatedPlatform {
     this.#world = world;
   }
 
-  /** The channel, as a daemon uses it. */
+  /** The channel plugin for one daemon. */
   pluginFor(daemon: SimulatedDaemon): ChannelPlugin {
     return {
       name: 'post',

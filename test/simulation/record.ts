@@ -13,7 +13,10 @@ export interface AgentRun {
   number: number;
   label: string;
   history: AgentTurn['history'];
-  /** The problem to report if the run is stored. Only a run that has lost its session may get outdated data. */
+  /**
+   * A problem that is reported only if the run is stored. A run that has lost its session may get outdated data, but it
+   * cannot be stored.
+   */
   doubt?: string;
 }
 
@@ -23,13 +26,13 @@ export interface Commit {
   ranElsewhere?: true;
   label: string;
   session_tag: string;
-  /** Its name in the journal of actions. */
+  /** The key of the turn in the journal of actions. */
   turn_key: string;
   record: StoredTurn;
   outcome: CommitOutcome;
 }
 
-/** A message that reached a daemon, in a thread, to be answered in the response. */
+/** A message of the channel `chat` that reached a daemon in a known thread. */
 export interface Arrival {
   request_id: string;
   /** The daemon run that it reached. */
@@ -37,7 +40,7 @@ export interface Arrival {
   thread: string;
 }
 
-/** Records the input of the runs of the agent, the stored data, and the counts of the guard. */
+/** Records the input of each run of the agent, the turns that were stored, and the counts of the guard. */
 export class RunRecord {
   readonly runs: AgentRun[] = [];
   readonly commits: Commit[] = [];
@@ -56,7 +59,7 @@ export class RunRecord {
     return run;
   }
 
-  /** A name for a daemon run. */
+  /** A name for one run of a daemon, such as `A2`. */
   startOf(actor: Actor): string {
     const starts = [...new Set(this.arrivals.map(({ at }) => at))];
     return `${actor.name}${starts.indexOf(actor) + 1}`;
@@ -121,13 +124,13 @@ export class RunRecord {
   }
 }
 
-/** The run that gave this reply; null if it was stopped before it wrote anything, or failed. */
+/** The run that gave this reply. Null if the run failed, or was stopped before it wrote anything. */
 function runOf({ reply }: StoredTurn, runs: readonly AgentRun[]): AgentRun | null {
   const number = /^r(\d+)\b/.exec(reply ?? '')?.[1];
   return number === undefined ? null : (runs[Number(number) - 1] ?? null);
 }
 
-/** The label of a message, by its text. */
+/** The label with which the text of a message begins. */
 export function labelOf(text: string): string {
   return text.split(' ')[0] ?? '';
 }

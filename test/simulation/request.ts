@@ -1,6 +1,6 @@
 import { ReceivedRequest } from '../../src/daemon/http/received-request.ts';
 
-/** A request as a channel passes it back to the daemon, without a connection. */
+/** A request, in the form that channels pass back to the daemon, but without a connection. */
 export function simulatedRequest(id: string, signal: AbortSignal): ReceivedRequest {
   const request = Object.create(ReceivedRequest.prototype, { signal: { value: signal } }) as ReceivedRequest;
   return Object.assign(request, {

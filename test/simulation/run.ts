@@ -1,6 +1,6 @@
 /**
- * `npm run simulate -- --seeds N --from S`: runs the message path with two daemons, chance and faults, seed by seed.
- * Exit code 0: all runs are correct; 1: one is not, and its trace is printed.
+ * `npm run simulate -- --seeds N --from S`: runs the message path on two daemons, with random events and faults, once
+ * for each seed. The exit code is 0 if all runs are correct. It is 1 if a run is wrong, and its trace is printed.
  */
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
@@ -37,7 +37,7 @@ const { values } = parseArgs({
 });
 const from = Number(values.seed ?? values.from);
 const count = values.seed === undefined ? Number(values.seeds) : 1;
-/** How often the progress is printed. */
+/** The number of seeds after which progress is printed. */
 const PROGRESS = 10_000;
 
 process.exitCode = await main();
@@ -56,7 +56,7 @@ async function runSeeds(): Promise<number> {
     if (!bug) throw new Error(`there is no bug ${values.bug}; there are: ${Object.keys(BUGS).join(', ')}`);
     rewriteSources(bug.changes);
   }
-  // Loaded only now: a bug is inserted into the sources while they are loaded.
+  // Imported only now, because a bug is inserted into the sources while they are loaded.
   const { simulate } = await import('./simulate.ts');
   const { importSimulatedKeys } = await import('./world.ts');
   const keys = await importSimulatedKeys();

@@ -4,19 +4,22 @@ import { durationOf, type Fault, randomFault, weighted } from './faults.ts';
 export const DAEMONS = ['A', 'B'] as const;
 export type DaemonName = (typeof DAEMONS)[number];
 
-/** `chat` answers in the response, `feed` on an event stream, `post` is a platform. */
+/**
+ * The channel of a message: `chat` answers in the response, `feed` answers on an event stream, and `post` is a
+ * platform.
+ */
 export type Door = 'chat' | 'feed' | 'post';
 
 /** A sender. Everybody has a token, and may or may not use it. */
 export const PEOPLE = ['alice', 'bob', 'carol'] as const;
 export type Person = (typeof PEOPLE)[number];
 
-/** A place where people write. */
+/** A conversation, and the people who write in it. */
 export interface Room {
   name: string;
   /**
-   * `begun`: a session that the daemon names. `chosen`: a session that the client names. Otherwise it is a place on the
-   * platform.
+   * `begun`: a session that the daemon names. `chosen`: a session that the client names. `direct` and `thread`: a place
+   * on the platform.
    */
   is: 'begun' | 'chosen' | 'direct' | 'thread';
   members: readonly Person[];
@@ -46,9 +49,9 @@ export interface WritePlan {
   reworded: boolean;
   /** Whether the tool may be called again with the same key. */
   idempotent: boolean;
-  /** Number of intentionally equal calls. */
+  /** How many equal calls the agent makes on purpose. */
   times: 1 | 2;
-  /** Whether it is called when most of the reply has already been sent. */
+  /** Whether the agent calls the tool only after most of the reply has been sent. */
   late: boolean;
   /** Whether the person must confirm calls of the tool. */
   confirmed: boolean;
@@ -60,13 +63,13 @@ export interface PlannedMessage {
   door: Door;
   room: Room;
   person: Person;
-  /** Time after the beginning, ms. */
+  /** When the message is sent, ms after the beginning. */
   at: number;
-  /** Whether it is written only after the previous message in the room has been answered. */
+  /** Whether the person writes the message only after the previous message in the room has been answered. */
   waits: boolean;
   /** The daemon to which it is sent first. */
   daemon: DaemonName;
-  /** Whether it has the token of its person. */
+  /** Whether it carries the token of its person. */
   signed: boolean;
   /** Whether it can be recognized when it is sent again; always true on the platform. */
   key: boolean;
@@ -74,13 +77,13 @@ export interface PlannedMessage {
   /** What the agent writes through the API; null if it writes nothing. */
   writes: WritePlan | null;
   /**
-   * The button that the message presses. The question with this button is in the answer to the message `label`. Null if
-   * the message presses none.
+   * The button that the message presses, which is in the answer to the message `label`. Null if the message presses
+   * none.
    */
   presses: { label: string; approve: boolean } | null;
   /** feed: number of readers of its stream. post: minimum number of deliveries by the platform. */
   copies: number;
-  /** feed: the person stops it after this many ms; null for never. */
+  /** feed: the person stops the stream after this many ms; null for never. */
   stops: number | null;
   /** Whether it is sent over the other web channel as well, at the same time and with the same key. */
   both: boolean;
@@ -103,19 +106,19 @@ export interface Scenario {
   happenings: readonly Happening[];
   faults: readonly Fault[];
   /**
-   * The share of calls that wait for the scheduler, so that anything can happen in between; the others are made at
-   * once.
+   * The share of calls that wait for the scheduler, so that other work can run before and after them. The other calls
+   * are made at once.
    */
   scheduled: number;
   maxTurns: number;
   runSeconds: number;
-  /** How far the clock of the daemon B is ahead of the store's, ms. */
+  /** How far the clock of daemon B is ahead of the clock of the store, ms. */
   skew_ms: number;
   /** Nothing fails after this time, ms after the beginning. */
   calm_at: number;
 }
 
-/** The scenario of a seed: always the same for one seed. */
+/** The scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
   const random = randomFrom(seed * 2 + 1);
   const people = random.shuffled(PEOPLE).slice(0, 1 + random.below(3));
@@ -172,8 +175,8 @@ function writesOf(random: SeededRandom): WritePlan {
 }
 
 /**
- * Makes some of the writes need a confirmation, and makes people press the buttons: their own, those of others, and
- * some of them twice.
+ * Makes some of the writes need a confirmation, and makes people press the buttons. Some people press the button of
+ * another person, and some press a button twice.
  */
 function addPresses(random: SeededRandom, messages: PlannedMessage[]): void {
   if (random.chance(0.6)) return;

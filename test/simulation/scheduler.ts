@@ -6,7 +6,7 @@ export class Actor {
   readonly name: string;
   /** The actor does nothing before this time. */
   pausedUntil = 0;
-  /** True if the actor does nothing any longer. */
+  /** True after `kill`: the actor does nothing more. */
   isDead = false;
 
   constructor(name: string) {
@@ -55,14 +55,14 @@ export class Scheduler {
     return () => this.#remove(task);
   }
 
-  /** Resolves when the scheduler lets the actor continue; never if the actor dies before. */
+  /** Resolves when the scheduler lets the actor continue. Never resolves if the actor dies first. */
   point(actor: Actor, in_ms = 0): Promise<void> {
     return new Promise((resolve) => {
       this.add(actor, in_ms, resolve);
     });
   }
 
-  /** Makes the actor do nothing any longer. */
+  /** Removes all tasks of the actor. It gets no new tasks. */
   kill(actor: Actor): void {
     actor.isDead = true;
     for (const task of this.#tasks.filter((one) => one.actor === actor)) this.#remove(task);
@@ -119,7 +119,7 @@ function startOf({ actor, at }: Task): number {
   return Math.max(at, actor.pausedUntil);
 }
 
-/** Resolves when no promise job and no `nextTick` is left. */
+/** Resolves when no promise job and no `nextTick` callback is left. */
 function promiseJobs(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -8,12 +8,12 @@ import { DAEMONS, type Happening, type PlannedMessage, type Room, scenarioOf } f
 import { seedChance } from './seeded-chance.ts';
 import { BEGIN, World } from './world.ts';
 
-/** How long everything may take to finish after the last fault, ms. */
+/** How long the remaining work may take after the last fault, ms. */
 const REST_MS = 300_000;
 
 export interface SimulatedRun {
   seed: number;
-  /** The problems: things that happened, and must never happen. Empty if the run is correct. */
+  /** Everything that happened although it must never happen. Empty if the run is correct. */
   violations: readonly string[];
   /** The trace; empty unless it was requested. */
   trace: readonly string[];
@@ -25,7 +25,7 @@ export interface SimulatedRun {
   fates: readonly string[];
 }
 
-/** Runs a seed from its beginning until nothing happens any longer. */
+/** Runs the scenario of a seed until nothing is in progress. */
 export async function simulate(
   seed: number,
   keys: VerificationKeys,
@@ -78,10 +78,10 @@ async function play(world: World, clients: Clients): Promise<void> {
   if (isBroken()) return;
   if (!isOver())
     world.report(`it does not come to rest: ${[...clients.waiting, ...unfinished(world)].join(', ')}`);
-  // Work that ends after the last answer, such as the release of a claim, ends now.
+  // Some work, such as the release of a claim, ends only after the last answer. This gives it time to end.
   await scheduler.run(isBroken, scheduler.now + 1500);
   if (world.struck.length === 0) return;
-  // A claim that could not be released expires; it must not be renewed forever.
+  // The remaining claims could not be released. They must expire, and must not be renewed forever.
   if (world.claims.held().length > 0) await scheduler.run(isBroken, scheduler.now + CLAIM_MS);
 }
 

@@ -15,7 +15,7 @@ import type { World } from './world.ts';
 type CommitParameters = Parameters<Store['commitTurn']>;
 type Method = (...given: unknown[]) => Promise<unknown>;
 
-/** Frequent calls that only read, which are not reported to the audit. */
+/** Frequent calls that only read. They are not reported to the audit of claims. */
 const UNAUDITED: ReadonlySet<string> = new Set(['outages.list', 'inbox.nextDueAt', 'inbox.holdsInterrupted']);
 
 /**
@@ -70,7 +70,7 @@ export function openSimulatedStore(world: World, daemon: SimulatedDaemon): Store
   };
 }
 
-/** A listener whose hints arrive after the change, and sometimes never. */
+/** Wraps a listener so that its hints arrive after the change, or sometimes never. */
 function lateListener(world: World, daemon: SimulatedDaemon, listener: StreamListener): StreamListener {
   return (...change) => {
     if (daemon.actor.isDead || (!world.faults.isCalm && world.random.chance(0.1))) return;
@@ -240,7 +240,7 @@ function endStreams({ state, claims }: World): void {
     if (record.state === 'ended') claims.ended('stream', record.stream_id);
 }
 
-/** An argument in a line of a trace; for claims and messages, their names. */
+/** Formats an argument for a line of a trace. Claims and messages are shown by their names. */
 function briefOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return brief(value);
   if (Array.isArray(value)) return value.length === 0 ? '' : `[${value.map(briefOf).join(', ')}]`;

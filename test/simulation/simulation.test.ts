@@ -18,7 +18,10 @@ const SOME_BUGS = [
   'confirmed-by-anyone',
 ] as const;
 
-/** Runs in its own process, because it replaces random numbers and time, and inserts bugs while the sources load. */
+/**
+ * Runs the simulation in its own process, because it replaces random numbers and time, and inserts bugs while the
+ * sources load.
+ */
 function simulate(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((done) => {
     const child = execFile(
@@ -38,7 +41,7 @@ describe('two daemons on one store', () => {
     expect([stdout, code], stderr).toEqual(['2000 seeds are right\n', 0]);
   });
 
-  it('do exactly the same with the same seed', { timeout: 120_000 }, async () => {
+  it('behave exactly the same with the same seed', { timeout: 120_000 }, async () => {
     const seeds = ['--seeds', '30', '--from', '100', '--trace'];
     const [first, second] = [await simulate(...seeds), await simulate(...seeds)];
     expect(first.stdout.split('\n').length).toBeGreaterThan(2000);
@@ -48,7 +51,7 @@ describe('two daemons on one store', () => {
   });
 
   it.each(Object.entries(BUGS))(
-    'can have the bug %s inserted, because each text that it replaces is in the sources once',
+    'have sources in which each text that the bug %s replaces occurs exactly once',
     (_name, { changes }) => {
       for (const { file, from } of changes)
         expect(readFileSync(resolve(ROOT, file), 'utf8').split(from), `${file}: ${from}`).toHaveLength(2);

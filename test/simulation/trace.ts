@@ -1,7 +1,7 @@
 /** How long a value may be in a trace, in characters. */
 const VALUE_MAX = 160;
 
-/** The events of a run, line by line; empty unless it is requested. */
+/** The events of a run, line by line. Empty unless a trace is requested. */
 export class RunTrace {
   readonly lines: string[] = [];
   readonly #isWanted: boolean;
@@ -21,7 +21,7 @@ export class RunTrace {
     this.lines.push(`${at} ${who.padEnd(4)} ${this.#short(words())}`);
   }
 
-  /** Replaces long random ids by short names, in the order in which they appear. */
+  /** Replaces long random ids with short names, which are numbered in the order in which they appear. */
   #short(text: string): string {
     return text.replaceAll(RANDOM_ID, (id) => {
       const known = this.#names.get(id) ?? `~${this.#names.size + 1}`;
@@ -34,7 +34,7 @@ export class RunTrace {
 const RANDOM_ID =
   /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|eyJ[\w-]+\.[\w-]+\.[\w-]+|(?<![\w-])[A-Za-z0-9_-]{43}(?![\w-])|(?<=_)[A-Za-z0-9_-]{22}(?![\w-])|(?<![\w-])[A-Za-z0-9_-]{22}(?![\w-])/g;
 
-/** A value in a line of a trace. */
+/** Formats a value for a line of a trace. */
 export function brief(value: unknown): string {
   if (value === undefined) return '';
   if (value instanceof Error) return `${value.name}: ${value.message}`;

@@ -31,9 +31,9 @@ import { brief, RunTrace } from './trace.ts';
 /** The time at which every run begins, ms since the epoch. */
 export const BEGIN = Date.UTC(2030, 0, 1);
 const SECRET = new Secret('a-secret-of-the-simulation-with-32-bytes');
-/** The time after which a daemon that did not start is started again, ms. */
+/** How long after a failed start a daemon is started again, ms. */
 const START_AGAIN_MS = 1000;
-/** Longer than any stop may take, ms. */
+/** The maximum duration of a stop, ms. A longer stop is reported as a problem. */
 const STOP_MAX_MS = 300_000;
 /** Calls that are made again and again even while nothing happens. Most of them do not wait for the scheduler. */
 const POLLS: ReadonlySet<string> = new Set([
@@ -48,9 +48,9 @@ const POLLS_SCHEDULED = 0.02;
 /** Calls that need neither the platform nor the store. */
 const OF_NEITHER: ReadonlySet<string> = new Set(['agent', 'tool', 'api', 'tokens.validate']);
 
-/** One call that leaves a daemon, or reaches its store. */
+/** A call from a daemon to the store, the platform, the API, the agent, a tool or the token validator. */
 export interface Passage<T> {
-  /** Its name, to which faults refer. */
+  /** The name of the call, to which faults refer. */
   op: string;
   effect(): T | Promise<T>;
   failure(when: 'before' | 'after'): Error;
@@ -59,7 +59,7 @@ export interface Passage<T> {
   takes_ms?: number;
 }
 
-/** One run: the state, both daemons on it, the platform, and the records for the checks. */
+/** One run: the shared state, both daemons, the platform, and the records for the checks. */
 export class World {
   readonly scenario: Scenario;
   readonly random: SeededRandom;
@@ -79,7 +79,7 @@ export class World {
   readonly violations: string[] = [];
   /** The faults and outages that have happened. */
   readonly struck: string[] = [];
-  /** The actor besides daemons and clients: it starts daemons, and causes events. */
+  /** The actor that starts daemons and causes events. It is neither a daemon nor a client. */
   readonly outside = new Actor('—');
   readonly #keys: VerificationKeys;
   /** When each outage ends. */
@@ -119,7 +119,7 @@ export class World {
     return `request-${this.#requests}`;
   }
 
-  /** Attributes everything that the work does to this message, in traces. */
+  /** In traces, attributes everything that the work does to this message. */
   about<T>(label: string, work: () => T): T {
     return this.#labels.run(label, work);
   }
@@ -131,7 +131,7 @@ export class World {
     return found;
   }
 
-  /** Whether this channel user has ever brought a token of this person, or been linked to them. */
+  /** Whether this channel user is this person, or is linked to them at any time in the scenario. */
   mayActFor(user: string, person: string): boolean {
     return (
       user === person ||
@@ -147,7 +147,7 @@ export class World {
     return createValidator(TOKEN_SETTINGS, this.#keys, clock, log);
   }
 
-  /** Adds work besides the messages. The run does not end before this work. */
+  /** Adds work other than messages. The run does not end before this work. */
   inBackground(work: Promise<void>): void {
     this.#background.add(work);
     void work.then(() => this.#background.delete(work));
@@ -164,7 +164,10 @@ export class World {
     this.#outages.set(what, this.scheduler.now + ms);
   }
 
-  /** Does work on the state, and checks its effect before anything else changes the state. */
+  /**
+   * Runs one piece of work on the state at a time, so that its effect is checked before anything else changes the
+   * state.
+   */
   atomically<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#lastWork.then(work);
     this.#lastWork = result.catch(() => undefined);
@@ -240,7 +243,7 @@ export class World {
   }
 }
 
-/** The place where a daemon runs, and starts again after it has crashed or stopped. */
+/** Runs a daemon, and starts it again after it has crashed or stopped. */
 export class Host {
   readonly #world: World;
   readonly #name: DaemonName;

@@ -3,7 +3,7 @@ import type { AgentTool, AgentTurn, ModelMeter, ToolAnswer } from '../../src/dae
 /** A meter that counts nothing and sets no limit. */
 const FREE_METER: ModelMeter = { begin: async () => ({ ok: true, end: async () => {} }) };
 
-/** A turn of a visitor who is not signed in, with changes. */
+/** A turn of a visitor who is not signed in, with the given changes. */
 export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
   return {
     text: 'Hello',
@@ -29,7 +29,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
   };
 }
 
-/** A tool `get_user` with this answer. `calls` are the arguments of its calls. */
+/** A tool `get_user` that gives this answer. `calls` has the arguments of each call. */
 export function fakeTool(
   answer: ToolAnswer | ((args: unknown) => Promise<ToolAnswer>),
 ): AgentTool & { calls: unknown[] } {

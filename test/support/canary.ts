@@ -4,10 +4,16 @@ export interface Canary {
   value: string;
 }
 
-/** Length of each part of a signature that is a canary: longer than the beginning of a token in a log line. */
+/**
+ * The length of each part of a signature that is a canary. It is longer than the part of a token that the daemon may
+ * log.
+ */
 const SIGNATURE_PART = 16;
 
-/** A token's canaries: its payload, and both ends of its signature. All tokens have the same header. */
+/**
+ * A token's canaries: its payload, and both ends of its signature. The header is not a canary, because it is the same
+ * in all tokens.
+ */
 export function tokenCanaries(name: string, token: string): Canary[] {
   const [, payload = '', signature = ''] = token.split('.');
   const parts = [{ name: `payload of ${name}`, value: payload }];
@@ -18,7 +24,7 @@ export function tokenCanaries(name: string, token: string): Canary[] {
   return parts;
 }
 
-/** Where each canary was found, and in which encoding; empty if none was found. */
+/** Lists where each canary was found, and in which encoding. Empty if none was found. */
 export function findCanaries(canaries: readonly Canary[], places: ReadonlyMap<string, Buffer>): string[] {
   return canaries.flatMap(({ name, value }) =>
     writingsOf(value).flatMap(([writing, text]) =>
@@ -29,7 +35,7 @@ export function findCanaries(canaries: readonly Canary[], places: ReadonlyMap<st
   );
 }
 
-/** The ways in which another text may contain this one: unchanged, escaped, or encoded. */
+/** The forms in which a text may contain this value: unchanged, escaped, or encoded. */
 function writingsOf(value: string): [writing: string, text: string][] {
   const bytes = Buffer.from(value);
   const writings: [string, string][] = [

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { bytesOf, type Fields, fieldsOf, numberOf } from './protobuf.ts';
 
-/** A span, as tests check it. */
+/** A span, with the members that tests check. */
 export interface SeenSpan {
   traceId: string;
   spanId: string;
@@ -22,7 +22,7 @@ export interface SeenSpan {
   resource: Record<string, string | number | boolean>;
 }
 
-/** An export as it arrived. */
+/** An export request, with its body unpacked. */
 export interface SeenExport {
   path: string;
   headers: IncomingMessage['headers'];
@@ -52,12 +52,12 @@ export class Collector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Everything that left the daemon. */
+  /** The bodies of all exports. */
   get bytes(): Buffer {
     return Buffer.concat(this.exports.map(({ body }) => body));
   }
 
-  /** Resolves to the spans when one of them meets the condition. */
+  /** Resolves to the first span that meets the condition, when it has arrived. */
   async until(found: (span: SeenSpan) => boolean): Promise<SeenSpan> {
     for (;;) {
       const span = this.spans.find(found);
@@ -66,7 +66,7 @@ export class Collector {
     }
   }
 
-  /** The spans of one trace as a tree: names, indented, in the order in which they began. */
+  /** The spans of one trace as a tree: their names, indented, in the order in which the spans began. */
   tree(traceId: string): string[] {
     const all = this.spans
       .filter((span) => span.traceId === traceId)

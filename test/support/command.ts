@@ -23,8 +23,8 @@ export interface CommandOptions {
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs one command of the built agentd to its end, like `agentd` (daemon.ts), but within this process. This is for
- * tests of the output of many commands: as a program, each command would spend most of its time on its start. Only one
+ * Runs one command of the built agentd to its end, like the function `agentd` in daemon.ts, but within this process.
+ * Tests that run many commands use it, because a separate program would spend most of its time on its start. Only one
  * command runs at a time, because commands share the environment, the directory and the standard input of this process.
  */
 export function command(args: string[], options: CommandOptions = {}): Promise<Ended> {
@@ -57,7 +57,7 @@ interface Surroundings {
 }
 
 function become({ env, cwd, stdin }: Surroundings): void {
-  // Changes the variables themselves, since libraries in C read them, too.
+  // Changes the variables of the process in place, because C libraries read them too.
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
   Object.assign(process.env, env);
   process.chdir(cwd);

@@ -66,7 +66,7 @@ export class ConfirmationWorld {
   answer: () => Promise<Sent> = async () => ({ outcome: 'answered', status: 200, result: { ok: true } });
   /** Replaces the behavior of the agent after a confirmation. */
   afterwards: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
-  /** Called for each reply to the platform. It throws if the platform refuses the reply. */
+  /** Called for each reply to the platform. A test makes it throw if the platform should refuse the reply. */
   take: (reply: OutgoingReply) => void | Promise<void> = () => {};
   #messages = 0;
 
@@ -142,7 +142,8 @@ export class ConfirmationWorld {
   }
 
   /**
-   * A person writes on the platform. Resolves when everything is processed. @returns the replies that were sent for it
+   * Sends a message as a user of the platform. Resolves when everything is processed. @returns the replies that were
+   * sent for it
    */
   async write(text: string, user = 'ada', members: Partial<IncomingMessage> = {}): Promise<string[]> {
     const before = this.sent.length;
@@ -152,7 +153,7 @@ export class ConfirmationWorld {
     return this.sent.slice(before).map((reply) => reply.text);
   }
 
-  /** A person presses a button on the platform. */
+  /** Presses a button as a user of the platform. */
   async press(
     confirm: ConfirmationAnswer,
     user = 'ada',
@@ -206,7 +207,7 @@ export class ConfirmationWorld {
 
   async *#run(turn: AgentTurn): AsyncGenerator<string> {
     this.turns.push(turn);
-    // A run takes time, so that messages that are sent during the run are earlier than its reply.
+    // Each run takes time, so that a message that is sent during the run is earlier than its reply.
     this.clock.moveTo(this.clock.now() + 1);
     if (turn.confirmed && this.afterwards) yield* this.afterwards(turn);
     else if (turn.confirmed) yield `Result: ${JSON.stringify(turn.confirmed.answer)}`;

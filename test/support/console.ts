@@ -4,7 +4,7 @@ export interface ShownCommand {
   prints: string;
 }
 
-/** The commands of a console block: those after `$ `, each with the lines that follow it. */
+/** The commands of a console block. Each begins after `$ `, and its output is the lines that follow it. */
 export function shownCommands(block: string): ShownCommand[] {
   return block
     .split(/^\$ /m)
@@ -28,7 +28,7 @@ export function outputPattern(shown: string): RegExp {
   const last = rest.pop();
   if (last === undefined) return new RegExp(`^${first}$`);
   // Each part is searched for once, at the first possible place: trying all places would take forever if one of many
-  // is missing. A part ends with as few spaces as possible, because the next part may begin with spaces.
+  // parts is missing. A part ends with as few spaces as possible, because the next part may begin with spaces.
   const middle = rest
     .map((piece) => piece.replace(/\]\+$/, ']+?'))
     .map((piece, place) => `(?=([^]*?${piece}))\\${place + 1}`)

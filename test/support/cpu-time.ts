@@ -1,4 +1,4 @@
-/** The processor time of a piece of synchronous work, ms. It does not depend on other load of the machine. */
+/** The processor time of a piece of synchronous work, ms. It does not depend on the other load of the machine. */
 export function cpuTime(work: () => void): number {
   const began = process.cpuUsage();
   work();

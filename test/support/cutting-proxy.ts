@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** Stands between a client and a daemon, and breaks connections in the middle of an answer. */
+/** A proxy between a client and a daemon. It breaks connections in the middle of an answer. */
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();

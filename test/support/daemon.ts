@@ -7,8 +7,8 @@ import { execa } from 'execa';
 export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
 
 /**
- * The directory in which Node caches the compiled code of a build between its many starts, which makes each start a
- * fifth cheaper. It is in `dist`, so that it is deleted with the build.
+ * The directory in which Node.js caches the compiled code of the build. The tests start the build many times, and the
+ * cache makes each start a fifth cheaper. It is in `dist`, so that it is deleted with the build.
  */
 const COMPILED = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, '../../dist/.compiled') };
 
@@ -44,7 +44,7 @@ export interface StartOptions {
   bin?: string;
 }
 
-/** Settings of every test daemon; those of a test take precedence. */
+/** Settings of every test daemon. The settings of a test take precedence. */
 export function baseEnv(directory: string): Record<string, string> {
   return {
     ...COMPILED,
@@ -73,7 +73,7 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
     stdin: 'ignore',
     buffer: false,
     reject: false,
-    // A daemon may take some time to stop.
+    // Never kills the daemon, which may need some time to stop.
     forceKillAfterDelay: false,
   });
   let stdout = '';
@@ -163,7 +163,7 @@ export async function agentd(
   return { code: exitCode ?? null, stdout, stderr };
 }
 
-/** All bytes in the directory of a daemon, for searches. */
+/** The bytes of all these files, as one text to search in. */
 export function readAll(paths: readonly string[]): string {
   return paths.map((path) => readFileSync(path, 'latin1')).join('\n');
 }

@@ -3,9 +3,9 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 
-/** A server from which the sample agent (test/fixtures/dictated-agent.ts) gets its next words, on loopback. */
+/** A server on loopback that tells the sample agent (test/fixtures/dictated-agent.ts) what to answer. */
 export class Dictation {
-  /** The text of each run that was begun, in order. */
+  /** The text of the message of each run that has begun, in order. */
   readonly runs: string[] = [];
   readonly #said = new Map<string, { status: number; body?: string }[]>();
   readonly #waiting = new Map<string, ServerResponse>();

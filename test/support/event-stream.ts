@@ -30,7 +30,7 @@ export interface StreamAnswer {
   head: string;
   /** The text of the body, without the framing of chunks. */
   text: string;
-  /** Whether the response ended properly, and not because the connection broke. */
+  /** Whether the response is complete: false if the connection broke before its end. */
   whole: boolean;
 }
 

@@ -8,15 +8,15 @@ export interface SeenRequest {
   method: string;
   path: string;
   query: Record<string, string>;
-  /** The bearer as received, or null. */
+  /** The bearer token as received, or null. */
   bearer: string | null;
-  /** `sub` of the bearer if its signature is valid and it has not been revoked; otherwise null. */
+  /** `sub` of the bearer token if the token is valid and has not been revoked; otherwise null. */
   sub: string | null;
   body: unknown;
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Other ways in which the API can answer a path. */
+/** Ways in which a test can make the API answer a path. */
 export type Misbehaviour =
   | { status: number; body?: unknown; headers?: Record<string, string> }
   /** Answers correctly, but only when `wait` resolves. */
@@ -36,7 +36,7 @@ export interface FakeApiOptions {
   prefix?: string;
   /** Lifetime of the default token in seconds; null issues one without `exp`. */
   tokenLife?: number | null;
-  /** The user that a lookup with a valid bearer finds. Default: the user in `users` with the e-mail address. */
+  /** Finds the user for a lookup with a valid bearer token. Default: the user in `users` with the e-mail address. */
   find?: (request: SeenRequest) => Record<string, unknown> | undefined;
 }
 
@@ -97,7 +97,7 @@ export class FakeApi {
     return new Promise((resolve) => this.#awaited.push({ path, resolve }));
   }
 
-  /** Answers a path (`/users`) differently, this many times. Default: always. */
+  /** Answers a path, such as `/users`, in this way for this many times. Default: always. */
   misbehave(path: string, how: Misbehaviour, times = Number.POSITIVE_INFINITY): void {
     this.#misbehaviours.set(path, { how, times });
   }

@@ -6,13 +6,13 @@ export const EXCHANGE_CLIENT = { client_id: 'agentd:1', client_secret: 'p@ss wor
 
 /** A token endpoint that exchanges tokens (RFC 8693), and refuses every request that is not exactly as expected. */
 export class FakeAuthorizationServer {
-  /** Subject tokens in the order in which they were exchanged. */
+  /** The subject tokens of all requests, in order. */
   readonly exchanged: string[] = [];
   /** The problems of the refused requests. */
   readonly wrong: string[] = [];
-  /** The answer to every request instead of a token. */
+  /** If set, this is the answer to every request. */
   instead: { status: number; body: string; headers?: Record<string, string> } | null = null;
-  /** The answer is sent when this promise resolves. */
+  /** If set, an answer is sent only when this promise has resolved. */
   wait: Promise<void> | null = null;
   /** Members of the answer; by default, `access_token` is the issued token. */
   answer: Record<string, unknown> = { token_type: 'Bearer', expires_in: 600 };

@@ -35,9 +35,9 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
   readonly calls: SentText[] = [];
   readonly typed: (string | null)[] = [];
   readonly runs: Run[] = [];
-  /** Called for each text, which is accepted unless it returns something else. */
+  /** Called for each text. By default, every text is accepted. */
   answer: (text: SentText) => Answer = () => ({ status: 200 });
-  /** Called for each run, which continues when the returned promise resolves. */
+  /** Called for each run. The run continues when the returned promise resolves. */
   holdRun: (run: Run) => Promise<void> = async () => {};
   readonly #server = createServer((request, response) => {
     this.#receive(request, response).catch((error: Error) => response.destroy(error));
@@ -55,7 +55,7 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Settings of a daemon with the channel telex, which is loaded from its file, and the sample agent. */
+  /** Settings of a daemon with the sample agent and the channel telex, both loaded from their files. */
   env(directory: string): Record<string, string> {
     const plugin = join(directory, 'telex.ts');
     const agent = join(directory, 'telling-agent.ts');
@@ -70,7 +70,7 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     };
   }
 
-  /** Resolves when the condition holds; checked whenever something has arrived. */
+  /** Resolves when the condition is true. It is checked whenever something has arrived. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await once(this, 'came');
   }
@@ -80,7 +80,7 @@ export class FakeExchange extends EventEmitter<{ came: [] }> {
     return this.taken.filter(({ to }) => to === place).map(({ text }) => text);
   }
 
-  /** Forgets everything, and works again, for the next test. */
+  /** Forgets everything, and accepts all texts again, for the next test. */
   forget(): void {
     for (const list of [this.taken, this.calls, this.typed, this.runs]) list.length = 0;
     this.answer = () => ({ status: 200 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request for a completion, as far as tests check it. */
+/** A request for a completion, with the members that tests check. */
 export interface CompletionRequest {
   authorization: string | null;
   model: string;
@@ -26,8 +26,8 @@ export type ModelAnswer =
   /** Deltas of text, then `finish_reason: stop` by default. */
   | { text: readonly string[]; finish?: string; usage?: Usage }
   /**
-   * Calls of tools, after text if there is any; the arguments, or `raw` instead, are sent in deltas of a few
-   * characters.
+   * Tool calls, after the text if there is any. The JSON of the arguments, or `raw` in its place, is sent in deltas of
+   * a few characters.
    */
   | {
       tools: readonly { name: string; args: unknown; raw?: string }[];
@@ -43,12 +43,12 @@ export type ModelAnswer =
   /** Never answers, not even with headers. */
   | 'hang';
 
-/** An OpenAI-compatible server that answers by a script. */
+/** An OpenAI-compatible server with scripted answers. */
 export class FakeModel {
   readonly requests: CompletionRequest[] = [];
-  /** The entries of its list of models; null if it has no such list. */
+  /** The models that the server lists. Null if it has no list of models. */
   models: readonly string[] | null = null;
-  /** The key that a request for the list needs; null if it needs none. */
+  /** The key that is required to request the list. Null if no key is required. */
   key: string | null = null;
   /** Number of requests whose client disconnected before the end. */
   aborted = 0;
@@ -78,7 +78,10 @@ export class FakeModel {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
   }
 
-  /** Sets the answers: one for each request, the last one repeated, or a function of the request. */
+  /**
+   * Sets the answers: either a list with one answer for each request, where the last answer is repeated, or a function
+   * of the request.
+   */
   script(
     answers: readonly ModelAnswer[] | ((request: CompletionRequest, index: number) => ModelAnswer),
   ): void {

@@ -24,7 +24,10 @@ export interface PlatformCall {
   at: number;
 }
 
-/** The answer to a call instead of the platform's. `hang`: no answer. `after`: the platform's, when this resolves. */
+/**
+ * Replaces the platform's answer to a call. `hang`: there is no answer. `after`: the platform's answer is sent when
+ * this promise resolves.
+ */
 export type PlatformAnswer =
   | { status: number; headers?: Readonly<Record<string, string>>; body?: object | string }
   | { after: Promise<void> }
@@ -37,15 +40,16 @@ export interface DaemonAnswer {
 }
 
 /**
- * The platform of a channel, on loopback: a server with its simulator's API, which records the calls of the channel and
- * what people would see, and can fail on request. It also delivers events to a daemon as the platform does.
+ * The platform of a channel: a server on loopback with the API of the channel's simulator. It records the calls of the
+ * channel and everything that people would see, and can fail on request. It also delivers events to a daemon as the
+ * platform does.
  */
 export class FakePlatform extends EventEmitter<{ came: [] }> {
   /** Every call, including failed ones. */
   readonly calls: PlatformCall[] = [];
-  /** What people see, in order. */
+  /** Everything that people see, in order. */
   readonly shown: Shown[] = [];
-  /** Called for each call; null if the platform answers. */
+  /** Called for each call. Returns null if the platform itself should answer. */
   answer: (call: PlatformCall) => PlatformAnswer | null = () => null;
   readonly simulator: PlatformSimulator;
   /** Settings of a daemon with the channel, which calls this platform. */
@@ -118,7 +122,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
     return this.shown.filter(({ what, to }) => what === 'message' && to === place).map(({ text }) => text);
   }
 
-  /** Forgets all calls, and works again, for the next test. */
+  /** Forgets all calls, and answers normally again, for the next test. */
   forget(): void {
     this.calls.length = 0;
     this.shown.length = 0;
@@ -162,7 +166,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
   }
 }
 
-/** Settings of one channel as it gets them: typed, defaults filled in, secrets hidden. */
+/** The settings of a channel as the channel gets them: with defaults, and with secrets wrapped in `Secret`. */
 export function settingsOf(
   { settings: records }: ChannelPlugin,
   given: Readonly<Record<string, string>>,
@@ -176,7 +180,7 @@ export function settingsOf(
   );
 }
 
-/** 43 base64url characters, equal for equal names. */
+/** A secret of 43 base64url characters, always the same for the same name. */
 function secretOf(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }

@@ -28,12 +28,15 @@ export class FakeSentinel {
     return `redis+sentinel://127.0.0.1:${(this.#server.address() as AddressInfo).port}/main`;
   }
 
-  /** Number of connections that wait for the news of a failover. */
+  /** Number of connections that have subscribed to news of a failover. */
   get subscribers(): number {
     return this.#subscribers.size;
   }
 
-  /** The next client that asks for the master gets the answer only after its other connection heard of a failover. */
+  /**
+   * Announces a failover when the next client asks for the master. The client gets its answer only after the
+   * subscribers have closed their connections.
+   */
   announceWhenAsked(): void {
     this.#announces = true;
   }
@@ -78,7 +81,7 @@ export class FakeSentinel {
     }
   }
 
-  /** Resolves when the clients that heard of the failover have closed their connections. */
+  /** Announces a failover. Resolves when all subscribers have closed their connections. */
   async #announce(): Promise<void> {
     if (!this.#announces) return;
     this.#announces = false;

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * These ports are below those that systems give to outgoing connections and to `listen(0)` (from 32768 on Linux). Such
- * a connection could take a port between its choice and its use.
+ * These ports are below the range for outgoing connections and for `listen(0)`, which begins at 32768 on Linux. In that
+ * range, another connection could take a port between its choice and its use.
  */
 const FIRST_PORT = 12_000;
-/** Each worker of Vitest has ports of its own. */
+/** Each worker of Vitest has a separate range of ports. */
 const WORKERS = 8;
 const SHARE = 2500;
 

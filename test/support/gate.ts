@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A server that answers only when the test releases it. Until then, the work that called it is in progress. */
+/**
+ * A server that answers only when the test releases it. Until then, the work that called the server stays in progress.
+ */
 export class Gate {
   readonly #waiting: ServerResponse[] = [];
   readonly #arrivals: (() => void)[] = [];
@@ -22,14 +24,14 @@ export class Gate {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** Resolves when this many requests wait. */
+  /** Resolves when this many requests are waiting. */
   async waiting(count: number): Promise<void> {
     while (this.#waiting.length < count) {
       await new Promise<void>((resolve) => this.#arrivals.push(resolve));
     }
   }
 
-  /** Answers all requests that wait now. */
+  /** Answers all requests that are waiting now. */
   release(): void {
     for (const response of this.#waiting.splice(0)) response.end('go on');
   }

@@ -12,9 +12,11 @@ import { type TestServices, testServices } from './services.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 import type { VirtualPlatform } from './virtual-platform.ts';
 
-/** Ports of the store whose calls never return when the process is dead. */
+/** Ports of the store. Their calls never return after the process has died. */
 const MORTAL = ['inbox', 'outages', 'sessions', 'traces'] as const;
-/** Calls that only read. To die at one of them is the same as to die after the previous write. */
+/**
+ * Calls that only read. If the process dies at one of them, this is the same as if it dies after the previous write.
+ */
 const READS = ['find', 'history', 'holdsInterrupted', 'list', 'nextDueAt', 'partsSent', 'renew', 'search'];
 /** Maximum step of the clock while nothing is known to be due, ms. */
 const STEP_MS = 60 * 60 * 1000;
@@ -29,7 +31,8 @@ export interface InboxProcessOptions {
 
 /**
  * The daemon's inbox with all steps of a message, the real channels and a real database on disk, in this process and on
- * a virtual clock. It can be killed: nothing that it has begun continues, and another InboxProcess takes over.
+ * a virtual clock. A test can kill it: nothing that it has begun then continues, and another InboxProcess can take
+ * over.
  */
 export class InboxProcess {
   readonly services: StreamServices;
@@ -59,7 +62,7 @@ export class InboxProcess {
       if (!platform) continue;
       const scope = createScope(plugin, own, this.services, this.worker);
       const fetch: typeof globalThis.fetch = (...call) => this.#life.lasting(() => platform.fetch(...call));
-      // The simulators sign with the system's time.
+      // The simulators sign with the system time, so the channels must check signatures with it.
       const channel = plugin.create({ ...scope, fetch, now: () => Date.now() });
       this.worker.add(plugin, channel);
       this.#channels.set(plugin.name, { platform, channel });
@@ -95,7 +98,7 @@ export class InboxProcess {
     );
   }
 
-  /** Resolves when nothing can be done before time passes, or when the process has died. */
+  /** Resolves when nothing more is due at the current time, or when the process has died. */
   async idle(): Promise<void> {
     await this.#life.orDeath(this.worker.idle());
   }
@@ -112,8 +115,8 @@ export class InboxProcess {
   }
 
   /**
-   * Makes the process die at this write to the store, counted from now on: before the write is carried out, or after
-   * it, but before its outcome is known.
+   * Makes the process die at this write to the store, counted from now on. It dies before the write is carried out, or
+   * after the write but before it knows the outcome.
    */
   dieAt(call: number, when: 'before' | 'after'): void {
     this.#life.endAt(call, when);
@@ -129,7 +132,7 @@ export class InboxProcess {
     await this.#store.close();
   }
 
-  /** Ends it like SIGTERM after the grace period: runs are aborted, and their attempts do not count. */
+  /** Ends the process as SIGTERM does after the grace period: runs are aborted, and their attempts do not count. */
   async stop(): Promise<void> {
     this.worker.pause();
     this.#stopping.abort(new Error('the daemon is stopping'));
@@ -152,7 +155,7 @@ export class InboxProcess {
   }
 }
 
-/** The life of a process. After its end, its calls are never answered. */
+/** The lifetime of a process. After it has ended, the calls of the process are never answered. */
 class Life {
   readonly #death = Promise.withResolvers<void>();
   #calls = 0;
@@ -179,7 +182,7 @@ class Life {
     return this.isOver ? NEVER : result;
   }
 
-  /** The store, as this life can use it. */
+  /** Wraps the store so that its calls are never answered after the end of this lifetime. */
   of(store: Store): Store {
     const mortal = Object.fromEntries(MORTAL.map((name) => [name, this.#port(store[name])]));
     const commitTurn: Store['commitTurn'] = (...args) =>

@@ -15,7 +15,7 @@ export async function laterServices(
   return testServices({ store, clock, sealKey, env });
 }
 
-/** A channel that answers later. */
+/** A channel that sends its replies through the inbox. */
 export const TELEX: ChannelPlugin = {
   name: 'telex',
   apiVersion: 1,

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Starts the longest files first, so that no long file runs alone at the end. The first two entries need a processor
- * each. Files that mostly wait for time to pass run beside them.
+ * Starts the longest files first, so that no long file runs alone at the end. The files of `principals` and
+ * `simulation` need a processor each. The files between them mostly wait for time to pass, and run beside them.
  */
 const LONGEST = [
   /\/principals\//,

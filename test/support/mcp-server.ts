@@ -11,7 +11,7 @@ import {
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 
-/** A request that arrived, as far as tests check it. */
+/** A request that arrived, with the members that tests check. */
 export interface McpRequest {
   http: string;
   /** The JSON-RPC method; null if there is none. */

@@ -66,7 +66,7 @@ export function mcpSource(
   };
 }
 
-/** A client that adds a token, if there is one, like the client of the daemon. */
+/** A client that adds the token, if there is one, as the client of the daemon does. */
 export function clientWith(
   token: string | null,
   credentials: CredentialsUsed = token ? 'user' : 'none',
@@ -83,7 +83,7 @@ export function clientWith(
   };
 }
 
-/** Sends a call as this person, or without sign-in. */
+/** Sends a call with this client. By default, the client has no token. */
 export function send(
   tool: Tool,
   args: Record<string, unknown>,

@@ -1,8 +1,8 @@
 import type { CompletionRequest, FakeModel, ModelAnswer } from './fake-model.ts';
 
 /**
- * Makes the model call the tool with which a message begins: `remember I like tea`, `recall tea`, `forget tea`. The
- * reply is the result of the tool, or says that the tool is not offered.
+ * Makes the model call the tool that the first word of a message names, as in `remember I like tea`, `recall tea` and
+ * `forget tea`. The reply is the result of the tool, or says that the tool is not offered.
  */
 export function callMemoryTools(model: FakeModel): void {
   model.script(answer);

@@ -10,7 +10,7 @@ import { execa, execaSync } from 'execa';
 import { freePort } from './free-ports.ts';
 
 const SAMPLE = resolve(import.meta.dirname, '../../config/nginx.conf');
-/** nginx may be in a directory that only root has in its PATH. */
+/** nginx may be in a directory that is only in the PATH of root. */
 const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
 /** If nginx is missing, the tests are skipped; with CI=true, they fail. */

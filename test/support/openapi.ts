@@ -15,7 +15,7 @@ export function documentOf(paths: object, rest: object = {}): object {
   return { openapi: '3.0.3', info: { title: 'Shop', version: '1' }, paths, ...rest };
 }
 
-/** The entry of a document that is written to a file, which is removed after the test. */
+/** Writes a document to a file, and returns its entry. The file is removed after the test. */
 export function entryOf(
   document: object | string,
   operations: Readonly<Record<string, ToolEntry>>,
@@ -45,14 +45,17 @@ export function readEntry(entry: OpenApiEntry): Promise<ReadTools> {
   return readOpenApiTools(entry, describeSource(entry, API));
 }
 
-/** The tools of such an entry. Throws if the entry has problems. */
+/** The tools of an entry as `entryOf` makes it. Throws if the entry has problems. */
 export async function toolsOf(...entry: Parameters<typeof entryOf>): Promise<readonly Tool[]> {
   const { tools, problems } = await readEntry(entryOf(...entry));
   if (problems.length > 0) throw new Error(JSON.stringify(problems, null, 2));
   return tools;
 }
 
-/** The problems of such an entry, as `setting problem`, with `shop.openapi` as the path of the document. */
+/**
+ * The problems of an entry as `entryOf` makes it, each as `setting problem`, with `shop.openapi` as the path of the
+ * document.
+ */
 export async function problemsOf(...given: Parameters<typeof entryOf>): Promise<string[]> {
   const entry = entryOf(...given);
   const { tools, problems } = await readEntry(entry);

@@ -16,15 +16,15 @@ import { commitUnderClaim, keepTurn, saveSession } from '../contract/store-write
 
 const HOUR = 60 * 60 * 1000;
 export const PLATFORM = 'teamchat';
-/** A thread that a user opened who is none of the residents. */
+/** The shared thread. The first resident who writes in it opens it. */
 export const THREAD = 'teamchat:C1:100.1';
 
-/** Somebody with records of every kind: as a person on the web, as a user of a platform, or as both, linked. */
+/** Somebody with records of every kind: as a signed-in person on the web, as a user of a platform, or as both. */
 export interface Resident {
   name: string;
   person: PersonKey;
   user_id: string;
-  /** A text that is in the names of all their records, and in all their texts. */
+  /** A word that the ids and the texts of their records contain. */
   canary: string;
 }
 
@@ -52,7 +52,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
     ...tied,
   });
   await saveSession(store, session);
-  // One turn from before sign-in.
+  // One turn is from before sign-in.
   await keepTurn(store, session, { user_id: `web${canary}`, text: `${canary} before` });
   const trace = aTrace(session, { platform: 'webchat', user_id: `web${canary}` });
   const key = JSON.stringify(['web', ['person', person], `k-${canary}`]);
@@ -129,7 +129,7 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
   );
 }
 
-/** A turn in the shared thread; the first one opens the thread. */
+/** Stores a turn in the shared thread. The first turn opens the thread. */
 export async function speakInThread(
   store: Store,
   now: number,

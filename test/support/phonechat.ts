@@ -12,7 +12,9 @@ import { FakeApi } from './fake-api.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from './fake-platform.ts';
 
 export const NUMBER_ID = '106540352242922';
-/** The numbers of two people in the samples, as the platform writes them, and the id of one who hides the number. */
+/**
+ * The numbers of two people in the samples, as the platform writes them, and the id of a person who hides their number.
+ */
 export const ADA = '16505551234';
 const BOB = '16505555678';
 const HIDDEN = 'US.13491208655302741918';
@@ -104,7 +106,7 @@ export class Phonechat {
       .replaceAll('"wamid.', `"wamid.${this.#meetings}`);
   }
 
-  /** Posts a body signed like the platform's; given headers take precedence. */
+  /** Posts a body with the signature that the platform would send. The given headers take precedence. */
   post(body: string, headers: Record<string, string> = {}): Promise<DaemonAnswer> {
     return this.platform.post(this.daemon, {
       method: 'POST',
@@ -140,7 +142,7 @@ export class Phonechat {
     );
   }
 
-  /** Resolves to the texts that somebody got, once there are this many. */
+  /** Resolves to the texts that people see in a room, as soon as there are this many. */
   async texts(place: string, count: number): Promise<string[]> {
     await this.platform.until(() => this.platform.textsTo(place).length >= count);
     return this.platform.textsTo(place);

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
 import { freePort } from './free-ports.ts';
 
-/** The folders with the programs of the server: Debian's own, and those in PATH for other systems. */
+/** The folders in which the programs of the server are searched for: Debian's folders, and PATH for other systems. */
 const FOLDERS = [...globSync('/usr/lib/postgresql/*/bin').toReversed(), process.env.PATH ?? ''];
 const PATH = FOLDERS.join(delimiter);
 
@@ -27,7 +27,7 @@ const NOT_DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'].flatMap(
   `${name}=off`,
 ]);
 
-/** A Postgres server of its own, on a loopback port and a socket. */
+/** A Postgres server that a test starts, on a loopback port and a socket. */
 export class Postgres {
   readonly port: number;
   readonly #directory: string;
@@ -45,7 +45,8 @@ export class Postgres {
 
   /** @param tls whether the server uses TLS; `certificate` is its certificate */
   static async start({ tls = false } = {}): Promise<Postgres> {
-    // This is not in the directory of this run, which other users cannot enter.
+    // The directory is not in the temporary directory of this run, because the server may run as another user, who
+    // cannot enter it.
     const directory = mkdtempSync('/tmp/agentd-postgres-');
     const server = new Postgres(directory, await freePort(), tls);
     await server.#initialize();
@@ -69,7 +70,7 @@ export class Postgres {
     return this.#sql(statement, new URL(url).pathname.slice(1));
   }
 
-  /** Stops the server; the data stays. */
+  /** Stops the server, but keeps its data. */
   async pause(): Promise<void> {
     const server = this.#server;
     this.#server = null;
@@ -133,7 +134,7 @@ export class Postgres {
   }
 }
 
-/** The user for the server, because it refuses to run as root. */
+/** The user for the server if the tests run as root, because Postgres refuses to run as root. */
 function unprivileged(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => execaSync('id', [flag, 'nobody']).stdout;

@@ -8,7 +8,7 @@ import { BROWSERS } from './browsers.ts';
 
 interface Program {
   program: string;
-  /** Programs of which any can replace it. */
+  /** Other programs, any of which can replace it. */
   or?: readonly string[];
   /** The package in Debian. */
   package: string;

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 /** A response as received. */
 export interface RawResponse {
   status: number;
-  /** Names in lower case; of equal names, the last one counts. */
+  /** The names are in lower case. If a name occurs twice, the last value counts. */
   headers: Record<string, string>;
   body: Buffer;
 }
@@ -48,7 +48,7 @@ export class RawConnection {
   }
 
   /**
-   * All responses until the other end closes, or until this many have arrived.
+   * Resolves to all responses, when this many have arrived or the other end has closed.
    * @param head whether the first response answers a HEAD
    */
   async responses(count = Number.POSITIVE_INFINITY, head = false): Promise<RawResponse[]> {
@@ -66,7 +66,7 @@ export class RawConnection {
   }
 }
 
-/** The complete responses at the beginning of the received bytes, without interim ones (1xx). */
+/** The complete responses at the beginning of the received bytes, without interim responses (1xx). */
 function parseResponses(received: Buffer, head: boolean, ended: boolean): RawResponse[] {
   const found: RawResponse[] = [];
   let rest = received;
@@ -92,7 +92,10 @@ function parseResponses(received: Buffer, head: boolean, ended: boolean): RawRes
   return found;
 }
 
-/** The length of the body; null if it is unknown yet. Chunked bodies are not parsed: they last until the end. */
+/**
+ * The length of the body. Null if it is not known yet. Chunked bodies are not parsed: they last until the connection
+ * ends.
+ */
 function lengthOf(headers: Record<string, string>, after: Buffer, ended: boolean): number | null {
   if (headers['content-length'] !== undefined) return Number(headers['content-length']);
   return ended ? after.length : null;

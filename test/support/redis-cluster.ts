@@ -41,7 +41,7 @@ const SLOTS = 16_384;
 /** Number of keys that `MIGRATE` moves in one step, and its time limit, ms. */
 const [MIGRATED, MIGRATE_MS] = [50, 5000];
 
-/** Starts a Cluster. Its servers are first the masters, and then, on request, a replica of each. */
+/** Starts a Cluster. The masters are the first servers. On request, one replica of each master follows them. */
 export async function startCluster(
   size: number,
   { replicas = false, options = [] }: { replicas?: boolean; options?: readonly string[] } = {},

@@ -10,7 +10,7 @@ export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 if (!hasRedis)
   console.error('MISSING: redis-server; the tests on Redis are skipped: apt-get install redis-server');
 
-/** A redis-server of its own, on a socket in a temporary directory. */
+/** A redis-server that a test starts, on a socket in a temporary directory. */
 export interface RedisServer {
   /** Value for REDIS_URL. */
   readonly url: string;

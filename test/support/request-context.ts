@@ -49,7 +49,7 @@ export function sessionOf(
   return session;
 }
 
-/** The context of a message in that session, acting for the person whose token is bound there. */
+/** The context of a message in this session. It acts for the person whose token is bound to the session. */
 export function contextOf(session: Session | null, rest: Partial<RequestContext> = {}): RequestContext {
   const acts_for: PersonKey | null = session?.credential_owner?.person ?? null;
   return {

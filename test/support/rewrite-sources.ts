@@ -12,7 +12,8 @@ export interface Change {
 }
 
 /**
- * Changes sources while they are loaded; the files do not change. Call it before any of them is imported.
+ * Changes sources while they are loaded. The files themselves do not change. Call it before any of the sources is
+ * imported.
  * @throws while they are loaded, if the text of a change is not found exactly once
  */
 export function rewriteSources(all: readonly Change[]): void {

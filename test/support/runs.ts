@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 
 /** A server that gets a report of every run of the sample agent (test/fixtures/telling-agent.ts), on loopback. */
 export class Runs extends EventEmitter<{ came: [] }> {
-  /** The text of each run that was begun, in order. */
+  /** The text of the message of each run that has begun, in order. */
   readonly texts: string[] = [];
   readonly #server = createServer(async (request, response) => {
     let body = '';

@@ -9,13 +9,13 @@ export interface UnitDirectories {
   state: string;
   /** `/run` */
   run: string;
-  /** The first directory in which programs are searched for. */
+  /** The first directory of PATH. */
   programs: string;
 }
 
 /**
- * A running service, started from a unit file. It follows only the lines on which agentd depends, and has no sandbox
- * and no users like those of systemd.
+ * A running service, started from a unit file. It applies only the lines on which agentd depends. Unlike systemd, it
+ * has no sandbox and does not change the user.
  */
 export class ServiceUnit {
   readonly #values: ReadonlyMap<string, readonly string[]>;

@@ -40,7 +40,7 @@ export interface TestServices {
   stopping: AbortController;
 }
 
-/** The services of a daemon, created like in serve.ts, on this store and clock. */
+/** The services of a daemon, created as in serve.ts, with this store and clock. */
 export async function testServices(options: TestServicesOptions): Promise<TestServices> {
   const { store, clock = systemClock, agent = SILENT } = options;
   const configuration = await configured({ ...baseEnv(tmpdir()), ...options.env });

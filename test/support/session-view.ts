@@ -1,7 +1,7 @@
 import { command } from './command.ts';
 import type { Agentd } from './daemon.ts';
 
-/** The output of `agentd sessions show --json`, as far as tests check it. */
+/** The output of `agentd sessions show --json`, with the members that tests check. */
 export interface ShownSession {
   session_id: string;
   state: string;

@@ -27,7 +27,7 @@ export interface Shop {
   /** The output of `sessions show ID --json`; null if there is no such session. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
   session(id: string): Promise<any>;
-  /** `sub` of the bearer of each lookup so far, in order: `service` is the default token. */
+  /** `sub` of the bearer token of each lookup so far, in order. `service` is the default token. */
   lookedUpAs(): (string | null)[];
   stop(): Promise<void>;
 }

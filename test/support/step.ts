@@ -93,7 +93,7 @@ export interface TestTurn extends Answering {
   release(failed: boolean): Promise<void>;
 }
 
-/** @param members of the turn that differ from a message without sign-in on a web channel */
+/** @param members the members of the turn that differ from a message without sign-in on a web channel */
 export function aTurnOf<Members extends object = object>(
   { clock }: StepWorld,
   members: Members = {} as Members,
@@ -133,7 +133,7 @@ export function aTurnOf<Members extends object = object>(
   return Object.assign(turn, members);
 }
 
-/** The members that the steps before run-agent add for a message of an existing session, if no action is pending. */
+/** The members that the steps before run-agent add for a message, if no action is pending. */
 export function nothingWaits({ services }: StepWorld, session_id = 's') {
   const claim = { session_tag: session_id, owner: 'test' } as SessionClaim;
   const settlement: Settlement = { kind: 'none' };
@@ -210,7 +210,7 @@ export function named(found: Session | null, session_id = 's', session_is_genera
     : { found: null, session_id, session_is_generated, session_tag: session_id };
 }
 
-/** What `beginTurn` returns for a session without records. */
+/** The result of `beginTurn` for a session without records. */
 export const NOTHING_BEGUN: Locked['begun'] = { pending: [], earlier: [], turns: null };
 
 /** The result of lock-session. */

@@ -38,7 +38,7 @@ export const SLOW = [
   'test/unit/tools/openapi/real-documents.test.ts',
 ];
 
-/** Tests that mock a module, which must not be loaded earlier. Each file needs a worker of its own. */
+/** Tests that mock a module. The module must not have been loaded before, so each file needs a separate worker. */
 export const MOCKING = globSync(IN_PROCESS, { cwd: ROOT }).filter(
   (file) => !SLOW.includes(file) && readFileSync(resolve(ROOT, file), 'utf8').includes('vi.mock('),
 );

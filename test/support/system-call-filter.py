@@ -50,7 +50,7 @@ library.seccomp_init.restype = ctypes.c_void_p
 context = ctypes.c_void_p(library.seccomp_init(EPERM))
 for call in allowed_calls(unit):
     number = library.seccomp_syscall_resolve_name(call.encode())
-    # A call of another architecture has no number here.
+    # A call that exists only on other architectures has no number here.
     if number >= 0 and library.seccomp_rule_add(context, ALLOW, number, 0) != 0:
         sys.exit(f'no rule for {call}')
 if library.seccomp_load(context) != 0:

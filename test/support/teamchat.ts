@@ -11,10 +11,10 @@ import { type DaemonAnswer, FakePlatform } from './fake-platform.ts';
 
 export const EVENTS = '/webhook/teamchat/events';
 export const COMMANDS = '/webhook/teamchat/commands';
-/** The one channel of the simulated workspace. */
+/** The only channel of the simulated workspace. */
 export const CHANNEL = 'C0LOUNGE';
 
-/** Parts of a signed request that replace the default ones, for example to make the request invalid. */
+/** Parts of a signed request that replace the default parts, for example to make the request invalid. */
 export interface Sent {
   path?: string;
   body?: string;
@@ -42,7 +42,7 @@ export class Workspace {
     return new Workspace(await FakePlatform.start(teamchat), await Dictation.start());
   }
 
-  /** Starts the daemon, or a new one after the last one has ended. */
+  /** Starts the daemon, or a new daemon after the previous one has ended. */
   async run(env: Record<string, string> = {}): Promise<Agentd> {
     const { directory, platform, dictation } = this;
     this.#daemon = await startAgentd({ directory, env: { ...platform.env, ...dictation.env, ...env } });

@@ -5,7 +5,7 @@ import type { TestProject } from 'vitest/node';
 
 /** The in-memory file system of Linux. */
 const MEMORY = '/dev/shm';
-/** Bytes that tests may need in memory. A container may have much less. */
+/** How many bytes in memory the tests may need. A container may have much less. */
 const ENOUGH = 512 * 1024 * 1024;
 
 /**

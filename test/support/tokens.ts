@@ -8,7 +8,7 @@ export interface TokenOptions {
   /** Expiry in seconds from now; negative if expired. */
   ttl?: number;
   secret?: string;
-  /** Further claims; undefined removes one. */
+  /** Further claims. The value undefined removes a claim. */
   claims?: Record<string, unknown>;
   alg?: string;
 }

@@ -11,7 +11,7 @@ import type { ToolRun } from '../../src/daemon/tools/tool-run.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import { collectLog } from './log-lines.ts';
 
-/** A tool that reads, from a source without an address. It returns `{ n: 1 }`. */
+/** A tool with the effect `read`, from a source without an address. It returns `{ n: 1 }`. */
 export function toolOf(rest: Partial<Tool> = {}): Tool {
   return {
     name: 'look',

@@ -5,7 +5,7 @@ interface Alarm {
   ring: () => void;
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that moves only when a test moves it. */
 export class VirtualClock implements AlarmClock {
   readonly #alarms = new Set<Alarm>();
   #now: number;

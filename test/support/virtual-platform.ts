@@ -14,12 +14,12 @@ export type Outage = (call: { path: string; body: string }) => Response | Error 
 
 const API_URL = 'http://platform.invalid';
 
-/** The platform of a channel, in this process and without a socket; it outlives the daemons that use it. */
+/** The platform of a channel, in this process and without a socket. It outlives the daemons that use it. */
 export class VirtualPlatform {
   readonly plugin: ChannelPlugin;
   /** Settings of a daemon that has the channel. */
   readonly env: Readonly<Record<string, string>>;
-  /** What people see, in order. */
+  /** Everything that people see, in order. */
   readonly shown: Shown[] = [];
   outage: Outage = () => null;
   readonly #simulator: PlatformSimulator;

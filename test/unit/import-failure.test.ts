@@ -6,19 +6,22 @@ import { constants, runInThisContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
 import { importFailure } from '../../src/daemon/import-failure.ts';
 
-/** Node's own `import()`, which the daemon uses: the test runner replaces it in the files that it runs. */
+/** Node's own `import()`, as the daemon uses it. The test runner replaces `import()` in the files that it runs. */
 const load = runInThisContext('(url) => import(url)', {
   importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
 }) as (url: string) => Promise<unknown>;
 
-/** Imports the first of these files like the daemon. @returns why it failed */
+/**
+ * Imports the first of these files as the daemon does.
+ * @returns why the import failed
+ */
 async function failureOf(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'agentd-import-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   const file = join(folder, Object.keys(files)[0] ?? '');
   const error = await load(pathToFileURL(file).href).then(
-    () => expect.fail('it loads'),
+    () => expect.fail('the import should have failed'),
     (thrown: unknown) => thrown,
   );
   return (await importFailure(error, file)).replaceAll(folder, '');
@@ -38,12 +41,12 @@ test.each<[what: string, files: Record<string, string>, failure: string | RegExp
     /^SyntaxError: .+ \(at \/p\.ts:3\)$/,
   ],
   [
-    'TypeScript that is more than types',
+    'TypeScript syntax that cannot be stripped',
     { 'p.ts': '\nenum A { B }\n' },
     'SyntaxError: TypeScript enum is not supported in strip-only mode (at /p.ts:2)',
   ],
   [
-    'a syntax error in a file that it imports',
+    'a syntax error in an imported file',
     { 'p.mjs': "import './good.mjs';\nimport './q.mjs';\n", 'good.mjs': GOOD, 'q.mjs': '\n\n{' },
     'SyntaxError: Unexpected end of input (at /q.mjs:3)',
   ],
@@ -63,16 +66,20 @@ test.each<[what: string, files: Record<string, string>, failure: string | RegExp
     "Cannot find package 'no-such-package' imported from /p.mjs (at /p.mjs:3)",
   ],
   [
-    'an error that it throws',
+    'an error that the module throws',
     { 'p.ts': "\nthrow new TypeError('no luck');\n" },
     'TypeError: no luck (at /p.ts:2)',
   ],
   [
-    'an error of Node that it does not catch',
+    'an error of Node that the module does not catch',
     { 'p.mjs': "import fs from 'node:fs';\nfs.readFileSync('/no/such/file');\n" },
     "ENOENT: no such file or directory, open '/no/such/file' (at /p.mjs:2)",
   ],
-  ['a value that it throws', { 'p.mjs': "throw 'no luck';\n" }, 'it threw "no luck" (at /p.mjs)'],
+  [
+    'a thrown value that is not an error',
+    { 'p.mjs': "throw 'no luck';\n" },
+    'it threw "no luck" (at /p.mjs)',
+  ],
 ])('the report of %s has the file and the line', async (_what, files, failure) => {
   expect(await failureOf(files)).toEqual(
     typeof failure === 'string' ? failure : expect.stringMatching(failure),

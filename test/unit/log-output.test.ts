@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { LAST_LINES_MS, LogOutput, QUEUE_MAX } from '../../src/daemon/log-output.ts';
 
-/** The target of standard error: accepts `room` bytes, then refuses like a full pipe. */
+/** A reader of standard error. It accepts `room` bytes, and then refuses like a full pipe. */
 class Reader {
   room = Number.POSITIVE_INFINITY;
   failure: string | null = null;
@@ -44,7 +44,7 @@ describe('the output of the log', () => {
     expect(reader.text).toBe('one\n');
   });
 
-  test('keeps the bytes that a full pipe does not accept, until the reader is back, complete and in order', () => {
+  test('keeps the bytes that a full pipe does not accept, and writes them later, completely and in order', () => {
     reader.room = 5;
     for (const line of ['first\n', 'sécond\n', 'third\n']) output.write(line);
     expect(reader.text).toBe('first');
@@ -61,7 +61,7 @@ describe('the output of the log', () => {
     for (let i = 0; i < FITTING + 7; i++) output.write(LINE);
     expect(output.queued).toBe(QUEUE_MAX);
 
-    // Even if there is room for one line, no later line may come before the dropped ones.
+    // Even if there is room for one line, no later line may be written before the report about the dropped lines.
     reader.room = LINE.length;
     vi.advanceTimersByTime(250);
     output.write('too early\n');
@@ -100,7 +100,7 @@ describe('the output of the log', () => {
     expect(reader.lines).toEqual(['dropped 2', 'again']);
   });
 
-  test('starts a new line after an incomplete one', () => {
+  test('starts a new line after an incomplete line', () => {
     reader.room = 3;
     output.write('a line\n');
     reader.failure = 'EIO';
@@ -115,7 +115,7 @@ describe('the output of the log', () => {
 describe('the last lines of a process that ends', () => {
   beforeEach(() => void vi.useRealTimers());
 
-  /** A reader that accepts nothing before it is `back`, then some bytes at a time. */
+  /** A reader that accepts nothing until `back` returns true, and then a few bytes at a time. */
   function readBy(back: () => boolean, atOnce: number): void {
     output = new LogOutput(
       (bytes) => {
@@ -135,7 +135,7 @@ describe('the last lines of a process that ends', () => {
     expect(reader.text).toBe('before\nfatal\n');
   });
 
-  test('replace waiting lines if necessary, so that a reader that is back late still gets them', () => {
+  test('replace waiting lines if necessary, so that a reader that continues late still gets them', () => {
     const began = performance.now();
     readBy(() => performance.now() - began > 1.2 * LAST_LINES_MS, 100);
     for (const line of ['one\n', 'two\n']) output.write(line);

@@ -53,7 +53,7 @@ describe('resealing', () => {
     onTestFinished(stop);
     return stop;
   }
-  /** Lets time pass, and then lets the work that is due finish. */
+  /** Advances the clock, and waits until the work that is due has finished. */
   async function pass(ms: number) {
     clock.moveTo(clock.now() + ms);
     await settled();
@@ -82,7 +82,7 @@ describe('resealing', () => {
     return { session_id: session.session_id, action_id };
   }
 
-  it('uses the first key to seal everything again that an earlier key has sealed, as soon as the keys have changed', async () => {
+  it('reseals with the first key everything that an earlier key sealed, as soon as the keys have changed', async () => {
     const { session_id, action_id } = await storeEverything(old);
     start();
     await settled();

@@ -54,7 +54,7 @@ async function startedAction(store: Store, members: Partial<NewAction> = {}): Pr
   return action;
 }
 
-it('the start seals each token for its record', async () => {
+it('at startup, the daemon seals each token for its record', async () => {
   const { store, log, logged } = fixture();
   await store.links.put({ ...link, token: 'of-the-link' }, null);
   const session = aSession(Date.now(), {
@@ -80,7 +80,7 @@ it('the start seals each token for its record', async () => {
   expect(logged).toEqual([['info', { count: 3 }]]);
 });
 
-it('the start seals the texts of actions, each for its action and field', async () => {
+it('at startup, the daemon seals the texts of actions, each for its action and field', async () => {
   const { store, log, logged } = fixture();
   const { action_id } = await startedAction(store);
   await store.actions.finish(action_id, 1, { state: 'done', status: 200, answer: '{"ok":true}' });
@@ -102,7 +102,7 @@ it('the start seals the texts of actions, each for its action and field', async 
   expect(logged).toHaveLength(1);
 });
 
-it('the start does not change actions that a different key has sealed', async () => {
+it('at startup, the daemon does not change actions that a different key has sealed', async () => {
   const { store, log, logged } = fixture();
   const args = `${SEALED}other.x`;
   const { action_id } = await startedAction(store, { args, summary: args });
@@ -111,7 +111,7 @@ it('the start does not change actions that a different key has sealed', async ()
   expect(logged).toEqual([]);
 });
 
-it('the start does not change sealed tokens, even those of a different key', async () => {
+it('at startup, the daemon does not change sealed tokens, even those of a different key', async () => {
   const { store, log, logged } = fixture();
   const other = createSeal(new Secret(Buffer.alloc(32, 2).toString('base64')));
   const sealed = other.close('of-the-link', KEY);
@@ -121,7 +121,7 @@ it('the start does not change sealed tokens, even those of a different key', asy
   expect(logged).toEqual([]);
 });
 
-it('the start does not overwrite a token that was stored in the meantime', async () => {
+it('at startup, the daemon does not overwrite a token that was stored in the meantime', async () => {
   const { store, log, logged } = fixture();
   const session = aSession(Date.now(), {
     metadata: { jwt_context: context('old') },
@@ -148,7 +148,7 @@ it('the start does not overwrite a token that was stored in the meantime', async
   expect(logged).toEqual([]);
 });
 
-it('the start continues with a warning if the store cannot be written', async () => {
+it('at startup, the daemon continues with a warning if the store cannot be written', async () => {
   const { store, log, logged } = fixture();
   await store.links.put({ ...link, token: 'unsealed' }, null);
   const failing = (error: Error): Pick<Store, 'storedTokens' | 'replaceToken'> => ({

@@ -33,7 +33,7 @@ describe('the service manager', () => {
     ]);
   });
 
-  it('gets a ping every half of WATCHDOG_USEC, from when the daemon is ready until it ends', async () => {
+  it('is pinged at intervals of half of WATCHDOG_USEC, from when the daemon is ready until it ends', async () => {
     const manager = new ServiceManager({ NOTIFY_SOCKET: SOCKET, WATCHDOG_USEC: '30000000' }, log, send);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(pings()).toBe(0);

@@ -37,7 +37,7 @@ it('a time limit calls a listener once, or immediately if it has already ended, 
   const limit = new TimeLimit(clock, 100);
   const reasons: unknown[] = [];
   limit.onEnd((reason) => reasons.push(reason));
-  limit.onEnd(() => expect.fail('it was removed'))();
+  limit.onEnd(() => expect.fail('a removed listener was called'))();
   clock.moveTo(100);
   clock.moveTo(300);
   limit.onEnd((reason) => reasons.push(reason));

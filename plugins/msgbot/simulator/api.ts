@@ -7,23 +7,25 @@ import type {
 import { BOT_NAME, BOT_USERNAME, botId, GROUP } from './cast.ts';
 import { parseHtml } from './html.ts';
 
-/** Longest text of a message, UTF-16 units after its markup was read. */
+/** Maximum length of a message, in UTF-16 units, not counting its markup. */
 const TEXT_MAX = 4096;
-/** The first number of the bot's own messages, so that their numbers differ from those of people's messages. */
+/**
+ * The id of the bot's first message. It is large, so that the bot's messages and people's messages have different ids.
+ */
 const FIRST_MESSAGE = 1_000_001;
 
 type Payload = Readonly<Record<string, unknown>>;
-/** The answer of a method. A string is a bad request, in the platform's words. */
+/** The answer of a method. A string means a bad request, and is the platform's description of it. */
 type Outcome = { result: unknown; shown?: readonly Shown[] } | string;
 
 /** The part of the Bot API that the channel uses, with the answers of the platform's server. */
 export class BotApi implements SimulatedApi {
   readonly #token: string;
-  /** Ids of the bot's own messages and of deleted ones, as `<chat>:<message>`. */
+  /** Ids of the bot's own messages and of deleted messages, as `<chat>:<message>`. */
   readonly #sent = new Set<string>();
   readonly #deleted = new Set<string>();
   #last = FIRST_MESSAGE - 1;
-  /** The simulator delivers without a webhook, so it pretends that there is one. */
+  /** The simulator delivers updates without a registered webhook, so it reports this one. */
   #webhook: object = { url: 'https://simulate.invalid/webhook/msgbot' };
 
   constructor(token: string) {
@@ -32,7 +34,7 @@ export class BotApi implements SimulatedApi {
 
   answer({ path, headers, body }: SimulatedApiCall): SimulatedApiAnswer {
     const [, token, method] = /^\/bot([^/]*)\/([^/?]*)(?:\?|$)/.exec(path) ?? [];
-    // A malformed token makes an unknown path.
+    // To the platform, a path with a malformed token is an unknown path.
     if (token === undefined || method === undefined || !/^\d+:[\w-]+$/.test(token))
       return refusal(404, 'Not Found');
     if (token !== this.#token) return refusal(401, 'Unauthorized');
@@ -171,7 +173,9 @@ const ABILITIES = {
   supports_join_request_queries: false,
 };
 
-/** A private chat has the person's id; all other ids are negative. A string means that there is no such chat. */
+/**
+ * A private chat has the same id as its person. All other ids are negative. A string means that there is no such chat.
+ */
 function chatOf({ chat_id }: Payload): { id: number; type: string; [member: string]: unknown } | string {
   if (chat_id === undefined || chat_id === '') return 'chat_id is empty';
   const id = Number(chat_id);

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import type { ChannelSettings, SecretValue, SimulatedEvent } from '../../../src/channel/index.ts';
 import { idOf } from '../bot.ts';
 
-/** The simulated bot. Its id is the one in its token. */
+/** The simulated bot. Its id is part of its token. */
 export const BOT_USERNAME = 'agentd_bot';
 export const BOT_NAME = 'agentd';
 
-/** People who write. */
+/** The people who write to the bot. */
 export const PEOPLE = ['5550111', '5550112', '5550113'] as const;
 
 /** A group with topics. */
@@ -26,7 +26,7 @@ export function botId(token: string): number {
   return idOf(token) ?? numberOf(`bot ${token}`);
 }
 
-/** Ids of the platform are numbers. Any other name gets a number that never changes. */
+/** Ids of the platform are numbers. A name that is not a number gets a number that never changes. */
 export function userId(user: string): number {
   return /^[1-9]\d{0,14}$/.test(user) ? Number(user) : numberOf(`user ${user}`);
 }
@@ -35,7 +35,7 @@ export function topicId(thread: string): number {
   return /^[1-9]\d{0,8}$/.test(thread) ? Number(thread) : numberOf(`topic ${thread}`);
 }
 
-/** The room of an event: the group, or the private chat, which has the person's id. */
+/** The chat of an event: the group, or the private chat, which has the same id as its person. */
 export function roomOf({ place, user }: SimulatedEvent): number {
   return place === 'group' ? GROUP.id : userId(user);
 }

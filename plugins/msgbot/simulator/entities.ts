@@ -5,7 +5,9 @@ interface Entity {
   length: number;
 }
 
-/** Patterns that the platform recognizes in a text. The first kind that matches counts. */
+/**
+ * Patterns that the platform recognizes in a text. Where two matches overlap, the first pattern of this list is used.
+ */
 const KINDS: readonly { type: Entity['type']; pattern: RegExp }[] = [
   { type: 'url', pattern: /https?:\/\/[^\s<>"]+/g },
   { type: 'email', pattern: /(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g },

@@ -1,4 +1,4 @@
-/** Tags that the platform knows (Bot API, "HTML style"), with their entities. */
+/** Tags that the platform knows (Bot API, "HTML style"), with the types of their entities. */
 const TAGS: Readonly<Record<string, string>> = {
   a: 'text_link',
   b: 'bold',
@@ -26,7 +26,7 @@ export interface ParsedHtml {
   entities: { type: string; offset: number; length: number; url?: string; language?: string }[];
 }
 
-/** Reads a text as the platform does. Returns the platform's error as a string. */
+/** Reads HTML as the platform does. A string is the platform's error. */
 export function parseHtml(html: string): ParsedHtml | string {
   let text = '';
   const entities: ParsedHtml['entities'] = [];

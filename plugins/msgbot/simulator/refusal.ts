@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { SimulatedRefusal, SimulatedRefused } from '../../../src/channel/index.ts';
 
-/** Errors about a message, in the words of the platform's server. For all others the status is enough. */
+/** Errors that concern a message, as the platform's server words them. Other errors are named after their status. */
 const WORDS: Readonly<Record<number, string>> = {
   400: 'Bad Request: chat not found',
   403: 'Forbidden: bot was blocked by the user',
 };
-/** How long to wait, seconds, if the simulation names no time. The platform always names one. */
+/** The wait after a 429 if the simulation does not set one, in seconds. The platform always sends a wait. */
 const RETRY_AFTER = 1;
 
 /** An error of the Bot API ("Making requests", "ResponseParameters"). The wait is in the body, not in a header. */

@@ -2,7 +2,7 @@ import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { BOT_NAME, BOT_USERNAME, botId, GROUP, numberOf, roomOf, topicId, userId } from './cast.ts';
 import { entitiesOf } from './entities.ts';
 
-/** The platform's update for an event (Bot API, "Update"). */
+/** The update that the platform sends for an event (Bot API, "Update"). */
 export function updateOf(event: SimulatedEvent, token: string): object {
   const { kind, number, sent_at } = event;
   const update_id = numberOf(JSON.stringify([kind, roomOf(event), event.thread ?? null, number, event.text]));
@@ -24,7 +24,7 @@ export function updateOf(event: SimulatedEvent, token: string): object {
   return { update_id, message: { ...message, ...words } };
 }
 
-/** The press of a button of the bot's message. */
+/** A press of a button below one of the bot's messages. */
 function pressOf(event: SimulatedEvent, date: number, token: string): object {
   return {
     id: String(numberOf(JSON.stringify(['press', event.user, event.number, event.text, event.sent_at]))),
@@ -84,7 +84,7 @@ function photo(number: number): object[] {
   }));
 }
 
-/** The update when a person blocks the bot. */
+/** The update that the platform sends when a person blocks the bot. */
 function blocked(event: SimulatedEvent, date: number, token: string): object {
   const bot = { id: botId(token), is_bot: true, first_name: BOT_NAME, username: BOT_USERNAME };
   return {

@@ -10,7 +10,7 @@ import { TEXT_LIMIT } from '../platform.ts';
 import { isBusinessScopedId } from '../who.ts';
 import { wamid } from './payload.ts';
 
-/** The address that is set on the app's page. */
+/** The webhook address that is set on the app's page. */
 const APP_WEBHOOK = 'https://simulate.invalid/webhook/phonechat';
 
 /** The calls of the Cloud API that the channel makes, with the platform's answers and errors. */
@@ -18,7 +18,7 @@ export class SimulatedGraph implements SimulatedApi {
   readonly #configured: Configured;
   #sent = 0;
   #subscribed = false;
-  /** Addresses of single numbers. */
+  /** The webhook addresses that were set for single numbers. */
   readonly #webhooks = new Map<string, string>();
 
   constructor(configured: Configured) {
@@ -53,9 +53,7 @@ export class SimulatedGraph implements SimulatedApi {
     return { status: 200, body: number, shown: [] };
   }
 
-  /**
-   * The platform would send a challenge to the address here. The simulator does not, since the daemon runs next to it.
-   */
+  /** The platform would send a challenge to the address here. The simulator does not. */
   #configure(id: string, { webhook_configuration }: Fields): SimulatedApiAnswer {
     if (!this.#configured.numbers.has(id)) return noSuchObject(id);
     const { override_callback_uri, verify_token } = fieldsOf(webhook_configuration);
@@ -85,7 +83,7 @@ export class SimulatedGraph implements SimulatedApi {
     const input = to ?? recipient ?? '';
     const group = body.recipient_type === 'group';
     const contact = to && !group ? { wa_id: to.replace(/\D/g, '') } : { user_id: input };
-    // A BSUID in `to` is read as a number: accepted, and never delivered.
+    // The platform reads a BSUID in `to` as a number: it accepts the message, but never delivers it.
     const isLost = to !== undefined && !group && isBusinessScopedId(to);
     return {
       status: 200,

@@ -7,10 +7,10 @@ import { isBusinessScopedId } from '../who.ts';
 const ACCOUNT_ID = '102290129340398';
 const DISPLAY_NUMBER = '15550783881';
 
-/** The group of a sender who writes in a group. Groups have no threads. */
+/** The only group. Groups have no threads. */
 export const GROUP_ID = 'Y2FwaV9ncm91cDoxNTU1MDc4Mzg4MToxMjAzNjM0MDQ2OTQyMzM4MjAZD';
 
-/** A webhook of the platform (WhatsApp Business Platform, "messages webhook reference"). */
+/** The webhook that the platform sends for an event (WhatsApp Business Platform, "messages webhook reference"). */
 export function payloadOf(event: SimulatedEvent, number_id: string): JsonObject {
   const value = event.kind === 'status' ? statusOf(event) : messageOf(event);
   return {
@@ -33,11 +33,14 @@ export function payloadOf(event: SimulatedEvent, number_id: string): JsonObject 
   };
 }
 
-/** A number as the platform writes it. Any other name means a person with a hidden number. */
+/**
+ * The phone number and the business-scoped id of a person. A name that is not a number gets an invented number that
+ * never changes.
+ */
 export function userOf(user: string): { wa_id: string; user_id: string } {
   const digits = user.replace(/^\+/, '');
   const wa_id = /^\d{5,20}$/.test(digits) ? digits : `1650555${decimalsOf(user, 4)}`;
-  // Both spellings of a number mean the same person.
+  // Both spellings of a number belong to the same person.
   const [number = wa_id] = idsOf(wa_id);
   return { wa_id, user_id: `US.${decimalsOf(number, 20)}` };
 }
@@ -97,12 +100,12 @@ function contentOf(event: SimulatedEvent): JsonObject {
         },
       };
     default:
-      // There are no commands: a text that begins with a slash is a text.
+      // The platform has no commands: a text that begins with a slash is an ordinary text.
       return { type: 'text', text: { body: text } };
   }
 }
 
-/** Status of the bot's message with this number: delivered, or failed if the text is `failed`. */
+/** The status of the bot's message with this number: failed if the text is `failed`, otherwise delivered. */
 function statusOf({ user, number, sent_at, text }: SimulatedEvent): JsonObject {
   const hasFailed = text.trim().toLowerCase() === 'failed';
   const { wa_id, user_id } = userOf(user);
@@ -162,7 +165,7 @@ function idOf(event: SimulatedEvent): string {
   return kind === 'press' ? wamid(`press ${user} ${number} ${text} ${sent_at}`) : messageIdOf(event);
 }
 
-/** A message id, always the same for the same text. Message ids look like base64 after a prefix. */
+/** A message id, always the same for the same text. It has the platform's form: a prefix and base64. */
 export function wamid(words: string): string {
   return `wamid.${createHash('sha256').update(words).digest('base64')}`;
 }

@@ -8,7 +8,7 @@ import type {
 import { secret } from '../settings.ts';
 import { APP, BOT_ID, BOT_NAME, BOT_USER, TEAM } from './workspace.ts';
 
-/** Longest text, characters. The platform cuts a longer one and adds a warning. */
+/** Maximum length of a text, in characters. The platform truncates a longer text and adds a warning. */
 const TEXT_MAX = 40_000;
 
 type Arguments = Readonly<Record<string, string>>;
@@ -53,7 +53,7 @@ export function createApi(settings: ChannelSettings): SimulatedApi {
   }
 }
 
-/** Each answer names the scopes of the token. */
+/** Each answer lists the scopes of the token in a header. */
 const HEADERS = {
   'Content-Type': 'application/json; charset=utf-8',
   'x-oauth-scopes': 'app_mentions:read,chat:write,commands,im:history',
@@ -121,7 +121,7 @@ const SECTION_MAX = 3000;
 const LABEL_MAX = 75;
 const VALUE_MAX = 2000;
 
-/** The buttons of blocks. Null if the platform would refuse the blocks. */
+/** The buttons in a list of blocks. Null if the platform would refuse the blocks. */
 function buttonsIn(blocks: string): ShownButton[] | null {
   const list = JSON.parse(blocks) as Block[];
   const isValid = list.every(
@@ -167,7 +167,7 @@ function setStatus({ channel_id = '', thread_ts = '', status = '' }: Arguments):
   return { body: { ok: true }, shown: status === '' ? [] : [shown] };
 }
 
-/** Parameters of a form, of JSON, and of the query. */
+/** The arguments of a call: from its query, and from its form or JSON. */
 function argumentsOf({ path, headers, body }: SimulatedApiCall): Arguments | null {
   const query = Object.fromEntries(new URL(path, 'http://api').searchParams);
   const text = Buffer.from(body).toString();

@@ -5,7 +5,7 @@ import { APP, BOT_ID, BOT_NAME, BOT_USER, channelOf, rootOf, TEAM } from './work
 /** Maximum number of messages whose time is remembered. */
 const REMEMBERED_MAX = 10_000;
 
-/** When messages were sent. The time identifies a message, so it is the same in each delivery. */
+/** The times at which messages were sent. The time identifies a message, so it is the same in each delivery. */
 export class Timestamps {
   readonly #known = new Map<string, string>();
 
@@ -21,7 +21,7 @@ export class Timestamps {
   }
 }
 
-/** The body of an event as the platform writes JSON: slashes and all characters beyond ASCII are escaped. */
+/** The body of an event as the platform writes JSON: slashes and all non-ASCII characters are escaped. */
 export function eventBody(event: SimulatedEvent, timestamps: Timestamps): string {
   const ts = timestamps.of(event);
   const json = JSON.stringify(envelope(EVENTS[event.kind as keyof typeof EVENTS](event, ts)));
@@ -87,7 +87,7 @@ const PICTURE = {
   has_rich_preview: false,
 };
 
-/** A message in the channel mentions the bot, so the platform sends another event. */
+/** In the channel, a message mentions the bot, so the type of its event is `app_mention`. */
 function written(event: SimulatedEvent, ts: string): Members {
   return { ...placed(event, ts), ...message(event, ts, escaped(event.text)) };
 }
@@ -117,7 +117,7 @@ function changed(event: SimulatedEvent, ts: string): Members {
   };
 }
 
-/** The platform has no receipts. It sends the event of the bot's own message instead. */
+/** The platform has no delivery receipts. It sends the event of the bot's own message instead. */
 function ofBot(event: SimulatedEvent, ts: string): Members {
   const { client_msg_id: _users, ...rest } = message({ ...event, user: BOT_USER }, ts, escaped(event.text));
   return {

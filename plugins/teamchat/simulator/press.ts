@@ -2,11 +2,14 @@ import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import type { Timestamps } from './deliveries.ts';
 import { APP, BOT_ID, BOT_USER, channelOf, rootOf, TEAM } from './workspace.ts';
 
-/** The form of a press of a button (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). */
+/**
+ * The form that the platform posts when a button is pressed
+ * (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload).
+ */
 export function pressForm(event: SimulatedEvent, timestamps: Timestamps): string {
   const ts = timestamps.of(event);
   const channel = channelOf(event);
-  // In a channel, the bot answers in the thread of the message, which is its own root if it is not in a thread.
+  // In a channel, the bot answers in the thread of the message. A message outside of threads begins a new thread.
   const root = event.thread === undefined ? ts : rootOf(event.thread);
   const thread = event.thread === undefined && event.place === 'direct' ? {} : { thread_ts: root };
   const payload = {

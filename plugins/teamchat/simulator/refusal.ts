@@ -11,7 +11,7 @@ const ERRORS: Readonly<Record<number, { status: number; error: string }>> = {
   500: { status: 500, error: 'internal_error' },
   503: { status: 503, error: 'service_unavailable' },
 };
-/** How long to wait, seconds, if the simulation names no time. The platform always names one. */
+/** The wait after a 429 if the simulation does not set one, in seconds. The platform always sends a wait. */
 const RETRY_AFTER = 1;
 
 /** An error of the Web API. */

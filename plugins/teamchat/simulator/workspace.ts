@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 
-/** A workspace that does not exist, with ids in the platform's form. */
+/** A workspace that does not exist. The ids have the platform's form. */
 export const TEAM = 'T0SIMULATE';
 export const APP = 'A0AGENTD';
 export const BOT_USER = 'U0AGENTD';

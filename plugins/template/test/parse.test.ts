@@ -14,7 +14,7 @@ const DELIVERY = {
   text: ' Who am I? ',
 };
 
-test('a message has its session, and the destination of its reply', () => {
+test('a message has a session id and the destination of its reply', () => {
   assert.deepEqual(parse(DELIVERY), {
     kind: 'message',
     message: {
@@ -37,14 +37,14 @@ test('an edit names the message that it changes', () => {
   assert.deepEqual(parse(edit), { kind: 'edit', message_id: 'm1', text: 'Who are you?' });
 });
 
-test('other deliveries are acknowledged, impossible ones are refused', () => {
+test('other deliveries are acknowledged, and malformed ones are refused', () => {
   assert.deepEqual(parse({ type: 'reaction' }), { kind: 'other' });
   assert.deepEqual(parse({ ...DELIVERY, text: ' ' }), { kind: 'other' });
   assert.equal(parse({ ...DELIVERY, from: 'ada' }), null);
   assert.equal(parse({ ...DELIVERY, room: 'a room' }), null);
 });
 
-test('a command is read from its form', () => {
+test('a command is read from a form', () => {
   const form = new URLSearchParams('id=m1&from=ada&command=%2Fsign-in&text=+a.b.c');
   assert.deepEqual(parseCommand(form), { id: 'm1', user_id: 'ada', name: '/sign-in', argument: 'a.b.c' });
   form.delete('from');

@@ -31,7 +31,7 @@ interface DoneAction {
   outcome: string;
 }
 
-/** How often the page asks for new requests, ms. */
+/** How often the page asks for new requests, in ms. */
 const REFRESH_MS = 1000;
 /** Maximum number of rows of the table. */
 const MAX_ROWS = 12;
@@ -42,8 +42,8 @@ let people: Person[] = [];
 let seen = 0;
 
 /**
- * The only code that a site needs for the widget: it returns the token of the person who is signed in. The widget calls
- * it again when the token expires.
+ * This function is the only code that a site needs for the widget: it returns the token of the person who is signed in.
+ * The widget calls it again before the token expires.
  */
 const chat: SiteConfiguration & Partial<WidgetControls> = {
   token: async () => (signedIn === null ? null : tokenOf(signedIn)),
@@ -86,7 +86,7 @@ async function signIn(id: string | null): Promise<void> {
   try {
     await showSignedIn();
   } catch {
-    // Without a token the chat would continue as the previous person, under another name.
+    // Without a new token, the chat would continue as the previous person while the page shows another name.
     signedIn = before;
     showPeople();
     find('.signed').textContent = 'The daemon cannot be reached. The signed-in person has not changed.';
@@ -130,7 +130,7 @@ async function showActions(): Promise<void> {
     const response = await fetch(`demo/actions/${encodeURIComponent(person)}`);
     if (response.ok) ({ actions } = (await response.json()) as { actions: DoneAction[] });
   }
-  // Another person may have signed in since then.
+  // Another person may have signed in since the request.
   if (person !== signedIn) return;
   const rows = actions.map(({ at, summary, outcome }) =>
     cells([new Date(at).toLocaleTimeString(), summary, outcome]),

@@ -1,4 +1,4 @@
-/** The build puts the text of a style sheet into the script. */
+/** The build includes the text of a style sheet in the script. */
 declare module '*.css' {
   const text: string;
   export default text;

@@ -1,13 +1,13 @@
 import { readOptions, type SiteConfiguration } from './options.ts';
 import { mountWidget, type WidgetControls } from './widget.ts';
 
-// This import is the last one, at the end of the bundle, where a style sheet compresses best.
+// This must be the last import: the style sheet compresses best at the end of the bundle.
 
 import style from './style.css';
 
 declare global {
   interface Window {
-    /** Before the script runs, the site's configuration. Afterwards it also has the widget's controls. */
+    /** Until the script runs, the site's configuration. After that, it also contains the widget's controls. */
     agentdWebchat?: SiteConfiguration & Partial<WidgetControls>;
   }
 }
@@ -20,7 +20,7 @@ const READY = 'agentd-webchat-ready';
 async function start(element: HTMLScriptElement): Promise<void> {
   if (document.readyState === 'loading')
     await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve, { once: true }));
-  // A page that includes the script twice still has only one chat.
+  // If a page includes the script twice, there is still only one chat.
   if (document.querySelector('agentd-webchat')) return;
   const site = window.agentdWebchat ?? {};
   const controls = await mountWidget(readOptions(element, site), style);

@@ -2,16 +2,16 @@ import type { AskForToken } from './talk/token.ts';
 import { type Texts, textsWith } from './texts.ts';
 import { translationFor } from './translation.ts';
 
-/** What a site may put into `window.agentdWebchat` before the script runs; see agentd-webchat(7). */
+/** The configuration that a site may put into `window.agentdWebchat` before the script runs; see agentd-webchat(7). */
 export interface SiteConfiguration {
   /** Returns a fresh token of the person who is signed in, or null. */
   token?: AskForToken;
   texts?: Partial<Texts>;
-  /** Suggested questions, one button each. */
+  /** Suggested questions. Each becomes a button. */
   suggestions?: readonly string[];
 }
 
-/** The site's options: attributes of the script element have priority over its configuration object. */
+/** The site's options. Attributes of the script element have priority over the site's configuration object. */
 export interface Options {
   /** Address of the service, without a slash at the end. */
   base: string;
@@ -21,7 +21,7 @@ export interface Options {
   side: 'start' | 'end';
   direction: 'ltr' | 'rtl';
   language: string;
-  /** Null if the widget should make one for this tab. */
+  /** Null if the widget should generate an id for this tab. */
   user_id: string | null;
   user_name: string | null;
   token: string | null;
@@ -57,7 +57,7 @@ export function readOptions(script: HTMLScriptElement, site: SiteConfiguration):
   };
 }
 
-/** The address of the service. By default it is that of the script, because the service serves the script. */
+/** The address of the service. By default, it is the address of the script, because the service serves the script. */
 function serviceOf(address: string): string {
   const { origin, pathname } = new URL(address);
   const at = pathname.lastIndexOf(SCRIPT_PATH);
@@ -65,8 +65,8 @@ function serviceOf(address: string): string {
 }
 
 /**
- * Asks an address for the token, for sites without their own script. The address answers with `{token}`, or with 204,
- * 401 or 403 if nobody is signed in.
+ * Requests the token from an address, for sites without a script of their own. The address answers with `{token}`, or
+ * with 204, 401 or 403 if nobody is signed in.
  */
 function askAt(address: string | undefined): AskForToken | undefined {
   if (!address) return undefined;

@@ -1,6 +1,7 @@
 /**
  * All texts of the widget, in English. The service writes them into the script that it serves, together with the
- * operator's replacements. A site can replace them with `texts` in its configuration. `{…}` is filled in.
+ * operator's replacements. A site can replace them with `texts` in its configuration. A name in braces is replaced by a
+ * value.
  */
 export const ENGLISH = {
   title: 'Chat',
@@ -24,7 +25,7 @@ export const ENGLISH = {
   resend: 'Send again',
   confirm: 'Confirm',
   decline: 'Decline',
-  /** Name of the group of the two buttons, which screen readers announce when it appears. */
+  /** Label of the group of the two buttons. Screen readers announce it when the group appears. */
   question: 'Answer with {confirm} or {decline}',
   copy: 'Copy code',
   copied: 'Copied',
@@ -41,8 +42,8 @@ export const ENGLISH = {
   signedOut: 'You are no longer signed in. This is a new conversation.',
   personChanged: 'Somebody else has signed in. This is a new conversation.',
   /**
-   * Why there is no answer, by the service's error codes, the reasons of its loop guard, and codes of the widget such
-   * as `offline`.
+   * Why there is no answer. The keys are the service's error codes, the reasons of its loop guard, and codes of the
+   * widget, for example `offline`.
    */
   failures: {
     offline: 'You seem to be offline. Your message will be sent when you are connected again.',
@@ -66,7 +67,7 @@ export const ENGLISH = {
 
 export type Texts = typeof ENGLISH;
 
-/** The texts with some of them replaced. */
+/** Replaces some of the texts. */
 export function textsWith(texts: Texts, own: Partial<Texts> = {}): Texts {
   return {
     ...texts,
@@ -76,17 +77,17 @@ export function textsWith(texts: Texts, own: Partial<Texts> = {}): Texts {
   };
 }
 
-/** Fills in `{name}`. */
+/** Replaces each `{name}` by its value. */
 export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => `${values[name] ?? whole}`);
 }
 
-/** Why there is no answer, for the visitor. */
+/** The text that tells the visitor why there is no answer. */
 export function wordsForFailure(texts: Texts, code: string): string {
   return texts.failures[code] ?? (texts.failures.other as string);
 }
 
-/** The tool's name in `tools`, or the words of its technical name: `shop_cancelOrder` is "Shop cancel order". */
+/** The tool's name in `tools`, or its technical name as words: `shop_cancelOrder` becomes “Shop cancel order”. */
 export function wordsForTool(texts: Texts, name: string): string {
   const words = name.replace(/[_-]+|([a-z])(?=[A-Z])/g, '$1 ').toLowerCase();
   return texts.tools[name] ?? words.charAt(0).toUpperCase() + words.slice(1);

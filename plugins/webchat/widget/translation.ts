@@ -3,10 +3,13 @@ import type { Texts } from './texts.ts';
 /** Texts by canonical language tag. The first entry is the default. */
 export type Translations = Readonly<Record<string, Texts>>;
 
-/** When the service serves the script, it replaces this name with the texts. */
+/** When the service serves the script, it replaces this placeholder with the texts. */
 const SERVED = 'agentd-translations' as unknown as Translations;
 
-/** The language of the site, else of the visitor, else of the service; and the texts in it. */
+/**
+ * Chooses the language of the site, otherwise of the visitor, otherwise the default of the service. Returns it with its
+ * texts.
+ */
 export function translationFor(site?: string): readonly [language: string, texts: Texts] {
   const wanted = site || navigator.language;
   const tags = [wanted, wanted.slice(0, 2), ...Object.keys(SERVED)];

@@ -7,7 +7,7 @@ import { TokenSource } from './talk/token.ts';
 import { button, h, icon, set } from './view/dom.ts';
 import { Panel } from './view/panel.ts';
 
-/** What the page can do with the widget. */
+/** The controls of the widget that the page can use. */
 export interface WidgetControls {
   open(): void;
   close(): void;
@@ -15,7 +15,7 @@ export interface WidgetControls {
   identityChanged(): Promise<void>;
 }
 
-/** Puts the widget on the page: a button and a chat, in a shadow root. */
+/** Adds the widget to the page: a button and a chat, in a shadow root. */
 export async function mountWidget(options: Options, style: string): Promise<WidgetControls> {
   const { texts } = options;
   const host = document.createElement('agentd-webchat');
@@ -90,7 +90,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
     wasBusy = state.busy;
     shown = true;
   };
-  // The view is updated once for each frame, because many pieces of text may arrive between two frames.
+  // The view is updated once per frame, because many pieces of text may arrive between two frames.
   let scheduled = false;
   const schedule = () => {
     if (scheduled || !shown) return;
@@ -99,7 +99,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
       scheduled = false;
       show();
     };
-    // A hidden page has no frames, but its state must still be updated.
+    // A hidden page renders no frames, but its state must still be updated.
     if (document.visibilityState === 'visible') requestAnimationFrame(run);
     else setTimeout(run, 100);
   };
@@ -117,7 +117,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
   // The widget is not inside the body, because sites transform and replace the body.
   document.documentElement.append(host);
   show();
-  // The visitor did not open the chat on this page, so it must neither cover a small screen nor take the focus.
+  // The visitor did not open the chat on this page, so the chat must neither cover a small screen nor take the focus.
   if ((conversation.open || options.open) && !panel.covers) {
     const { activeElement } = document;
     controls.open();

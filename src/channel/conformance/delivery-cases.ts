@@ -152,7 +152,7 @@ async function enqueuesAgain(options: Parameters<Trial>[0]): Promise<void> {
   });
 }
 
-/** The message of each event, in order. Each event has its own delivery, which must make one message. */
+/** Delivers each event separately, and returns the messages in order. Each delivery must make one message. */
 async function messagesOf<Events extends Partial<SimulatedEvent>[]>(
   bench: Bench,
   events: readonly [...Events],

@@ -19,8 +19,8 @@ export interface ConformanceOptions {
   /** Requests that must be refused, each with the code of the problem. No message may be enqueued. */
   refused?: readonly { title: string; request: SampleRequest; code: string }[];
   /**
-   * For channels that deliver by push: a reply, and the platform's answers to it. The simulator, if there is one,
-   * provides `reply` and `accepted`; those given here are then not used.
+   * For channels that deliver by push: a reply, and the platform's answers to it. If the plugin has a simulator, the
+   * simulator provides `reply` and `accepted`, and the values here are ignored.
    */
   send?: {
     reply: OutgoingReply;

@@ -20,7 +20,7 @@ const NO_TOKEN = 'JWT Malformed';
 
 /**
  * @param name the channel's name
- * @param members members of the scope that behave differently
+ * @param members members that replace those of this scope
  */
 export function recordingScope(
   name: string,

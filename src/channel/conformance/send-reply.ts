@@ -6,7 +6,7 @@ import { RecordedDeliveryFailure } from './recorded-errors.ts';
 import { leaks } from './secrets.ts';
 import type { StandIn } from './stand-in.ts';
 
-/** What the error of `send` must say. */
+/** The members that the error of `send` must have. */
 export interface Failure extends Pick<DeliveryFailure, 'final' | 'retryAfterSeconds' | 'platform'> {}
 
 /** A failure after which the daemon sends the reply again. */

@@ -3,7 +3,7 @@ import { Bench } from './bench.ts';
 import { withChannel } from './open-channel.ts';
 import type { Trial, TrialOptions } from './options.ts';
 
-/** What must be true for every channel, before it gets a message. */
+/** Cases that every channel must pass, before it gets a message. */
 export function shapeCases(): readonly [name: string, trial: Trial][] {
   return [
     ['matches contract version 1', hasShape],

@@ -6,8 +6,8 @@ let running = 0;
 let restore = () => {};
 
 /**
- * Shortens the timeouts of the work: while it runs, `setTimeout` and `AbortSignal.timeout` of this process take a
- * thousandth of the given time. Everything else takes as long as usual.
+ * Shortens timeouts while `work` runs: `setTimeout` and `AbortSignal.timeout` of this process take a thousandth of the
+ * given time. Everything else takes as long as usual.
  */
 export async function withShortTimeouts<T>(work: () => Promise<T>): Promise<T> {
   if (running++ === 0) restore = shorten();

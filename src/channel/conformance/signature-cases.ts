@@ -61,7 +61,9 @@ async function refusesChangedBodies(options: Parameters<Trial>[0]): Promise<void
   });
 }
 
-/** A platform that sends the same secret with each delivery does not prove who wrote the body. */
+/**
+ * Whether the signature depends on the body. A platform that sends the same secret with each delivery does not sign it.
+ */
 function signsBodies(bench: Bench): boolean {
   const [one, two] = ['one', 'two'].map((text) => bench.delivery({ text }));
   const proof = (request: SampleRequest | undefined) => JSON.stringify([request?.path, request?.headers]);

@@ -16,7 +16,7 @@ export interface StandInCall {
 /** Maximum number of redirects that are followed. */
 const REDIRECTS_MAX = 20;
 
-/** Answers a call instead of the platform. Null if the platform should answer. */
+/** Answers a call instead of the platform. Returns null if the platform should answer. */
 export type Trouble = (call: StandInCall, count: number) => Response | Promise<Response> | null;
 
 /** The platform of a channel, without a socket: the API of its simulator, or one answer to all calls. */

@@ -8,8 +8,8 @@ export interface Shared {
   /** Definitions of links and footnotes. */
   readonly env: Env;
   /**
-   * How many characters of addresses the remaining references may show. Without this limit, a text could repeat a long
-   * address ten thousand times.
+   * Total length of the addresses that further references may show, characters. Without this limit, a text could repeat
+   * a long address ten thousand times.
    */
   room: number;
 }
@@ -36,7 +36,7 @@ class InlineBuilder {
     this.#shared = shared;
   }
 
-  /** Reads all nodes up to the end of the mark around them. */
+  /** Reads all nodes up to the end of the enclosing mark. */
   nodes(isInLink: boolean): Inline[] {
     const nodes: Inline[] = [];
     let repeatedStyles = 0;

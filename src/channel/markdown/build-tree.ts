@@ -26,7 +26,7 @@ class TreeBuilder {
     this.#shared = shared;
   }
 
-  /** Reads all blocks up to the end of the block around them. */
+  /** Reads all blocks up to the end of the enclosing block. */
   blocks(): Placed[] {
     const blocks: Placed[] = [];
     for (let open = this.#next(); open !== undefined && open.nesting !== -1; open = this.#next()) {
@@ -76,7 +76,7 @@ class TreeBuilder {
     return buildInline(readInline(content, this.#shared.env), this.#shared);
   }
 
-  /** Ends the list after its last item. The parser counts the empty lines below as part of the list. */
+  /** The list ends after its last item, although the parser counts the empty lines below as part of it. */
   #list(start: number | null): Omit<Placed, 'begin'> {
     const children: ListItem[] = [];
     let isSpread = false;

@@ -3,8 +3,8 @@ export interface Dialect {
   /** Longest message, in UTF-16 units of its text. */
   readonly limit: number;
   /**
-   * Whether marks and escapes count towards `limit`. False if the platform counts the text after it has read the
-   * markup.
+   * Whether marks and escapes count toward `limit`. False if the platform reads the markup first, and then counts only
+   * the remaining text.
    */
   readonly marksCount: boolean;
   /** Maximum number of marks with an `open` that the platform reads in one message. If absent, there is no limit. */
@@ -45,10 +45,13 @@ export interface Mark {
   readonly close?: string;
   /** Written at the beginning of every line, instead of `open`. */
   readonly prefix?: string;
-  /** The mark must begin and end in the same line. */
+  /** The mark must begin and end on the same line. */
   readonly inLine?: boolean;
-  /** The platform reads the mark only between words. Next to a letter, an invisible character separates them. */
+  /**
+   * The platform recognizes the mark only between words. If the mark is next to a letter, an invisible character is
+   * written between them.
+   */
   readonly tight?: boolean;
-  /** The platform reads no other mark inside this one. */
+  /** The platform recognizes no other mark inside this mark. */
   readonly plain?: boolean;
 }

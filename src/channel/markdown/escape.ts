@@ -32,7 +32,7 @@ interface Sign {
   ends: boolean;
 }
 
-/** Keeps a sign that is alone in its line. Signs that could form a pair are replaced by their lookalike. */
+/** Keeps a sign that is alone on its line. Signs that could form a pair are replaced with their lookalike. */
 function replacePairs(runs: readonly Run[], sign: string, lookalike: string): readonly Run[] {
   const signs = signsIn(runs, sign);
   if (signs.length === 0) return runs;
@@ -65,7 +65,7 @@ function signsIn(runs: readonly Run[], sign: string): Sign[] {
     for (let at = 0; at < text.length; at++) {
       if (text[at] === '\n') line++;
       if (text[at] !== sign || kind !== 'text') continue;
-      // At its ends, a run may touch another run or a mark.
+      // Where a run begins or ends, the neighbor may be another run or a mark.
       const before = text[at - 1];
       const after = text[at + 1];
       const begins =

@@ -1,15 +1,15 @@
 import { setImmediate } from 'node:timers';
 
-/** How long the steps of one tick may take together, ms; a single step may take longer. */
+/** Maximum time that the steps of one tick may take together, ms. A single step may take longer. */
 const TICK_MS = 5;
 
-/** Conversions that are running. Their next steps take turns. */
+/** The running conversions. Each function runs the next step of a conversion, and returns true after the last step. */
 const queue: (() => boolean)[] = [];
 
 /**
  * Runs the steps of a conversion. In each tick of the event loop, the conversions run their steps in turn, for a
- * limited time in total: ten long replies at once block the loop no longer than one, and a hundred short replies do not
- * wait for each other's ticks.
+ * limited time in total. Ten long replies at once therefore block the loop no longer than one long reply, and a hundred
+ * short replies can be converted in the same tick.
  */
 export function inPieces<Result>(work: Generator<void, Result>): Promise<Result> {
   return new Promise((resolve, reject) => {

@@ -15,7 +15,7 @@ export interface Run {
  */
 const MAX_URL = 1500;
 
-/** @param styles marks that all of `nodes` have inside `frames`, for example bold in a heading */
+/** @param styles marks that apply to all of `nodes`, inside `frames`: for example bold in a heading */
 export function runsOf(
   nodes: readonly Inline[],
   frames: readonly Mark[],
@@ -61,8 +61,8 @@ function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[
 }
 
 /**
- * No platform understands code that is also bold, so code loses such styles. Code within a link keeps the link with its
- * styles, and loses the code mark.
+ * No platform understands code that is also bold, so code loses marks such as bold. Code within a link keeps the link
+ * with its styles, and loses the code mark.
  */
 function codeSpan(value: string, frames: readonly Mark[], styles: readonly Mark[], dialect: Dialect): Run[] {
   const text = value.replaceAll('`', dialect.lookalikes['`'] ?? '`');
@@ -105,7 +105,7 @@ function linked(
   return [...inside, open, address, { kind: 'text', text: ')', marks }];
 }
 
-/** Whether the label is the address itself. Scheme, case and a slash at the end do not count. */
+/** Whether the label is the address itself. Ignores the scheme, the letter case and a slash at the end. */
 function isSame(label: string, url: string): boolean {
   const bare = (text: string) =>
     text

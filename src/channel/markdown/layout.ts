@@ -11,7 +11,7 @@ const MAX_INDENT = 6;
 /** A heading stays with the text after it, unless there is no better place for a cut. */
 const AFTER_HEADING = { ...PARAGRAPH, cut: CUT.word };
 
-/** What is around a block. */
+/** The surroundings of a block. */
 interface Layout {
   readonly dialect: Dialect;
   /** Number of lists around the block. */
@@ -115,7 +115,7 @@ function itemOf(item: ListItem, number: string | null, frames: readonly Mark[], 
   for (const child of item.children) {
     const block = blockOf(child, inside, { ...layout, depth: depth + 1 });
     if (block.length === 0) continue;
-    // A block that cannot follow a bullet in the same line begins in the next line.
+    // A block that cannot follow a bullet on the same line begins on the next line.
     if (!isFirst) tokens.push(child.type === 'list' || !item.spread ? LINE : PARAGRAPH);
     else if (child.type !== 'paragraph' && child.type !== 'heading') tokens.push(LINE);
     for (const token of block) tokens.push(token);
@@ -125,8 +125,8 @@ function itemOf(item: ListItem, number: string | null, frames: readonly Mark[], 
 }
 
 /**
- * A code block may be inside a quotation with marks at both ends. It cannot be inside marks that begin every line, so
- * those are dropped.
+ * A code block can be inside a quotation with marks at its beginning and end. It cannot be inside marks that begin
+ * every line, so those marks are dropped.
  */
 function codeBlock(
   text: string,

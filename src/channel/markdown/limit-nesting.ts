@@ -11,8 +11,8 @@ const MAX_CONTAINERS = 5;
 /** Maximum indentation of a quotation or list, columns. With more indentation, its sign is text. */
 const MAX_COLUMNS = 40;
 /**
- * Maximum number of lines that continue a quotation or a list without its sign. Each would be shown with the
- * indentation of the list.
+ * Maximum number of lines that continue a quotation or a list without its sign. Each of these lines would be shown with
+ * the indentation of the list.
  */
 const MAX_LAZY = 20;
 /** Maximum number of open brackets in one block. */
@@ -20,7 +20,8 @@ const MAX_OPEN = 20;
 
 const SIGNS = '[>-+*.)';
 /**
- * The noncharacters from this one on replace the signs, one for each. `stripReserved` has removed them from the text.
+ * The first of the noncharacters that replace the signs, one for each sign. `stripReserved` has removed all of them
+ * from the text.
  */
 const FIRST_HIDDEN = 0xfdd0;
 export const HIDDEN = /[\ufdd0-\ufdef]/g;
@@ -77,7 +78,9 @@ class Tamer {
   #fence: string | null = null;
   /** Open brackets of the block so far. */
   #open = 0;
-  /** From this column on, a line continues the innermost list. In a quotation every line does. */
+  /**
+   * A line that begins at or after this column continues the innermost list. In a quotation, every line continues it.
+   */
   #column = 0;
   #lazy = 0;
 

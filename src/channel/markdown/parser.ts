@@ -23,7 +23,7 @@ parser.validateLink = () => true;
 parser.normalizeLink = (url) => url;
 parser.normalizeLinkText = (url) => url;
 
-/** The blocks of a text. `env` collects what the parts of a reply share: definitions of links and footnotes. */
+/** The blocks of a text. `env` collects definitions of links and footnotes, which all parts of a reply share. */
 export function readBlocks(text: string, env: Env): Token[] {
   const tokens: Token[] = [];
   parser.block.parse(text, parser, env, tokens);

@@ -4,16 +4,16 @@ const MAX_PART = 16_000;
 const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/;
 
 /**
- * Splits Markdown into parts that can be parsed one after the other. It splits before a paragraph in the first
- * column, else before a line, else between the words of a very long line. A code block that is split is a code block
- * in both parts.
+ * Splits Markdown into parts that can be parsed one after the other. It splits before a paragraph in the first column
+ * if possible, otherwise before a line, otherwise between the words of a very long line. A code block that is split
+ * becomes a code block in both parts.
  */
 export function splitSource(text: string): string[] {
   if (text.length <= MAX_PART) return [text];
   const parts: string[] = [];
   let lines: string[] = [];
   let length = 0;
-  /** Opening line of the code block around the line. A block in the first column is inside no other block. */
+  /** The opening line of the code block that the line is in. A block in the first column is inside no other block. */
   let fence: string | null = null;
   const end = () => {
     const closing = fence === null ? [] : [FENCE.exec(fence)?.[0] ?? ''];

@@ -2,14 +2,14 @@ import type { Dialect } from './dialect.ts';
 import { CUT, type Token, type Word } from './tokens.ts';
 import { Writer } from './writer.ts';
 
-/** A message is cut at a good place only if it is at least this full there; 1 is the limit of the dialect. */
+/** A message is cut at a good place only if the message is at least this full there; 1 is the limit of the dialect. */
 const WORTH_A_MESSAGE = 0.25;
-/** Matches visible text: more than white space, controls and characters without a shape. */
+/** Matches visible text: more than white space, controls and invisible characters. */
 const VISIBLE = /[^\s\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /**
- * Splits the tokens of a reply into messages within the limits of the dialect. It cuts between paragraphs, else
- * lines, else sentences, else words. It cuts a word only if the word does not fit into one message.
+ * Splits the tokens of a reply into messages within the limits of the dialect. It cuts between paragraphs if possible,
+ * otherwise between lines, sentences or words. It cuts a word only if the word does not fit into one message.
  */
 export function* split(tokens: readonly Token[], dialect: Dialect): Generator<void, string[]> {
   const messages: string[] = [];
@@ -35,7 +35,7 @@ interface Message {
 
 function fill(tokens: readonly Token[], from: number, rest: Word | null, dialect: Dialect): Message {
   const writer = new Writer(dialect);
-  /** The last good place for a cut of each kind. */
+  /** For each kind of cut, the last good place for it. */
   const places: (number | undefined)[] = [];
   let isVisible = false;
   for (let at = from; at < tokens.length; at++) {
@@ -78,9 +78,9 @@ const GRAPHEMES = new Intl.Segmenter('und', { granularity: 'grapheme' });
 const WORDS = new Intl.Segmenter('und', { granularity: 'word' });
 
 /**
- * Writes as much of a word as fits, and returns what was written and what is left. It cuts at a word boundary of
- * scripts without spaces, else between two visible characters, else between two code points (one visible character
- * can have thousands of marks). It writes nothing if the message is not empty and no character fits.
+ * Writes as much of a word as fits, and returns the written part and the rest. It cuts at a word boundary (in scripts
+ * without spaces), otherwise between two visible characters, otherwise between two code points, because one visible
+ * character can have thousands of marks. It writes nothing if the message is not empty and no character fits.
  */
 function cutWord(writer: Writer, word: Word): [part: string, left: string] {
   const { text } = word;

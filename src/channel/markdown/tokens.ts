@@ -1,6 +1,6 @@
 /**
- * A reply in the middle of its conversion, after the tree has been read and before messages are written: words and the
- * white space between them. Each word has the marks around it, outermost first.
+ * The form of a reply between the parsed tree and the written messages: words and the white space between them. Each
+ * word has the marks around it, outermost first.
  */
 import type { Mark } from './dialect.ts';
 
@@ -18,10 +18,10 @@ export interface Blank {
   readonly kind: 'space' | 'line' | 'paragraph';
   /** For kind `space`: the original text. */
   readonly text: string;
-  /** How good a place this is for a cut. */
+  /** How good it is to cut a message here. */
   readonly cut: Cut;
 }
 
-/** The higher value is the better place. */
+/** A higher value is a better place for a cut. */
 export const CUT = { word: 0, sentence: 1, line: 2, paragraph: 3 } as const;
 export type Cut = (typeof CUT)[keyof typeof CUT];

@@ -37,7 +37,7 @@ export class Writer {
     this.#dialect = dialect;
   }
 
-  /** The used share of the limit that is closest to being reached, from 0 to 1. */
+  /** How full the message is, from 0 to 1, measured by the limit that is closest to being reached. */
   get fill(): number {
     const { limit, markupLimit = Infinity, markLimit = Infinity } = this.#dialect;
     return Math.max(this.#size / limit, this.#markup / markupLimit, this.#marks / markLimit);

@@ -4,7 +4,7 @@ export interface Advice {
   happened: string;
   /** What to do. Absent: nothing needs to be done. */
   todo?: string;
-  /** Of interest only if it stopped something. Otherwise another reason of the trace says the same. */
+  /** Shown only if the reason caused a refusal. Otherwise another reason in the trace says the same. */
   only_if_refused?: true;
 }
 

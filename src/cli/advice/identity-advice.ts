@@ -1,12 +1,12 @@
 import type { AdviceTable } from './advice-table.ts';
 
-/** Whether a call used the default credentials or was not made depends on its tool. */
+/** The tool decides whether a call then uses the default credentials or is not made. */
 const NOT_AS_PERSON = 'No call used the credentials of a person';
 /** Advice for an expired token. */
 export const RENEW =
   'Have the person sign in again and send a new token with the next message (clients renew a token 5 minutes before it expires). A linked person must link again.';
 
-/** Reasons that the token checks give, and reasons why a message acts for a person or for nobody. */
+/** Reasons that the token checks report, and reasons why a message acts for a person or for nobody. */
 export const IDENTITY_ADVICE: AdviceTable = {
   // Tokens (agentd-token(1))
   'JWT Malformed': {

@@ -19,8 +19,8 @@ export interface ChatStreams extends TokenInput {
 }
 
 /**
- * Reads the token and finds the input for messages. Standard input can contain only one of them: if the token is piped
- * in (`--token -`), messages are typed; if messages are piped in, the token is typed (`--token` without a value).
+ * Reads the token and finds the input for messages. Standard input can contain only one of the two: if the token is
+ * piped in (`--token -`), messages are typed; if messages are piped in, the token is typed (`--token` without a value).
  *
  * @param option `--token`: absent, `true` (without a value), `-`, or the token
  * @throws CliError (2) if a terminal is needed and there is none

@@ -29,16 +29,16 @@ export class Conversation {
   }
 
   /**
-   * Sends a message and reports its answer as it arrives. After a question, `y` and `n` answer it. If the answer is
-   * stopped before it began, it is empty.
-   * @throws CliError if there is no answer; the reason of `leave`
+   * Sends a message and reports its answer as it arrives. After a question, `y` or `n` answers it. If the answer is
+   * stopped before it begins, it is empty.
+   * @throws CliError if there is no answer; the reason of `leave` if it aborts
    */
   async send(message: string, listener: AnswerListener, { stop, leave }: Interrupts): Promise<StreamEnd> {
     let stream_id: string;
     try {
       stream_id = await this.#start(message, listener, AbortSignal.any([stop, leave]));
     } catch (error) {
-      // A run starts only when its stream is opened. This stream was not opened, so no run must be stopped.
+      // A run starts only when its stream is opened. This stream was not opened, so there is no run to stop.
       if (stop.aborted && !leave.aborted) return this.#nothing();
       throw error;
     }

@@ -22,7 +22,7 @@ interface Words {
 
 const LOG = 'See the log of the daemon (`agentd logs`).';
 
-/** What to tell a person who chats, by error code; for the loop guard, by reason. */
+/** The words for the person who chats, by error code; for the loop guard, by reason. */
 const WORDS: Readonly<Record<string, Words>> = {
   token_missing: {
     happened: 'this daemon requires a token (SSE_REQUIRE_TOKEN)',

@@ -17,7 +17,9 @@ export class EventParser {
   /** Drops a byte order mark at the beginning. */
   readonly #decoder = new TextDecoder();
   #line = '';
-  /** The last piece ended in a carriage return. A line feed at the start of the next piece belongs to it. */
+  /**
+   * The last piece ended in a carriage return. A line feed at the start of the next piece is part of the same line end.
+   */
   #returned = false;
   #id = '';
   #event = '';

@@ -10,7 +10,7 @@ const WAITING_MAX = 1000;
 
 /**
  * Asks for lines on a terminal. The arrow keys bring back earlier lines, which are kept in memory only, since messages
- * to an agent do not belong in a file. Typing during an answer is not shown until the answer has ended.
+ * to an agent do not belong in a file. Text that is typed during an answer is shown only after the answer has ended.
  */
 export class Prompt {
   readonly #output: MutedOutput;

@@ -7,7 +7,7 @@ import { EventParser } from './event-parser.ts';
 import { ConnectionLost } from './stream-client.ts';
 
 export interface AnswerListener extends AnswerHandler {
-  /** False when the connection is lost and will be made again, true when it is back. */
+  /** Called with false when the connection is lost and will be made again, and with true when it works again. */
   connected(yes: boolean): void;
 }
 
@@ -25,8 +25,8 @@ export const PATIENCE: Patience = { patience_ms: 120_000, waits_ms: [300, 1000, 
  * Reads an answer to its end, over as many connections as it takes. Each connection continues after the last event
  * that was read, so no piece is lost or repeated.
  *
- * @param open opens the stream after an event; null if no events are left
- * @throws CliError if the answer failed, or nothing arrived for too long; the signal's reason
+ * @param open opens the stream after an event; resolves to null if no events are left
+ * @throws CliError if the answer failed, or nothing arrived for too long; the reason of `signal` if it aborts
  */
 export async function readAnswer(
   open: (after: number) => Promise<AsyncIterable<Uint8Array> | null>,

@@ -8,7 +8,7 @@ const CLEAR_LINE = '\r\u{1b}[K';
 
 /**
  * Shows a chat: answers on standard output, everything else on standard error. A terminal also gets a status line,
- * which is removed again. An answer cannot move the cursor, color the text, or show a token.
+ * which is removed when other output follows. An answer cannot move the cursor, color the text, or show a token.
  */
 export class Screen {
   readonly #stdout: Sink;

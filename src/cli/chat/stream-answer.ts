@@ -5,7 +5,7 @@ const WAITING = 'Waiting for the answer…';
 
 /**
  * Sends a message and shows its answer while it arrives.
- * @throws as `Conversation.send`; the text that has arrived by then is shown
+ * @throws the errors of `Conversation.send`, after the text that has arrived is shown
  */
 export async function streamAnswer(
   conversation: Conversation,

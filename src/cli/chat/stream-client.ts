@@ -31,7 +31,7 @@ export interface Outgoing {
 
 /** Maximum time until the head of a response arrives, ms. */
 const ANSWER_WITHIN_MS = 15_000;
-/** The daemon sends a comment every 10 s, so a stream that is silent for this long is dead, ms. */
+/** Time without data after which a stream counts as dead, ms. The daemon sends a comment every 10 s. */
 const SILENCE_MS = 45_000;
 /** Longest body of a JSON response, bytes. */
 const BODY_MAX = 1_048_576;
@@ -54,8 +54,8 @@ export class StreamClient {
   }
 
   /**
-   * Sends a message; resolves to the id of the stream of its answer.
-   * @throws CliError if it was refused, ConnectionLost if it may be sent again
+   * Sends a message. Resolves to the id of the stream of its answer.
+   * @throws CliError if the message was refused, ConnectionLost if it may be sent again
    */
   async start({ key, message, confirm, session_id }: Outgoing, signal: AbortSignal): Promise<string> {
     const body = {
@@ -79,7 +79,7 @@ export class StreamClient {
 
   /**
    * The bytes of a stream after an event; null if there are no more.
-   * @throws CliError if it was refused, ConnectionLost if it may be opened again, even while it is read
+   * @throws CliError if the stream was refused, ConnectionLost if it may be opened again (also while it is read)
    */
   async open(
     stream_id: string,
@@ -97,7 +97,7 @@ export class StreamClient {
     return piecesOf(response, signal);
   }
 
-  /** Stops the answer. @throws as `open` */
+  /** Stops the answer. @throws the errors of `open` */
   async stop(stream_id: string, signal: AbortSignal): Promise<void> {
     const response = await this.#send(this.#streamPath(stream_id), signal, { method: 'DELETE' });
     if (response.statusCode !== 204) throw await this.#refusal(response);

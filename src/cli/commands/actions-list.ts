@@ -52,7 +52,7 @@ export const command: Command = {
           ...(who === null ? {} : { who }),
           ...(id === null ? {} : { session: session ? tagOf(session) : id }),
         });
-        // Reads many traces, so not for a table, which does not show it.
+        // This reads many traces, so it is not done for a table, which does not show the request.
         const requests = out.json ? await requestsOf(found, store.traces) : null;
         return found.map((action) => ({
           ...actionView(action, now, seal),

@@ -68,7 +68,7 @@ export const command: Command = {
   },
 };
 
-/** A person who may read the store need not be allowed to read its keys. Then the summaries of actions stay sealed. */
+/** A person who may read the store may not be allowed to read its keys. The summaries of actions then stay sealed. */
 async function sealOf(options: OptionValues): Promise<Pick<Seal, 'open'>> {
   try {
     return (await openAdministratorSeal(await coreSettings(options, 'links'))).seal;

@@ -78,7 +78,7 @@ export const command: Command = {
   },
 };
 
-/** Null if nobody is to be asked, or there is no terminal to ask on. */
+/** Null if no questions should be asked, or there is no terminal to ask on. */
 function interviewerFor({ yes }: OptionValues, { note }: Output): Interviewer | null {
   if (yes === true || process.stdin.isTTY !== true || process.stderr.isTTY !== true) return null;
   const ask = async (question: string) => {

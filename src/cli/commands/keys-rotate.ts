@@ -13,7 +13,7 @@ import { EXIT } from '../exit-codes.ts';
 import { noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
 
-/** Maximum number of keys. With more, the key file would be too long to be read. */
+/** Maximum number of keys. With more keys, the key file would exceed its maximum size. */
 const KEYS_MAX = 64;
 
 const FOLLOW = 'Run `agentd keys list` until the earlier key is no longer used, then remove it.';

@@ -82,7 +82,7 @@ export const command: Command = {
       const { holder } = outcome;
       if (!(await confirm(`${holderInWords(holder, user_id)}. Replace that link?`)))
         throw held(holder, user_id);
-      // The administrator has agreed to replace the link of this holder, but of nobody else.
+      // The administrator has agreed to replace the link of this holder, but not the link of anybody else.
       const again = await link(services, channel, user_id, token, ({ person }) => person === holder.person);
       if (again.linked) return again;
       if (again.reason === 'held_by_another') throw held(again.holder, user_id);
@@ -95,8 +95,8 @@ export const command: Command = {
 };
 
 /**
- * Opens the store and its seal. If there is no store, creates it with a key as the first start of the daemon does, so
- * that people can be linked before.
+ * Opens the store and its seal. If there is no store, creates one with a key, as the first start of the daemon does, so
+ * that people can be linked before that start.
  * @param beforeMaking runs before a store is created; if it throws, nothing is created
  */
 async function withSealedStore<T>(

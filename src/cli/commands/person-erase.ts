@@ -11,8 +11,8 @@ import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '.
 import { ownerOf } from '../with-memories.ts';
 
 /**
- * Maximum number of rounds, because messages may arrive during the erasure. After the last round, the administrator
- * must stop them.
+ * Maximum number of rounds. One round may not be enough, because messages can arrive during the erasure. After the last
+ * round, the administrator must stop these messages.
  */
 const ROUNDS = 3;
 
@@ -83,7 +83,8 @@ async function eraseAll(who: Who, desk: PersonDesk): Promise<Record<string, numb
     for (const [kind, count] of Object.entries(kinds)) erased[kind] = (erased[kind] ?? 0) + count;
   };
   for (let round = 0; round < ROUNDS; round++) {
-    // Memories first: if the store holds them, their bytes disappear from its files together with the rest.
+    // Memories are deleted first: if the store contains them, `eraseRecords` then also removes their bytes from its
+    // files.
     add({ memories: (await memories?.forget(ownerOf(who), 'all')) ?? 0 });
     add(countsOf(await eraseRecords(desk)));
     const left = countRecords(await persons.show(selector)) + (await memoriesOf(who, desk)).length;

@@ -167,8 +167,8 @@ async function textOf(given: string | undefined, out: Output): Promise<string | 
 }
 
 /**
- * The address at which the platform's API is simulated. Null if the settings of the channel name no address of this
- * machine for it.
+ * The address at which the platform's API is simulated. Null if the settings of the channel give no loopback address
+ * for the API.
  */
 function simulatedApiUrl(
   { simulator, settings, plugin }: Scenario,
@@ -206,7 +206,7 @@ function reporter(
       return;
     }
     const words = eventInWords(event, isOneOfMany);
-    // A typing indicator is sent repeatedly.
+    // A typing indicator is sent repeatedly, but shown only once.
     if (event.type === 'shown' && event.text === '' && words === lastSign) return;
     lastSign = words;
     out.write(words);

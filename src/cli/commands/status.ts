@@ -67,8 +67,8 @@ export const command: Command = {
 };
 
 /**
- * The daemons that share the store of these settings; null if only one daemon at a time can use it, or if it cannot be
- * reached.
+ * The daemons that share the store of these settings; null if only one daemon at a time can use the store, or if the
+ * store cannot be reached.
  */
 async function replicasOf(options: OptionValues): Promise<Replica[] | null> {
   const { sessionBackend } = await import('../../daemon/settings/session-backend.ts');

@@ -140,7 +140,7 @@ async function askFirst(
 ): Promise<void> {
   const { name } = tool;
   const question = questionOf(tool, args);
-  // There is no question if the arguments are too long for one.
+  // The question is null if the arguments are too long for one.
   note(question === null ? `${printable(name)}\n${jsonText(args)}` : plainQuestion(question));
   const whom = person === null ? 'nobody' : `${person.user.email} (${person.user.user_id})`;
   const answer = await confirm(printable(`Call ${name}, which changes something, as ${whom}?`));

@@ -53,8 +53,8 @@ export const command: Command = {
 };
 
 /**
- * The record of the tool; null if no server has listed it yet. If the record shows no change, its server is asked, in
- * case no daemon runs that has seen a change.
+ * The record of the tool; null if no server has listed it yet. If the record shows no change, the server is asked,
+ * because perhaps no daemon was running to see a change.
  */
 async function currentRecord(
   name: string,
@@ -69,7 +69,7 @@ async function currentRecord(
   const known = knownDigests(await stored.list());
   const digests: ToolDigestStore = {
     ...known,
-    // The first definition of another tool would be trusted without being shown.
+    // Only this tool is stored. Otherwise the first definition of another tool would be trusted without being shown.
     observe: (seen, ...rest) => (seen === name ? stored : known).observe(seen, ...rest),
   };
   const problems = await withRegistry(

@@ -1,6 +1,6 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 
-/** Names of the bundled channels. A stored script cannot know others, which depend on the configuration. */
+/** Names of the bundled channels. A stored script cannot know other channels, which depend on the configuration. */
 export const channelNames: readonly string[] = RESERVED_CHANNEL_NAMES;
 
 /** Channels for `agentd simulate`. */

@@ -17,7 +17,7 @@ export interface OptionWords {
   /** `-n`, `--lines`. */
   flags: readonly string[];
   sentence: string;
-  /** Null if no value must follow. */
+  /** Null if the option needs no value. */
   value: ValueKind | null;
 }
 
@@ -34,7 +34,7 @@ export interface CommandWords {
 /** All words that can be typed. The completion scripts are made from it. */
 export interface Vocabulary {
   commands: readonly CommandWords[];
-  /** The options that take a value. An option that takes a value in one command takes one in all. */
+  /** The options that take a value. An option that takes a value in one command takes one in all commands. */
   valued: readonly string[];
 }
 
@@ -49,8 +49,8 @@ export async function readVocabulary(): Promise<Vocabulary> {
     (program) => program.configureHelp({ showGlobalOptions: true }),
   );
   const visit = async (parser: Commander, at: string): Promise<CommandWords[]> => {
-    // The subcommands come first, before the parser gets its own options: a group's options do not belong to the
-    // commands in it.
+    // Visit the subcommands before the parser gets its own options, because the options of a group do not belong to its
+    // commands.
     const below: CommandWords[] = [];
     for (const command of parser.commands)
       below.push(...(await visit(command, `${at} ${command.name()}`.trim())));

@@ -9,7 +9,7 @@ import { describeFailure, type ProbeClient } from './probe-client.ts';
 
 const WHOSE = 'the business API';
 
-/** Does the business API answer, and do the default credentials get a token? */
+/** Checks whether the business API answers, and whether the default credentials get a token. */
 export async function checkBusinessApi(settings: Settings, client: ProbeClient): Promise<Finding[]> {
   const { API_BASE_URL } = settings;
   if (API_BASE_URL === undefined)

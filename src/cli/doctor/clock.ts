@@ -2,10 +2,10 @@ import { type Finding, findingsOf } from './finding.ts';
 import type { ClockReading } from './probe-client.ts';
 
 const { ok, warning, skipped } = findingsOf('clock');
-/** Maximum difference, ms. With a larger one, signatures and tokens are refused because of their time. */
+/** Maximum difference, ms. With a larger difference, tokens and signatures are refused because of their timestamps. */
 const OFF_MAX = 60_000;
 
-/** Does the clock of this machine agree with the clocks of the machines that answered? */
+/** Checks whether the clock of this machine agrees with the clocks of the machines that answered. */
 export function checkClock(readings: readonly ClockReading[]): Finding[] {
   const latest = new Map(readings.map((reading) => [reading.whose, reading]));
   if (latest.size === 0) return [skipped('no other machine reported its time')];

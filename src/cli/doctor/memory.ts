@@ -6,7 +6,10 @@ import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, failed, skipped } = findingsOf('memory');
 
-/** Can long-term memory be reached, with the schema of this version? The embedded store has its own check. */
+/**
+ * Checks whether long-term memory can be reached and has the schema of this version. The embedded store has its own
+ * check.
+ */
 export async function checkMemory(settings: Settings): Promise<Finding> {
   const backend = memoryBackend(settings);
   if (backend === 'none') return skipped('MEMORY_BACKEND is none: nothing is remembered');

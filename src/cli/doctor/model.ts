@@ -8,7 +8,7 @@ import { describeFailure, type ProbeClient, textOf } from './probe-client.ts';
 
 const { ok, warning, failed, skipped } = findingsOf('model');
 
-/** Do the model servers answer, accept the key, and have the models? Reads their lists of models. */
+/** Checks whether the model servers answer, accept the key, and have the models. Reads their lists of models. */
 export async function checkModel(settings: Settings, client: ProbeClient): Promise<Finding[]> {
   const { AGENT_BASE_URL, AGENT_MODEL } = settings;
   const runtime = runtimeName(settings);

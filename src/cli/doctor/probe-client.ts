@@ -6,7 +6,7 @@ const ANSWER_MS = 10_000;
 /** Longest answer, bytes. */
 const ANSWER_MAX = 1_048_576;
 
-/** The time of another machine, and of this one at the same moment, ms since the epoch. */
+/** The time of another machine, and the time of this machine at the same moment, ms since the epoch. */
 export interface ClockReading {
   whose: string;
   theirs: number;

@@ -20,7 +20,7 @@ const SET_KEY =
   'Set TOKEN_ENCRYPTION_KEY to the output of `openssl rand -base64 32`, the same on every replica.';
 const MAKE = 'the first start creates a key in STATE_DIR/encryption-key';
 
-/** Are stored tokens sealed, and does the key decrypt them? Creates no key. */
+/** Checks whether stored tokens are sealed, and whether the key decrypts them. Creates no key. */
 export async function checkSealing(settings: Settings): Promise<Finding[]> {
   const store = await openStore(settings, { role: 'administrator', clock: systemClock }).catch(() => null);
   try {

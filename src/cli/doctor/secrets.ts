@@ -4,7 +4,7 @@ import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning } = findingsOf('secrets');
 
-/** Is the secret that signs tokens strong enough? */
+/** Checks whether the secret that signs tokens is strong enough. */
 export function checkSecrets({ JWT_ALGORITHM, JWT_SECRET_KEY }: Settings): Finding {
   if (JWT_ALGORITHM !== 'HS256') return ok('tokens are verified with a public key');
   const weak = JWT_SECRET_KEY ? weakSecret(JWT_SECRET_KEY) : null;

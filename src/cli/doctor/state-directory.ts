@@ -7,13 +7,13 @@ const { ok, warning, failed, skipped } = findingsOf('state directory');
 const MIB = 1024 * 1024;
 /** Minimum free space, bytes. With less, the store soon cannot be written. */
 const SPACE_MIN = 64 * MIB;
-/** Free space, bytes, that is enough for the write-ahead log after a burst, and for what is stored in some days. */
+/** Enough free space for the write-ahead log after a burst and for some days of data, bytes. */
 const SPACE_GOOD = 512 * MIB;
 const OTHERS = 0o077;
 const OWN_USER =
   'Run the doctor as the user that the daemon runs as, and check that this user owns the directory.';
 
-/** Does STATE_DIR exist, is it private and writable, and does its disk have free space? */
+/** Checks whether STATE_DIR exists, is private and writable, and whether its disk has free space. */
 export async function checkStateDirectory(path: string): Promise<Finding[]> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => error);
   if (found instanceof Error) {

@@ -12,7 +12,7 @@ const CONFIGURE_SERVER =
   'Change redis.conf, or use `CONFIG SET` and `CONFIG REWRITE`, then run `agentd doctor` again.';
 const FREE_SPACE = 'Free space on the volume of STATE_DIR. Expiring sessions free some space, too.';
 
-/** Does the store open, does its version fit this program, can it be written, and is it intact? */
+/** Checks whether the store opens, has a version that fits this program, can be written, and is intact. */
 export async function checkStore(settings: Settings): Promise<Finding[]> {
   try {
     const store = await openStore(settings, { role: 'administrator', clock: systemClock });

@@ -1,7 +1,7 @@
 import type { Configuration } from '../../daemon/configuration/configure.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
-/** Can the tools of each source be used? Servers are asked for their tools; no tool is called. */
+/** Checks whether the tools of each source can be used. Servers are asked for their tools; no tool is called. */
 export async function checkTools(
   configuration: Pick<Configuration, 'settings' | 'tools'>,
 ): Promise<Finding[]> {

@@ -12,7 +12,9 @@ interface Question {
   default: string;
 }
 
-/** The questions in their order. Those of one group are asked again together if their answers do not fit together. */
+/**
+ * The questions, in order. If the answers of a group do not fit together, all questions of the group are asked again.
+ */
 const GROUPS = [
   [{ option: 'name', question: 'Name of the service that the agent speaks for', default: 'agentd' }],
   [
@@ -98,7 +100,7 @@ async function ask({ question, default: otherwise }: Question, interviewer: Inte
   return (await interviewer.ask(`${shown}: `)).trim() || otherwise;
 }
 
-/** Is the model one that needs the address of its server? */
+/** Whether the model needs the address of its server. */
 function lacksServer(answers: Answers, plugins: readonly ChannelPlugin[]): boolean {
   return answers.model !== '' && problemOf({ ...answers, server: '' }, plugins) !== null;
 }
@@ -121,13 +123,13 @@ function problemOf(
   return { what: `${head} ${problem.problem}`, right: `Right: ${problem.right}.` };
 }
 
-/** The names of the channels that were chosen. Those of a website are the default. */
+/** The names of the channels that were chosen. Default: the channels of a website. */
 export function channelsOf({ channels }: Answers, plugins: readonly ChannelPlugin[]): string[] {
   if (channels !== '') return listOf(channels);
   return plugins.filter(({ capabilities }) => capabilities.delivery !== 'push').map(({ name }) => name);
 }
 
-/** The settings that the answers give, without those that keep their defaults. */
+/** The settings that result from the answers, without those that keep their defaults. */
 export function settingsOf({ name, origins, api, model, server }: Answers): Map<string, unknown> {
   const values = new Map<string, unknown>();
   if (name !== 'agentd') values.set('APP_NAME', name);

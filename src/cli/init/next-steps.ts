@@ -3,7 +3,7 @@ import { printable } from '../../daemon/printable.ts';
 import { fileSettingOf } from '../../daemon/settings/secret-files.ts';
 import { type Plan, SECRETS } from './planned-files.ts';
 
-/** What the operator does with the files, in lines: what to fill in, then the commands to type. */
+/** The next steps for the operator, as lines: first the values to fill in, then the commands to type. */
 export function nextSteps(plan: Plan, cwd: string): string[] {
   return [...toFillIn(plan), '', 'Next:', ...commands(plan, cwd).map((line) => `  ${line}`)];
 }

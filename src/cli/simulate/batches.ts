@@ -8,15 +8,15 @@ import { wholeNumber } from '../whole-number.ts';
 export const KINDS = ['message', 'command', 'other', 'status'] as const;
 const BURST_MAX = 1000;
 const REPEAT_MAX = 100;
-/** On some platforms, numbers are the ids of messages, which have 31 bits. */
+/** On some platforms, the numbers become message ids, which have 31 bits. */
 const NUMBER_MAX = 2 ** 31 - 2 * BURST_MAX;
 
-/** Events that are sent at once. The next batch follows when the daemon has taken all of them. */
+/** Events that are sent at once. The next batch follows when the daemon has answered all of them. */
 export type Batch = readonly SimulatedEvent[];
 
 /**
  * The events that the options ask for, in order. Their numbers start at a random number, so that no message looks like
- * a repeat of one of an earlier call.
+ * a repeat of a message from an earlier call.
  *
  * @param text null if none was given
  * @param platform.sender the sender if `--user` names none

@@ -21,7 +21,10 @@ export type MessageEnd =
 export interface DaemonRecords {
   /** Null if the daemon has no record of this request. */
   endOf(request_id: string): Promise<MessageEnd | null>;
-  /** Is a text of the channel itself, for example the answer to a command, stored since this time and not sent yet? */
+  /**
+   * Whether a text of the channel itself, such as the answer to a command, was stored since this time and is not sent
+   * yet.
+   */
   hasOpenText(platform: string, since: number): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -30,8 +33,8 @@ export interface DaemonRecords {
 const OPEN_MAX = 100;
 
 /**
- * Opens the store that the settings name. Null if there is none that can be read: then only the texts that arrive show
- * how messages end.
+ * Opens the store that the settings name. Null if it cannot be read: only the texts that arrive then show how messages
+ * end.
  */
 export async function openDaemonRecords(location: ConfigureOptions): Promise<DaemonRecords | null> {
   try {

@@ -36,7 +36,7 @@ export interface Summary {
   reasons: string[];
 }
 
-/** Whether the daemon answered as a person may expect: the loop guard may block some messages, but not all. */
+/** Whether the daemon answered as a person expects: the loop guard may block some messages, but not all. */
 export function isAnswered({ answered, blocked, failed, unanswered }: Summary): boolean {
   return failed === 0 && unanswered === 0 && (blocked === 0 || answered > 0);
 }

@@ -29,13 +29,15 @@ export interface SimulationParts {
   daemon: URL;
   /** Null if the daemon's records cannot be read. */
   records: DaemonRecords | null;
-  /** The records and the address of the daemon come from the same settings, so they belong to the same daemon. */
+  /**
+   * Whether the records and the address of the daemon come from the same settings, and so belong to the same daemon.
+   */
   areItsRecords: boolean;
   /** Which button of a question is pressed; null if none is. */
   press: 'yes' | 'no' | null;
   /** How long the platform's API takes to answer, ms. */
   slow_ms: number;
-  /** The replies of the channel arrive here. */
+  /** Whether the replies of the channel arrive here. */
   hasApi: boolean;
   report(event: SimulationEvent): void;
 }
@@ -44,7 +46,7 @@ export interface SimulationParts {
 export class Simulation {
   readonly #parts: SimulationParts;
   readonly #began = Date.now();
-  /** Places in which the answers of this simulation are seen. */
+  /** Places in which the answers of this simulation appear. */
   readonly #places = new Set<string>();
   readonly #pending: Pending[] = [];
   readonly #numbers = new Set<number>();
@@ -67,8 +69,8 @@ export class Simulation {
   }
 
   /**
-   * Call this when something appears in the platform's app. @param isOurs whether it is known to belong to this
-   * simulation
+   * Call this when something appears in the platform's app.
+   * @param isOurs whether it is known to belong to this simulation
    */
   show(shown: Shown, isOurs = this.#places.has(shown.to)): void {
     this.#lastEventAt = Date.now();
@@ -98,8 +100,8 @@ export class Simulation {
   }
 
   /**
-   * Call this when the platform's API has refused a call of the channel. @param asked_for whether the options requested
-   * this
+   * Call this when the platform's API has refused a call of the channel.
+   * @param asked_for whether the options requested the refusal
    */
   refuse(status: number, asked_for: boolean): void {
     this.#parts.report({ type: 'refused', status, asked_for });
@@ -118,7 +120,7 @@ export class Simulation {
     }
   }
 
-  /** Resolves when everything has ended and nothing follows, after `wait_ms`, or when aborted. */
+  /** Resolves when all messages have ended and nothing more is expected, after `wait_ms`, or when the signal aborts. */
   async untilSettled(wait_ms: number, signal: AbortSignal): Promise<void> {
     const ends_at = Date.now() + wait_ms;
     const { hasApi, records } = this.#parts;

@@ -17,7 +17,7 @@ const BODY_MAX = 16_777_216;
 export interface Behavior {
   /** How long each answer takes, ms. */
   slow_ms: number;
-  /** How many replies of this simulation are refused with `failStatus` first. */
+  /** How many replies of this simulation are refused with `failStatus` before the others are accepted. */
   fail: number;
   failStatus: number;
   retryAfterSeconds: number | null;

@@ -64,7 +64,7 @@ const WHERE_TO_LOOK =
 const BLOCKED =
   '`agentd guard list` shows for how long. Wait, or run `agentd guard reset` with the channel and the sender.';
 
-/** The last line for people. @param until how long the simulation waited, in words */
+/** The summary line for people. @param until how long the simulation waited, in words */
 export function summaryInWords(summary: Summary, until: string): string {
   const { messages, answered, blocked, failed, unanswered, unseen, reasons } = summary;
   const why = reasons.length > 0 ? ` (${printable(reasons.join('; '))})` : '';

@@ -9,8 +9,8 @@ import { SEAL } from './open-registry.ts';
 const ID = 'agentd-tools-call';
 
 /**
- * The context of a call by an operator: like that of a message of this person, or of somebody who is not signed in. It
- * is not stored.
+ * The context of a call by an operator: like the context of a message from this person, or from somebody who is not
+ * signed in. It is not stored.
  */
 export function operatorContext(
   person: Extract<TokenVerdict, { valid: true }> | null,

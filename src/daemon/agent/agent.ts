@@ -10,8 +10,8 @@ export interface FailureOptions extends Partial<PassingFailure> {
 }
 
 /**
- * The error that a bundled runtime throws for a known reason. Everything in it is for operators, and nothing may be
- * shown to the person who wrote. `reason` is a stable word for the trace; `detail` is shown next to it.
+ * The error that a bundled runtime throws for a known reason. Everything in it is for operators. Nothing in it may be
+ * shown to the person who wrote the message. `reason` is a stable word for the trace; `detail` is shown next to it.
  */
 export class AgentFailure extends Error implements PassingFailure {
   readonly reason: string;

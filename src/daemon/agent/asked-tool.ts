@@ -1,6 +1,6 @@
 import type { AgentTool } from './agent.ts';
 
-/** The one argument that a tool needs, by its path in the arguments. */
+/** The only required argument of a tool, with its path in the arguments. */
 interface Argument {
   /** The last name in its path. */
   name: string;
@@ -28,8 +28,8 @@ const LOOKED_UP = 'get_user';
 
 /**
  * The tools that a message can ask for by their titles: tools that read, and tools that the person must confirm, with
- * at most one required argument. A tool that changes something must have one, so that a question is not taken for an
- * order.
+ * at most one required argument. A tool that changes something must have exactly one. Otherwise a question that
+ * contains its title could be taken for an order.
  */
 export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
   return tools.flatMap((tool) => {
@@ -42,8 +42,8 @@ export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
 }
 
 /**
- * The tool whose title a message contains, with all of its words; if there are several, the one with the most words.
- * The rest of the message is the argument. Null if the message contains no title.
+ * The tool whose title has all of its words in the message, in any order. If several titles match, the title with the
+ * most words wins. The rest of the message is the argument. Null if the message contains no title.
  */
 export function askedTool(text: string, tools: readonly AgentTool[]): AskedTool | null {
   const said = wordsOf(text);
@@ -102,8 +102,8 @@ function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
     rest
       .replace(/\s+/g, ' ')
       .replace(/^(?:[\s:;,#]|\p{Pd} )+/u, '')
-      // Matches only at the beginning of a run of such characters. Otherwise a long run in the middle would be scanned
-      // from each character.
+      // A match begins only if no such character comes before. Otherwise a long sequence in the middle would be scanned
+      // from each of its characters.
       .replace(/(?<![\s.!?,;:])[\s.!?,;:]+$/, '')
       .trim(),
   );

@@ -1,8 +1,8 @@
 import type { PersonKey } from '../identity/identity.ts';
 
 /**
- * The owner of the AGENT_DAILY_TOKENS that a run uses: the person, on all channels together; or else the verified user
- * of the platform; or else the client address.
+ * The key of the budget (AGENT_DAILY_TOKENS) that a run uses. A known person has one budget for all channels. Otherwise
+ * the budget belongs to the verified user of the platform, or to the client address.
  */
 export function budgetKey(sender: {
   person: PersonKey | null;

@@ -18,15 +18,15 @@ const GREETING =
   /^\W*(?:hi|hello|hey|good\s+(?:morning|day|afternoon|evening)|start|help|thanks?|thank\s+you)\b/i;
 const HELP = /\b(?:help|what\s+can\s+you\s+do|who\s+are\s+you|what\s+are\s+you)\b/i;
 
-/** The beginning of the message that refuses a call because it needs the person's token. */
+/** The beginning of the message that refuses a call for which the person's token is needed. */
 const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
 /** Maximum number of tools that a list of abilities names. */
 const TOOLS_LISTED = 20;
 
 /**
- * The runtime that needs no model: plain rules. It looks up the person who asks "Who am I?" or the like, or the user of
- * an e-mail address in a message. It calls the tool whose title a message contains. It answers any other message with
- * what it can do.
+ * The runtime that needs no model: plain rules. It looks up the person who asks "Who am I?" or a similar question, or
+ * the user whose e-mail address a message contains. It calls the tool whose title a message contains. It answers any
+ * other message with a list of its abilities.
  */
 export function createBuiltin(): AgentRuntime {
   return {
@@ -113,7 +113,7 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
   return shown === '' ? `${name}: there is nothing to show.` : `${name}:\n\n${shown}`;
 }
 
-/** What the daemon answers instead of a result. */
+/** The daemon's answer to a call that it did not make. */
 interface ToolWords {
   waits_for_confirmation?: unknown;
   sign_in_needed?: unknown;
@@ -125,7 +125,7 @@ function expiredNote(turn: AgentTurn): string {
   return 'Your sign-in has expired. To renew it, sign in again where you signed in before; if you linked your account here, link it once more.';
 }
 
-/** The writes of an earlier run of this message. The daemon itself reports writes whose outcome is not known. */
+/** Says what an earlier run of this message wrote. The daemon itself reports writes whose outcome is not known. */
 function doneNote({ already_done }: AgentTurn): string {
   const words = { done: 'Done', failed: 'Not done' };
   return already_done

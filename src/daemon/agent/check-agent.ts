@@ -4,8 +4,8 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 import { loadAgent } from './load.ts';
 
 /**
- * The problems that the daemon would find with its agent at the start: in the module of the runtime, the package of the
- * model, and the file of the instructions. The agent is loaded as at the start, but not run.
+ * The problems with the agent that the daemon would find when it starts: in the module of the runtime, the package of
+ * the model, and the file of the instructions. The agent is loaded as the daemon would load it, but not run.
  */
 export async function checkAgent(effective: readonly EffectiveSetting[]): Promise<SettingProblem[]> {
   const settings = Object.fromEntries(effective.map(({ record, value }) => [record.name, value]));

@@ -2,7 +2,7 @@ import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { loadModel, type Model, type ModelChoice } from './model.ts';
 
-/** The value of AGENT_FALLBACK_MODEL that names no model, but the builtin runtime. */
+/** The value of AGENT_FALLBACK_MODEL that means the builtin runtime instead of a model. */
 export const BUILTIN = 'builtin';
 
 export type ModelSettings = Pick<
@@ -19,7 +19,7 @@ export interface ChosenModels {
   first: Model;
   /** Null if there is no fallback, or if it is `builtin`. */
   fallback: Model | null;
-  /** Keys are never shown, even if an answer of a server contains them. */
+  /** The API keys of the models. They are never shown, even if a server's answer contains them. */
   keys: readonly Secret[];
 }
 

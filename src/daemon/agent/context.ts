@@ -20,7 +20,7 @@ export interface RequestContext {
   session_service: { find(session_id: string): Promise<Session | null> };
   /**
    * Who this message may act for, decided once by resolve-principal. A stored context of another person is not used, so
-   * that the token of one member never serves the message of another.
+   * that one member's token is never used for another member's message.
    */
   acts_for: PersonKey | null;
   /** Why the message acts for nobody; for the trace. */
@@ -41,7 +41,7 @@ export function withRequestContext<T>(context: RequestContext, work: () => T): T
   return storage.run(context, work);
 }
 
-/** The context of the message that is being processed here, or undefined outside of one. */
+/** The context of the message that is being processed here. Undefined if there is none. */
 export function requestContext(): RequestContext | undefined {
   return storage.getStore();
 }

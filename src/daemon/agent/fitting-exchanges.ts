@@ -1,7 +1,7 @@
 import type { PastExchange } from './agent.ts';
 import { estimateTokens } from './estimate-tokens.ts';
 
-/** The number of latest exchanges that fit into this many tokens. */
+/** How many of the latest exchanges fit into this many tokens. */
 export function fittingExchanges(
   exchanges: readonly Pick<PastExchange, 'user' | 'reply'>[],
   tokens: number,

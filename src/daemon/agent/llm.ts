@@ -48,14 +48,14 @@ export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentR
       summarize(models.first, request, {
         temperature: settings.AGENT_TEMPERATURE,
         maxOutputTokens: settings.AGENT_MAX_OUTPUT_TOKENS,
-        // This leaves room for the exchanges that did not fit into the history, and for the message that exceeded its
-        // limit.
+        // Twice the limit of the history. This leaves room for the exchanges that did not fit into the history, and for
+        // the message that made it exceed the limit.
         tokens: 2 * settings.AGENT_HISTORY_TOKENS,
       }),
   };
 }
 
-/** Why a model call ended: the reason of the SDK, and the server's own word. */
+/** Why a model call ended: the SDK's reason, and the reason in the server's own words. */
 interface StepEnd {
   finishReason: string;
   rawFinishReason: string | undefined;
@@ -68,7 +68,7 @@ interface Parts {
 }
 
 async function* converse(turn: AgentTurn, { models, instructions, settings }: Parts): AsyncGenerator<string> {
-  // Ends the model call when the reader of this generator leaves early.
+  // Ends the model call if the reader of this generator stops early.
   const left = new AbortController();
   const abortSignal = AbortSignal.any([turn.signal, left.signal]);
   const { AGENT_MAX_STEPS: maxSteps, AGENT_TEMPERATURE, AGENT_MAX_OUTPUT_TOKENS } = settings;
@@ -157,7 +157,7 @@ function meteredModels({ first, fallback }: ChosenModels, meter: AgentTurn['mete
   };
 }
 
-/** The SDK treats a stream that just ends as an answer, if it contained any text. */
+/** The SDK treats a stream that ends without a reason as a complete answer if it contained any text. */
 function isIncomplete({ finishReason, rawFinishReason }: StepEnd): boolean {
   return finishReason === 'other' && rawFinishReason === undefined;
 }

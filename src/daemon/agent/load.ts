@@ -14,8 +14,8 @@ const API_VERSION = 1;
 const RIGHT = '`builtin`, `llm`, or the path of a module whose default export is { apiVersion: 1, run }';
 
 /**
- * The runtime that `AGENT_RUNTIME` names; if it is unset, `llm` if `AGENT_MODEL` is set, else `builtin`
- * (agentd-settings(5), "The daemon").
+ * The runtime that `AGENT_RUNTIME` names. Without that setting, it is `llm` if `AGENT_MODEL` is set, and `builtin` if
+ * not (agentd-settings(5), "The daemon").
  */
 export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MODEL'>): string {
   return settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL === undefined ? 'builtin' : 'llm');

@@ -7,16 +7,16 @@ import { TimeLimit } from '../time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { AgentMemory } from './agent.ts';
 
-/** How long a run waits for the memories that it is given, ms. */
+/** How long a run waits for memories at its start, ms. */
 export const GIVEN_WAIT_MS = 300;
 /** How long a memory tool waits for the backend, ms. */
 const TOOL_WAIT_MS = 5_000;
 /** After a failure, runs begin without memories for this time, ms, so that an outage does not slow down each run. */
 const PAUSE_MS = 5_000;
 
-/** Maximum number of memories that a run is given. */
+/** Maximum number of memories that a run is given at its start. */
 const GIVEN_MAX = 5;
-/** The part of a model's window that these memories may take, in tokens of about four bytes. */
+/** Maximum size of these memories together, in tokens of about four bytes. */
 const GIVEN_TOKENS = 1_000;
 const BYTES_PER_TOKEN = 4;
 
@@ -180,7 +180,7 @@ export class RunMemory {
 
   /**
    * Must be called before a result of a tool of a foreign source reaches the agent. Memories that the run has already
-   * stored are marked too: they may have been stored at the same time as the call.
+   * stored are marked as tainted, too: they may have been stored at the same time as the call.
    */
   async noteForeignResult(): Promise<void> {
     if (this.#tainted) return;
@@ -206,7 +206,7 @@ export class RunMemory {
     return this.#answer('Nothing was remembered', async (memories) => {
       this.#hasAdded = true;
       const memory = await memories.add(owner, { text, turn_id, tainted: this.#tainted });
-      // A result may have arrived while the memory was stored.
+      // A foreign result may have arrived while the memory was being stored.
       if (this.#tainted && !memory.tainted) await memories.taint(owner, turn_id);
       return done(shown(memory));
     });
@@ -289,7 +289,7 @@ function refused<T>(message: string): MemoryAnswer<T> {
   return { outcome: 'refused', message };
 }
 
-/** The best memories that fit together. */
+/** The best memories that fit into GIVEN_TOKENS together. */
 function withinTokens(found: readonly Memory[]): Memory[] {
   let room = GIVEN_TOKENS * BYTES_PER_TOKEN;
   return found.filter(({ text }) => {
@@ -305,7 +305,7 @@ function shown({ text, created_at, tainted }: Memory): AgentMemory {
   return { text, date, ...(tainted ? { from_elsewhere: true as const } : {}) };
 }
 
-/** Line breaks and tabs are kept. Postgres stores neither NUL nor half of a surrogate pair. */
+/** Line breaks and tabs are kept. Postgres stores neither NUL nor unpaired surrogates. */
 function withoutControls(text: string): string {
   return text.toWellFormed().replace(/[^\P{Cc}\n\t]/gu, '');
 }

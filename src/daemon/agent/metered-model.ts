@@ -5,7 +5,9 @@ import { estimateTokens } from './estimate-tokens.ts';
 import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';
 import { modelFailure } from './model-failure.ts';
 
-/** The model is not called: the sender's AGENT_DAILY_TOKENS are used up. The message is for the sender. */
+/**
+ * Thrown instead of a call of the model if the sender's AGENT_DAILY_TOKENS are used up. Its message is for the sender.
+ */
 export class BudgetExhausted extends Error {}
 
 type WrapStream = NonNullable<LanguageModelMiddleware['wrapStream']>;
@@ -44,14 +46,18 @@ export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
   });
 }
 
-/** The provider's name in the GenAI conventions. A server that is compatible with OpenAI counts as OpenAI. */
+/**
+ * The provider's name in the semantic conventions of OpenTelemetry for generative AI. A server that is compatible with
+ * OpenAI counts as OpenAI.
+ */
 function providerName({ provider }: Model): string {
   const [name = provider] = provider.split('.', 1);
   return name === COMPATIBLE_SERVER ? 'openai' : name;
 }
 
 /**
- * The answer of the model to one call, as far as it has arrived. Ends the call once, at the latest when it is aborted.
+ * The part of the model's answer to one call that has arrived. Reports the end of the call exactly once, at the latest
+ * when the call is aborted.
  */
 class Heard {
   readonly #began = performance.now();
@@ -71,13 +77,13 @@ class Heard {
     this.#ignoreAbort = abortSignal ? onAbort(abortSignal, () => void this.#failed('aborted')) : () => {};
   }
 
-  /** Ends the call of a model that gave no answer. No tokens were used. */
+  /** Ends a call to which the model gave no answer. No tokens were used. */
   async refused(failure: string): Promise<void> {
     this.#ignoreAbort();
     await this.#end({ failure, input_tokens: 0, output_tokens: 0 }, '');
   }
 
-  /** Passes on the parts unchanged. The call ends with the last one. */
+  /** Passes on the parts unchanged. The call ends with the last part. */
   async *listen(stream: ReadableStream<Part>): AsyncGenerator<Part> {
     try {
       for await (const part of stream) {

@@ -7,9 +7,9 @@ import { providerWords } from './provider-words.ts';
 
 /**
  * The coded failure of a model call, for the trace: `model_unreachable` (there was no answer), `model_overloaded` (408,
- * 429, 5xx), `model_refused` (another 4xx: key, name, size of the prompt; a repeat would be refused too),
- * `model_broken_stream` (the answer broke off, or does not follow the protocol). The first two are temporary, as is a
- * stream that the network broke.
+ * 429, 5xx), `model_refused` (another 4xx, because of the key, the model's name or the size of the prompt, for example;
+ * a repeat would be refused, too), `model_broken_stream` (the answer broke off, or does not follow the protocol). The
+ * first two are temporary. So is `model_broken_stream` if the network broke the stream.
  *
  * The SDK's error contains the whole prompt, so neither the error nor its message is passed on. Only its name, its
  * status and the server's words about the refusal (provider-words.ts) are passed on.
@@ -68,7 +68,7 @@ function ofCall({ statusCode: status, responseHeaders }: APICallError, said: str
   });
 }
 
-/** `retry-after-ms` is more exact than `Retry-After`; OpenAI and servers like it send both. */
+/** `retry-after-ms` is more exact than `Retry-After`; OpenAI and compatible servers send both. */
 function askedSeconds(headers: Headers): number | undefined {
   const ms = headers.get('retry-after-ms')?.trim() ?? '';
   return /^\d{1,12}(\.\d+)?$/.test(ms) ? Number(ms) / 1000 : retryAfterSeconds(headers);

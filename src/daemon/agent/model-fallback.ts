@@ -19,8 +19,8 @@ export interface Models {
 /**
  * The model that one run asks. Each call is retried; if the first model still fails, the fallback answers this call and
  * the rest of the run. The fallback continues the conversation as it is, so nothing that a tool did is done again.
- * @param options.hasSpoken whether the reader has already seen words of this run, so that another model must not
- * continue it
+ * @param options.hasSpoken whether the reader has already seen text of this run; if so, another model must not continue
+ * it
  */
 export function modelWithFallback(
   { first, fallback }: Models,

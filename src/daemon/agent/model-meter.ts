@@ -22,18 +22,18 @@ export interface MeterParts {
   texts: LocalTexts;
   /** Null if AGENT_DAILY_TOKENS sets no limit. */
   budget: { store: BudgetStore; key: string; max: number } | null;
-  /** When the run must have ended, ms since the epoch. Its reservations expire then. */
+  /** The time by which the run must have ended, ms since the epoch. Its reservations expire at that time. */
   deadline: number;
   /**
-   * Whether the run may no longer store anything: if its person was erased, a new budget must not store the person
-   * again. May reject if this cannot be found out now.
+   * Whether the run may no longer store anything. If the person was erased, for example, a new budget would put them
+   * into the store again. May reject if this cannot be determined now.
    */
   isLost(): Promise<boolean>;
 }
 
 /**
- * The meter of one run: one line of the trace for each call of a model, the tokens of all calls, and the budget of the
- * person whom the run answers.
+ * The meter of one run. It adds one line to the trace for each call of a model, counts the tokens of all calls, and
+ * charges them to the budget of the person whom the run answers.
  */
 export class RunMeter implements ModelMeter {
   readonly #parts: MeterParts;

@@ -10,7 +10,7 @@ export interface ModelServer {
   names: { model: string; base_url: string; key: string };
 }
 
-/** The servers of the runtime `llm`: that of the model and that of the fallback model, as far as they have addresses. */
+/** The servers of the runtime `llm`: for the model and for the fallback model, if their addresses are set. */
 export function modelServers(settings: Settings): ModelServer[] {
   const { AGENT_MODEL = '', AGENT_BASE_URL, AGENT_API_KEY } = settings;
   if (runtimeName(settings) !== 'llm') return [];

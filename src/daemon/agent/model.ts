@@ -25,9 +25,9 @@ export interface ModelChoice {
 }
 
 /**
- * The model that the settings name: on the OpenAI-compatible server at `base_url`, where the name may contain a colon
- * (`llama3:8b`); else `provider:model`, of the installed package `@ai-sdk/<provider>`. Throws a configuration error
- * that says what to set or install.
+ * The model that the settings name. If there is a `base_url`, it is a model of the OpenAI-compatible server at that
+ * address, and its name may contain a colon (`llama3:8b`). Otherwise the name is `provider:model`, and the package
+ * `@ai-sdk/<provider>` must be installed. Throws a configuration error that says what to set or install.
  */
 export async function loadModel(choice: ModelChoice): Promise<Model> {
   const { model: name, base_url, settings } = choice;

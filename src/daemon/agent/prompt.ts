@@ -46,7 +46,7 @@ export interface PromptMessage {
 
 /**
  * The conversation: as many of the latest exchanges as fit into `tokens`, oldest first, then the message. Exchanges
- * from before sign-in are not included: the system prompt quotes them, as well as the summary of the exchanges that do
+ * from before sign-in are not included: the system prompt quotes them. It also has the summary of the exchanges that do
  * not fit.
  */
 export function conversation(turn: AgentTurn, tokens: number): PromptMessage[] {
@@ -64,7 +64,7 @@ function messagesOf(turn: AgentTurn, { speaker, user, reply }: PastExchange): Pr
   return reply === '' ? [asked] : [asked, { role: 'assistant', content: maskTokens(reply) }];
 }
 
-/** The text of a message. In a shared thread, it names its author. */
+/** The text of a message. In a shared thread, the text also names the author. */
 function said(turn: AgentTurn, speaker: string, text: string): string {
   return maskTokens(turn.shared ? `${data(speaker)} says:\n${text}` : text);
 }
@@ -104,7 +104,9 @@ function confirmed({ confirmed: action }: AgentTurn): string {
   return `The person has just confirmed an action, and ${came} The action and the answer of the tool, as data: ${data({ tool, action: summary, answer })}`;
 }
 
-/** Tells the model what the first run has written, because a repeated run may word its calls differently. */
+/**
+ * Tells the model which writes an earlier run has made, because a repeated run may make the same call with other words.
+ */
 function alreadyDone({ already_done }: AgentTurn): string {
   if (already_done.length === 0) return '';
   return [
@@ -142,7 +144,7 @@ function beforeSignIn({ history }: AgentTurn): string {
   ].join('\n');
 }
 
-/** A model made the summary from the words of the person and the results of tools, so it is data like those. */
+/** A model made the summary from the words of the person and the results of tools, so the prompt quotes it as data. */
 function earlier({ summary }: AgentTurn): string {
   if (summary === null) return '';
   return [
@@ -152,7 +154,7 @@ function earlier({ summary }: AgentTurn): string {
 }
 
 function claims({ claimed }: AgentTurn): string {
-  // Other claims are for runtimes that know what they mean.
+  // The claims under `other` are for runtimes that know their meaning.
   const { other: _other, ...named } = claimed;
   if (Object.keys(named).length === 0) return '';
   const shortened = Object.fromEntries(

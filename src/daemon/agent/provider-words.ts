@@ -13,12 +13,12 @@ const TEXT_MIN = 6;
 const KEY_PIECE_MIN = 6;
 /** Members of a request that contain no text of a person, a prompt or a tool. */
 const NO_CONTENT: readonly string[] = ['model', 'role', 'type', 'name', 'id', 'tool_choice', 'tools'];
-/** Keys as the usual servers write them, including keys with asterisks in the middle. */
+/** Keys in the forms that common servers use, including keys with asterisks in the middle. */
 const KEYS = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|gsk|xai|key|api)[-_][\w*.-]{5,}[\w*]|[A-Za-z0-9_*]{24,})/gi;
 
 /**
- * What a model server says about a refusal, for the operator: one line, bounded, with keys and tokens masked. It must
- * never reach the person who wrote the message.
+ * The reason that a model server gives for a refusal, for the operator: one line, bounded, with keys and tokens masked.
+ * It must never reach the person who wrote the message.
  * @param body body of the server's answer
  * @param options.keys API keys of the models
  * @param options.request the request that the server got; an answer that quotes its texts is not kept
@@ -72,7 +72,7 @@ function* textsIn(value: unknown): Generator<string> {
       if (!NO_CONTENT.includes(name)) yield* textsIn(member);
 }
 
-/** Masks every piece of a key, however it was cut. */
+/** Masks every piece of a key, even if the text contains only a part of the key. */
 function maskPieces(text: string, keys: readonly string[]): string {
   const isKey = new Array<boolean>(text.length).fill(false);
   for (let at = 0; at + KEY_PIECE_MIN <= text.length; at++)

@@ -7,9 +7,9 @@ import { modelServers } from './model-servers.ts';
 const CONNECT_MS = 5_000;
 
 /**
- * Warns if a model server accepts no connection: otherwise the first message tells, after all its retries. Sends
- * nothing, since a request may cost money. Nobody waits for it.
- * @returns ends it
+ * Warns if a model server accepts no connection. Otherwise the operator would notice only when the first message has
+ * failed, after all retries. Sends nothing, since a request may cost money. The start does not wait for the result.
+ * @returns a function that ends the check
  */
 export function reachModels(settings: Settings, log: Log): () => void {
   const sockets = modelServers(settings).map(({ base_url, names }) => {

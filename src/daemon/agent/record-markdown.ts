@@ -26,8 +26,8 @@ export function plainText(value: unknown): string {
 }
 
 /**
- * Markdown that this file has made, for a channel that does not render Markdown: without stars and escapes; lists
- * remain readable.
+ * Removes asterisks and escapes from Markdown that this file has made, for a channel that does not render Markdown.
+ * Lists remain readable.
  */
 export function unmarked(text: string): string {
   return text.replace(/\\([[\]<>`*\\])|\*\*/g, (_mark, escaped: string | undefined) => escaped ?? '');

@@ -1,6 +1,6 @@
 import type { ModelMessage } from 'ai';
 
-/** The SDK's messages for calls that it could not make. */
+/** The SDK's messages for calls that it could not make, each with its replacement. */
 const SDK_WORDS: readonly [RegExp, (found: RegExpMatchArray) => string][] = [
   [
     /unavailable tool '([^']{0,64})/,

@@ -7,8 +7,8 @@ const FIRST_WAIT_MS = 2000;
 
 /**
  * Repeats a model call that fails for a temporary reason, after the wait that the model asks for, or else after a wait
- * that doubles each time. If the run has less time left than the wait, the call fails at once. The error contains the
- * wait, so that the inbox or the client knows when to try again.
+ * that doubles each time. If the run has less time left than the wait, the call fails immediately. The error contains
+ * the wait, so that the inbox or the client knows when to try again.
  * @param deadline of the run, ms since the epoch
  */
 export async function retryModelCall<T>(

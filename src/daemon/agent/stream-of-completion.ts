@@ -1,9 +1,9 @@
 /**
- * Some model servers ignore `stream` and answer with the whole completion as JSON. This turns it into a stream of one
- * chunk.
+ * Some model servers ignore `stream` and answer with the whole completion as JSON. This function turns the completion
+ * into a stream of one chunk.
  *
  * @param asked the body of the request
- * @returns the response itself, unless it is such a completion
+ * @returns the response itself, unless it is a whole completion as JSON
  */
 export async function streamOfCompletion(response: Response, asked: unknown): Promise<Response> {
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
@@ -41,7 +41,7 @@ function chunkOf(text: string): object | null {
 function choiceOfChunk({ message = {}, ...choice }: Choice): object {
   const { tool_calls: calls, ...delta } = message;
   if (!Array.isArray(calls)) return { ...choice, delta };
-  // In a stream, each call has a number that its pieces repeat.
+  // In a stream, each tool call has an index, which all pieces of the call repeat.
   return { ...choice, delta: { ...delta, tool_calls: calls.map((call, index) => ({ index, ...call })) } };
 }
 

@@ -19,7 +19,7 @@ export interface Activation {
  * missing setting is reported ("Platform not configured").
  *
  * @param platforms the items of MESSAGING_PLATFORMS with their sources; null if it is not set
- * @param given whether a setting has a value from any source, right or wrong
+ * @param given whether a setting has a value from any source, valid or not
  */
 export function activate(
   loaded: LoadedPlugins,
@@ -48,7 +48,10 @@ export function activate(
   return { channels, problems, warnings: forgotten.flatMap(({ plugin }) => halfConfigured(plugin, given)) };
 }
 
-/** A warning if only some of the settings that a channel needs are set, since its operator expects it to be active. */
+/**
+ * A warning if only some of the settings that a channel needs are set, since the operator probably expects it to be
+ * active.
+ */
 function halfConfigured({ name, settings }: ChannelPlugin, given: (name: string) => boolean): string[] {
   const needed = settings.filter(({ required }) => required).map((record) => record.name);
   const set = needed.filter(given);

@@ -6,7 +6,7 @@ import { type ProseRecord, TEXTS, type TextRecord, textRecords } from '../texts/
 import { type Replacements, wordOf } from '../texts/texts.ts';
 import { ConfigNode } from './config-node.ts';
 
-/** The necessary part of BCP 47: a language, and subtags that narrow it. */
+/** The part of BCP 47 that is needed here: a language, and subtags that narrow it. */
 const LANGUAGE = /^[a-z]{2,3}(?:[-_][a-z0-9]{1,8})*$/i;
 const WORD_CHARACTERS = 100;
 const TEXT_CHARACTERS = 1_000;

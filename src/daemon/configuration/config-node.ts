@@ -39,7 +39,7 @@ export class ConfigNode {
     return this.#file.folder;
   }
 
-  /** Whether there is no value. An empty value counts as none. */
+  /** Whether there is no value. A key without a value counts as absent, too. */
   get isAbsent(): boolean {
     return this.value === undefined || this.value === null;
   }

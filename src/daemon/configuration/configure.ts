@@ -50,7 +50,7 @@ export interface Configuration {
   effective: readonly EffectiveSetting[];
   /** Warnings about settings that are allowed but rarely intended; logged at each start. */
   warnings: readonly string[];
-  /** `NODE_ENV`, `production` and `staging` in lower case; empty if it is not set. */
+  /** The value of `NODE_ENV`, empty if it is not set. `production` and `staging` are converted to lower case. */
   environment: string;
 }
 
@@ -60,7 +60,7 @@ export interface Configuration {
 export interface Inspection extends Omit<Configuration, 'settings'> {
   /** All available plugins, active or not. */
   plugins: readonly ChannelPlugin[];
-  /** The origin of each plugin, and the problems of plugins that do not fit. */
+  /** The origin of each plugin, and the problems of plugins that do not follow the contract. */
   loaded: LoadedPlugins;
   problems: readonly SettingProblem[];
 }
@@ -106,7 +106,7 @@ export async function isDaemonAt(place: Place): Promise<boolean> {
 
 /**
  * The configuration of the daemon: sources, plugins, every check, activation (agentd-settings(5), "Description").
- * @throws ConfigurationError with all problems at once.
+ * @throws ConfigurationError with all problems together.
  */
 export async function configure(place: Place): Promise<Configuration> {
   const { problems, plugins: _plugins, loaded: _loaded, ...found } = await inspectConfiguration(place);
@@ -114,7 +114,7 @@ export async function configure(place: Place): Promise<Configuration> {
   return { ...found, settings: settingsOf(found.effective) };
 }
 
-/** All available plugins, active or not, with the problems of plugins that do not fit. */
+/** All available plugins, active or not, with the problems of plugins that do not follow the contract. */
 export async function pluginsAt(place: Place): Promise<LoadedPlugins> {
   return loadFrom(await readSources(place), place);
 }
@@ -225,8 +225,8 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
 }
 
 /**
- * Whether the problem is that `.env` in the working directory cannot be read, while the configuration is elsewhere:
- * then the file belongs to somebody else.
+ * Whether the problem is that `.env` in the working directory cannot be read, although the configuration file is in
+ * another folder. That `.env` does not belong to this configuration.
  */
 function isStrayEnvFile({ setting }: SettingProblem, { cwd, envFile, configFile }: Place): boolean {
   if (setting !== DEFAULT_ENV_FILE || envFile !== undefined || configFile === undefined) return false;
@@ -273,7 +273,8 @@ function environmentOf({ layers }: Sources): string {
   );
   const named = String(layer?.values.get('NODE_ENV') ?? '').trim();
   const lower = named.toLowerCase();
-  // Fails closed: `PRODUCTION` counts as `production`, but only the exact words switch checks off.
+  // Fails closed: `PRODUCTION` counts as `production`, but a word that turns checks off, such as `development`, must be
+  // exact.
   return GUARDED.includes(lower) ? lower : named;
 }
 

@@ -68,7 +68,7 @@ function checkDailyTokens(look: Examination): void {
   );
 }
 
-/** A model without a server address must be a model of a provider. */
+/** Without a server address, the model must name its provider. */
 function expectProvider(
   look: Examination,
   name: 'AGENT_MODEL' | 'AGENT_FALLBACK_MODEL',
@@ -82,7 +82,7 @@ function expectProvider(
   );
 }
 
-/** Checks that long-term memory can be kept where the settings say (agentd-store(7), "Memory"). */
+/** Checks that the settings of long-term memory fit together (agentd-store(7), "Memory"). */
 export function checkMemorySettings(look: Examination): void {
   const asked = look.value('MEMORY_BACKEND');
   const [SESSION_BACKEND, REDIS_URL] = [look.value('SESSION_BACKEND'), look.value('REDIS_URL')];
@@ -157,8 +157,8 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
 }
 
 /**
- * Checks that ADMIN_LISTEN is an address with its own port, and that the delay of a stop is shorter than its grace
- * period.
+ * Checks that ADMIN_LISTEN is an address with its own port, and that SHUTDOWN_DELAY_SECONDS is less than
+ * SHUTDOWN_GRACE_SECONDS.
  */
 export function checkAdminListener(look: Examination): void {
   const text = look.value('ADMIN_LISTEN');

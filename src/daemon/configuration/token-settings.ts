@@ -4,7 +4,7 @@ import { Secret } from '../secret.ts';
 import type { Examination } from '../settings/examination.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** With a shorter secret of HS256 there is a warning: it should be at least as long as the hash (RFC 7518 §3.2). */
+/** A shorter HS256 secret causes a warning: it should be at least as long as the hash (RFC 7518 §3.2). */
 const SECRET_BITS = 256;
 /** A shorter secret can be found by brute force, so it is refused in production and staging. */
 const SECRET_BITS_MIN = 128;
@@ -17,7 +17,8 @@ export async function checkTokenSettings(look: Examination): Promise<void> {
   else if (algorithm === 'RS256') await checkPublicKey(look);
   else if (!hasKey(look))
     look.demand('JWT_SECRET_KEY', 'is not set, but tokens cannot be checked without a key');
-  // Checked now, so that all problems are shown at once: a text that is not PEM is the secret of HS256.
+  // Checked although the algorithm is unknown, so that all problems are shown at once: a text that is not PEM can only
+  // be an HS256 secret.
   else if (look.isGiven('JWT_SECRET_KEY') && !isPem(look.value('JWT_SECRET_KEY'))) checkSecret(look);
   if (algorithm === 'RS256') checkKeySet(look);
   for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'] as const) checkSwitch(look, name);
@@ -110,7 +111,7 @@ async function checkPublicKey(look: Examination): Promise<void> {
   } catch (error) {
     if (!(error instanceof UnusableKey)) throw error;
     const setting = error.setting as keyof Settings;
-    // A value that is wrong in itself has already been reported.
+    // An invalid value is undefined here, and has already been reported.
     if (look.value(setting) !== undefined) look.refuse(setting, error.problem, error.right);
   }
 }

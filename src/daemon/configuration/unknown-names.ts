@@ -6,13 +6,13 @@ import { given, isBlank, type Layer, type Sources } from '../settings/sources.ts
 import { readValue } from '../settings/value.ts';
 
 /**
- * Minimum length of a setting's name that a typing error can mean, characters. Shorter names are too similar to names
- * of other programs.
+ * Minimum length of a setting's name, in characters, for a similar name to count as a misspelling of it. Shorter names
+ * are too similar to names of other programs.
  */
 const SHORTEST_GUESS = 6;
 /**
- * Minimum length of a name that may differ by two typing errors, characters. A shorter one may differ by one: APP_HOME
- * is not a misspelled APP_NAME.
+ * Minimum length of a setting's name, in characters, for a name with two typing errors to count as a misspelling of it.
+ * For a shorter name, only one error is allowed: APP_HOME is not a misspelled APP_NAME.
  */
 const LONG_NAME = 12;
 
@@ -26,12 +26,12 @@ export interface UnknownNames {
 
 /**
  * Unknown names of settings. In the configuration file each of them is a problem. The environment and `.env` also
- * contain names of other programs: there a name is a problem only if it looks like a misspelled setting that is not set
- * itself.
+ * contain names of other programs: there, an unknown name is a problem only if it looks like a misspelling of a setting
+ * that is not set.
  *
  * @param known names of all records.
  * @param channels names of all available channels
- * @param complete false if a plugin could not be loaded: unknown names in the file may be its own.
+ * @param complete false if a plugin could not be loaded: unknown names in the file may be settings of that plugin.
  */
 export function findUnknownNames(
   sources: Sources,
@@ -67,8 +67,8 @@ export function findUnknownNames(
 }
 
 /**
- * Settings of a documented channel that this version does not have: turning it on is a problem, and its other settings
- * have no effect.
+ * Settings of a documented channel that this version does not have: turning the channel on is a problem, and its other
+ * settings have no effect.
  */
 function ofMissingChannel(
   name: string,

@@ -11,7 +11,7 @@ import { plainQuestion, QUESTION_MAX, type Question, questionLine, questionOf } 
 export interface AskingTurn {
   /** Null for an anonymous web client, because it is not known who would answer. */
   confirmer: string | null;
-  /** Another action of this principal already waits in the session. */
+  /** Whether another action of this principal is already waiting in the session. */
   still_waits: boolean;
   session_tag: string;
   session_id: string;

@@ -1,9 +1,9 @@
 import type { PersonKey } from '../identity/identity.ts';
 import type { Action } from '../store/actions.ts';
 
-/** A message, as far as it matters for an action that waits in its session. */
+/** The properties of a message that matter for an action that is waiting in its session. */
 export interface AnswerFacts {
-  /** What the message says: a word of the list or a button, or anything else. */
+  /** The answer in the message, given by a listed word or a button; `other` for any other message. */
   says: 'confirm' | 'decline' | 'other';
   /** The message names the action by its id, as a button does. False for a word or any other text. */
   names_action: boolean;
@@ -36,9 +36,9 @@ export type AnswerVerdict =
   | 'foreign';
 
 /**
- * What a message means for a pending action of its session (agentd-agent(7), "Confirmation"). Channel user and person
- * must both be those of the message that asked for the action. A word counts only if its message was accepted after the
- * question was sent; a button cannot be pressed earlier.
+ * The meaning of a message for a pending action of its session (agentd-agent(7), "Confirmation"). The channel user and
+ * the person must both be the same as for the message that requested the action. A word counts only if its message was
+ * accepted after the question was sent; a button cannot be pressed earlier.
  */
 export function judgeAnswer(
   action: Pick<Action, 'user_id' | 'principal' | 'asked_at'>,
@@ -52,7 +52,7 @@ export function judgeAnswer(
   // sent.
   const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
   if (!isSeen) return 'left';
-  // The sender is no longer known: the sign-in has expired, or no token came.
+  // The sender is no longer known: the sign-in has expired, or the message came without a token.
   if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';
   if (facts.says !== 'confirm') return 'declined';
   return facts.person !== null && !facts.has_token ? 'sign_in' : 'confirmed';

@@ -1,19 +1,16 @@
 import { domainToASCII } from 'node:url';
 
-/**
- * Characters that are invisible or reorder the text around them, and spaces that look like a normal space or like no
- * space.
- */
+/** Characters that are invisible or reorder the text around them, and spaces other than a single normal space. */
 const HIDDEN =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<= ) /gu;
 const NON_ASCII = /[^\x00-\x7f]/gu;
 
-/** A character of a host name, or one that is normalized to one. */
+/** A character that can occur in a host name, or that is normalized to such a character. */
 const LETTER = String.raw`(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_-]`;
 const LABEL = `(?:${LETTER})+`;
 const DOT = String.raw`[.\u3002\uff0e\uff61]`;
 const HOSTS: readonly RegExp[] = [
-  // Behind `//` and `@`, a single label is a host name, too.
+  // After `//` and `@`, even a single label is a host name.
   `(?<=//|@)${LABEL}(?:${DOT}${LABEL})*`,
   // `。` also ends a sentence: it is a dot of a host name only if a Latin word follows without a space. A match begins
   // at the first label: if it could begin at any label, a long text would be scanned once for each.

@@ -21,7 +21,7 @@ export interface AskedTool {
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** What a person is asked to confirm, as plain text. It contains every argument that the model chose. */
+/** The action that a person is asked to confirm, as plain text. It contains every argument that the model chose. */
 export interface Question {
   /** The action, on one line. */
   readonly title: string;

@@ -2,7 +2,7 @@
 export class DevAlreadyRunning extends Error {
   readonly code = 'DevAlreadyRunning';
 
-  /** @param cwd its working directory */
+  /** @param cwd the working directory of both */
   constructor(cwd: string) {
     super(`another \`serve --dev\` is running in ${cwd}`);
     this.name = 'DevAlreadyRunning';

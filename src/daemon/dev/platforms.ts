@@ -17,17 +17,17 @@ export interface PlatformsOptions {
 }
 
 /**
- * The lowest port. All ports are below those of outgoing connections, which may be in use when `agentd simulate` wants
- * to listen.
+ * The lowest port. All ports are below the range that the system uses for outgoing connections: a port in that range
+ * may be in use when `agentd simulate` wants to listen.
  */
 const PORT_MIN = 20_000;
 const PORT_MAX = 32_000;
 const TRIES = 50;
 
 /**
- * Settings with which the channels of platforms run without an account: generated secrets, and instead of the
- * platform's API a loopback address, where `agentd simulate` simulates the platform. A channel that the operator has
- * set up gets none of these settings: it talks to its platform.
+ * Settings with which the channels of platforms run without an account: generated secrets and, instead of the address
+ * of the platform's API, a loopback address, where `agentd simulate` simulates the platform. A channel that the
+ * operator has set up gets none of these settings: it talks to its platform.
  *
  * @throws ConfigurationError if a channel's simulator does not follow the contract.
  */

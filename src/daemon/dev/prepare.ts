@@ -30,7 +30,7 @@ import { type DoneAction, shopRoutes } from './sample-shop.ts';
 
 /** The parts of `serve --dev`: settings, secrets, a sample company with an API and a shop. */
 export interface Dev {
-  /** Values of settings that nothing else sets. */
+  /** Values for settings that no other source sets. */
   defaults: Record<string, string>;
   /** The tools of the sample API. They are used if the configuration file lists no tools. */
   structured: readonly StructuredValue[];
@@ -61,9 +61,9 @@ const ENV_FILE = 'env';
 const ACTIONS_SHOWN = 12;
 
 /**
- * The settings for token keys. If one is set, this is a rehearsal of a real site, and the loop guard has its usual
- * defaults. Otherwise the guard is relaxed: a person who tries agentd asks the same question again and again, which is
- * not a loop. Bursts are still blocked, so that people can see the guard work.
+ * The settings for token keys. If one of them is set, the operator is rehearsing a real site, and the loop guard has
+ * its usual defaults. Otherwise the guard is relaxed: a person who tries agentd asks the same question again and again,
+ * which is not a loop. Bursts are still blocked, so that people can see the guard work.
  */
 const TOKEN_KEYS = ['JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL'];
 const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_SECONDS: '5' };
@@ -191,7 +191,7 @@ function wantedPlugins(explicit: Inspection): readonly ChannelPlugin[] {
   return explicit.plugins.filter(({ name }) => names.includes(name));
 }
 
-/** Every available channel, except those that are switched off by name. */
+/** Every available channel, except those that an `…_ENABLED=false` switches off. */
 function channelsOf({ available, effective }: Inspection): string[] {
   return available.filter((name) => {
     const enabled = effective.find(({ record }) => record.name === `${prefixOf(name)}ENABLED`);

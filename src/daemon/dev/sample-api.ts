@@ -33,7 +33,7 @@ export interface ApiRequest {
   method: string;
   /** Path and query. */
   path: string;
-  /** The person's own credentials, the default ones, or none that are valid. */
+  /** The person's own credentials, the default credentials, or no valid credentials. */
   credentials: 'user' | 'default' | 'none';
   /** E-mail address that the credentials belong to. */
   as: string | null;
@@ -82,7 +82,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   return {
     url: `http://127.0.0.1:${port}`,
     requestsAfter(last) {
-      // A page that still has a number from before a restart of the daemon gets all requests.
+      // If the page still has a number from before a restart of the daemon, it gets all requests.
       const known = last > (requests.at(-1)?.number ?? 0) ? 0 : last;
       return requests.filter(({ number }) => number > known);
     },
@@ -94,7 +94,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   };
 }
 
-/** `reader`: whose credentials the request had. */
+/** `reader`: the owner of the request's credentials. */
 type Answer = { status: number; body: unknown; reader: Reader | null };
 
 async function answer(
@@ -127,7 +127,7 @@ async function answer(
   return { ...(await answerCustomer(request, url.pathname, person)), reader };
 }
 
-/** What a person may do with their own record. */
+/** Answers a request that a person makes about their own record. */
 async function answerCustomer(
   request: IncomingMessage,
   path: string,

@@ -8,8 +8,8 @@ import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
 export const MAX_RESPONSE_BYTES = 1_048_576;
 const MAX_REDIRECTS = 3;
 /**
- * Minimum length of secrets that are masked. A shorter secret, which no real API issues, may be a word in the answer by
- * chance.
+ * Minimum length of secrets that are masked. A shorter secret may occur in an answer by chance, and no real API issues
+ * one.
  */
 const MASKED_SECRET_LENGTH = 8;
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
@@ -48,7 +48,7 @@ export interface DownstreamRequest {
   redirects?: 'within_origin' | 'none';
   /** `text`: an answer that is not JSON is returned as a text. */
   expects?: 'json' | 'text';
-  /** Aborts with the message that the call is made for. */
+  /** The signal of the message for which the call is made. */
   signal?: AbortSignal | undefined;
 }
 
@@ -69,7 +69,7 @@ export type DownstreamReason =
 /** There is no usable answer. `message` is a text for the agent; `cause` is for the log. */
 export class DownstreamFailure extends Error {
   readonly reason: DownstreamReason;
-  /** The request may have been carried out. */
+  /** Whether the API may have carried out the request. */
   readonly reached: boolean;
   /** Status of the unusable answer; null if there was no answer. */
   readonly status: number | null;
@@ -157,7 +157,8 @@ function baseOf(baseUrl: string): Base {
 function addressBelow({ origin, prefix }: Base, { path, search, query: given }: Address): URL {
   const url = new URL(origin);
   url.pathname = `${prefix}${path}`;
-  // The URL parser resolves dot segments, drops tabs and newlines, and reads a backslash as a slash.
+  // Refused, because the URL parser would resolve dot segments, drop tabs and newlines, and read a backslash as a
+  // slash.
   if (!path.startsWith('/') || /[\\\s\x00-\x1f]|\/\//.test(path) || DOT_SEGMENT.test(path)) {
     throw new DownstreamFailure('path_refused', 'The address of this call is not valid.', { reached: false });
   }
@@ -197,7 +198,7 @@ async function follow(
   }
 }
 
-/** No connection was made, so nothing was sent. */
+/** Whether no connection was made, so that nothing was sent. */
 function wasNotConnected(error: unknown): boolean {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
   return (
@@ -229,7 +230,7 @@ function parse(
     return parseExactly(masked);
   } catch (cause) {
     if (expects === 'text') return masked;
-    // The page of a proxy in front of a failing API; only its status matters.
+    // This may be the error page of a proxy in front of the API, so only the status matters.
     if (status < 200 || status >= 300) return null;
     throw new DownstreamFailure('not_json', `${system} answered with something that is not JSON.`, {
       status,

@@ -28,8 +28,8 @@ export interface CredentialSources {
 }
 
 /**
- * What a call does without the person's token, for the log. Nothing is logged for a policy that does not use the
- * person's token.
+ * The beginning of the log line for a call without the person's token. Null: nothing is logged, because the policy does
+ * not use the person's token.
  */
 const INSTEAD: Readonly<Record<CredentialPolicy, string | null>> = {
   'user-or-default': 'tool uses default credentials',
@@ -40,10 +40,10 @@ const INSTEAD: Readonly<Record<CredentialPolicy, string | null>> = {
 };
 
 /**
- * The documented choice of credentials for a tool (agentd-api(7), "How the credentials are chosen"), in the documented
- * order. One more check keeps one person's token out of another person's message: the stored context must belong to the
- * person and the channel user for whom this message acts. The token was validated when it was stored. Only its expiry
- * is checked again, since a message may have waited.
+ * Chooses the credentials for a tool by the documented rules, in their documented order (agentd-api(7), "How the
+ * credentials are chosen"). One more check keeps one person's token out of another person's message: the stored context
+ * must belong to the person and the channel user for whom this message acts. The token was validated when it was
+ * stored. Only its expiry is checked again, since a message may have waited.
  *
  * Never rejects: if anything is wrong, the person's token is not used, so the call has fewer rights.
  */
@@ -87,7 +87,7 @@ export async function chooseCredentials(
   }
 }
 
-/** The claims exactly as in the token: a claim that binds a parameter must not be converted to a text. */
+/** The claims exactly as in the token: a claim that is bound to a parameter must keep its type. */
 function claimsOf(token: string, { user_id, email }: JwtContext): PersonClaims {
   return Object.freeze({ sub: user_id, ...decodePayload(token), email });
 }

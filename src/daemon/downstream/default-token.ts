@@ -3,7 +3,7 @@ import { Secret } from '../secret.ts';
 import { unlessAborted } from '../unless-aborted.ts';
 import type { Downstream } from './client.ts';
 
-/** Where the default token comes from (agentd-api(7), "Requests to the API"). */
+/** The path from which the API issues the default token (agentd-api(7), "Requests to the API"). */
 export const TOKEN_PATH = '/authentication_token';
 
 /** A token without `exp` is assumed to be valid this long, ms (agentd-api(7), "The default token"). */
@@ -24,7 +24,7 @@ export interface DefaultToken {
    * failure is not cached: the next message tries again.
    */
   get(signal?: AbortSignal): Promise<Secret>;
-  /** Call this if the API answered 401 to this token: `get` then fetches another one. */
+  /** Call this if the API answered 401 to this token: `get` then fetches another token. */
   refused(token: Secret): void;
 }
 
@@ -90,7 +90,7 @@ export function createDefaultToken({
       return signal ? await unlessAborted(pending, signal) : await pending;
     },
     refused(token) {
-      // Several calls may report the same token; only the first drops it.
+      // Several calls may report the same token. By then, a new one may already be cached, which is kept.
       if (cached?.token === token) cached = null;
     },
   };

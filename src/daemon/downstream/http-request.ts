@@ -53,8 +53,9 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * One HTTP request over a kept connection. It does not follow redirects. Node's own client takes half the time of
- * `fetch`. Rejects with the error of the connection, with BodyTooLong, or with the reason of the limit.
+ * Makes one HTTP request over a connection that is kept alive. It does not follow redirects. Node's own client takes
+ * half the time of `fetch`. Rejects with the error of the connection, with BodyTooLong, or with the reason of the
+ * limit.
  */
 export async function httpRequest(url: URL, request: HttpRequest): Promise<HttpResponse> {
   try {
@@ -103,7 +104,7 @@ function attempt(url: URL, { method, headers, body, limit, maxBytes }: HttpReque
   });
 }
 
-/** The options that Node makes from a URL, at a fraction of the cost. */
+/** The same options that Node makes from a URL, at a fraction of the cost. */
 function addressOf({ protocol, hostname, port, pathname, search }: URL): RequestOptions {
   return {
     protocol,
@@ -117,7 +118,7 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
   const body = decoded(response);
   const chunks: Buffer[] = [];
   let size = 0;
-  // Uses events, since an iterator would cost as much as the rest of reading.
+  // Uses events, since an async iterator would cost as much as everything else here.
   return new Promise((resolve, reject) => {
     let isRead = false;
     body.on('data', (chunk: Buffer) => {
@@ -132,7 +133,8 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
     });
     body.on('error', reject);
     body.on('close', () => {
-      // The error is created only if it is needed. Its stack is expensive, and most answers end before they close.
+      // The error is created only if it is needed. Its stack trace is expensive, and most answers are complete when the
+      // stream closes.
       if (!isRead) reject(new Error('the answer broke off'));
     });
   });

@@ -2,8 +2,8 @@ import type { Observer } from '../trace/observer.ts';
 import { type Downstream, DownstreamFailure } from './client.ts';
 
 /**
- * Wraps a client, to report the outcome of each request to the observer. A request that the caller gave up has no
- * outcome, and a request whose address was refused was never made.
+ * Wraps a client, to report the outcome of each request to the observer. Nothing is reported for a request that the
+ * caller aborted, or for a request that was never made because its address was refused.
  */
 export function observedDownstream(
   downstream: Downstream,

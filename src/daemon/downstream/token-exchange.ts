@@ -8,14 +8,14 @@ import { unlessAborted } from '../unless-aborted.ts';
 import { MAX_RESPONSE_BYTES } from './client.ts';
 import { BodyTooLong, httpRequest } from './http-request.ts';
 
-/** Maximum number of exchanged tokens that are kept; the least recently used one is dropped first. */
+/** Maximum number of exchanged tokens that are kept; the least recently used token is dropped first. */
 const MAX_KEPT = 1_000;
 /** A token that has no `expires_in` and no `exp` is assumed to be valid this long, ms. */
 const ASSUMED_LIFE_MS = 60_000;
-/** A token is not used in this time before it expires, ms, because it could expire while the request is on its way. */
+/** How long before its expiry a token is no longer used, ms: it could expire while the request is on its way. */
 const MARGIN_MS = 5_000;
 
-/** How the token of a person is exchanged for one of another system (RFC 8693, section 2.1). */
+/** How the token of a person is exchanged for a token of another system (RFC 8693, section 2.1). */
 export interface ExchangeSettings {
   readonly url: string;
   readonly client_id: string;
@@ -208,7 +208,7 @@ function parse(text: string): Readonly<Record<string, unknown>> | null {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
   } catch {
-    // The error then reports only the status.
+    // The text is not JSON, so the error reports only the status.
     return null;
   }
 }

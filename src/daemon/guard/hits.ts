@@ -1,6 +1,6 @@
 import { maxHitsInWindow } from './max-hits-in-window.ts';
 
-/** A hit that was counted; ms since the epoch. */
+/** A hit that was counted. Times are ms since the epoch. */
 export interface Hit {
   /** When it happened. */
   readonly at: number;
@@ -40,7 +40,7 @@ export function hitCount({ start, end }: Hits): number {
   return end - start;
 }
 
-/** The hit that has `place - 1` newer ones; undefined if there are fewer hits. */
+/** The newest hit for `place` 1, the second newest for 2, and so on. Undefined if there are fewer hits. */
 export function newestHit<H extends Hit>({ array, start, end }: Hits<H>, place = 1): H | undefined {
   return end - place < start ? undefined : array[end - place];
 }
@@ -51,8 +51,8 @@ export function countSince(hits: Hits, after: number): number {
 }
 
 /**
- * How many hits a window would hold if one more happened at `at`, including that hit. Of all windows that would contain
- * it, the fullest counts, because a hit may be reported after later ones.
+ * How many hits a window would contain if one more happened at `at`, including that hit. Of all windows that contain
+ * `at`, the window with the most hits counts, because a hit may be reported after later hits.
  * @param counts which hits count; all if it is absent.
  */
 export function countWith<H extends Hit>(
@@ -86,13 +86,13 @@ export function addedHit<H extends Hit>(hits: Hits<H>, hit: H, keep_ms: number):
   return { hit, dropped: place - hits.start };
 }
 
-/** The hits with one added. */
+/** The hits after one more was added. */
 export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<H>): Hits<H> {
   const { end } = hits;
   const array = hits.array as H[];
   const start = hits.start + dropped;
   const place = firstAfter({ array, start, end }, hit.at);
-  // No other value uses the array beyond the end of its slice. Once half of the array is unused, a new one is made.
+  // No other value uses the array beyond the end of its slice. Once half of the array is unused, a new array is made.
   if (place === end && end === array.length && start <= end / 2) {
     array.push(hit);
     return { array, start, end: end + 1 };
@@ -102,8 +102,8 @@ export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<
 }
 
 /**
- * The hits as they count now. If some are in the future, the clock was set back: then all are moved back by as much, so
- * that nobody waits longer than a window. If they would move by more than `keep_ms`, none of them counts.
+ * The hits as they apply now. If some are in the future, the clock was set back: then all are moved back by the same
+ * amount, so that nobody waits longer than a window. If they would move by more than `keep_ms`, none of them counts.
  * @returns the same value if nothing changes.
  */
 export function hitsAt<H extends Hit>(hits: Hits<H>, now: number, keep_ms: number): Hits<H> {

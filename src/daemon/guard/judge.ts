@@ -19,7 +19,7 @@ export interface MessageHit extends Hit {
   readonly text: string;
 }
 
-/** What the guard stores about a user, under the user's key. */
+/** The state that the guard stores about a user, under the user's key. */
 export interface GuardUserState {
   /** The names in the latest message: one person may have several names on a channel, and several addresses. */
   readonly user: Omit<GuardUser, 'key'>;
@@ -51,11 +51,11 @@ export interface Judgement {
 }
 
 /**
- * The verdict on a message, and what it changes (agentd-message(7), "Loop guard"): the first verdict of a repeated
- * message, open circuit, burst, repetition, turns, in this order. Backends read the state, call this function and write
- * the state in one atomic step. A message that passes, or is over the turn limit, counts as a message of its user. A
- * message that a circuit blocks counts in no window, and opening a circuit empties the windows: a message after the
- * cooldown passes, as `Retry-After` promises.
+ * The verdict on a message, and the changes that follow from it (agentd-message(7), "Loop guard"). The checks, in this
+ * order: first verdict of a repeated message, open circuit, burst, repetition, turns. Backends read the state, call
+ * this function and write the state in one atomic step. A message that passes, or is over the turn limit, counts as a
+ * message of its user. A message that a circuit blocks counts in no window, and opening a circuit empties the windows:
+ * a message after the cooldown passes, as `Retry-After` promises.
  * @param now by the store's clock.
  */
 export function judge(
@@ -75,13 +75,13 @@ export function judge(
   return { verdict, state: { verdict, user, turns }, added, user_expires_at };
 }
 
-/** What a user's windows and circuit say about a message. */
+/** The result of checking a message against its user's windows and circuit. */
 export interface UserJudgement {
-  /** The verdict, if they block it. */
+  /** The verdict if the message is blocked; null if it is not. */
   blocked: BlockedByCircuit | null;
   /** The counts of a message that is not blocked. */
   counts: Pick<Passed, 'messages' | 'equal_texts'>;
-  /** Their state after the message. The same object as before if it did not change. */
+  /** The user's state after the message. The same object as before if it did not change. */
   user: GuardUserState;
   added: Judgement['added'];
   user_expires_at: number;
@@ -130,7 +130,7 @@ export function judgeUser(
       covers_from: at - of_ms,
       blocked: 1,
     };
-    // An old burst may be reported late. It does not end the cooldown of a newer one.
+    // An old burst may be reported late. It does not end the cooldown of a newer burst.
     const isNewest = circuit === null || circuit.open_until <= opened.open_until;
     return block(
       blockedBy(opened, at, isNewest),
@@ -156,7 +156,7 @@ export function addMessage(state: GuardUserState, added: AddedHit<MessageHit>): 
   return { ...state, messages: addHit(state.messages, added) };
 }
 
-/** The state of a user as it counts now, with the current names. The same object if nothing changes. */
+/** The state of a user as it applies now, with the current names. The same object if nothing changes. */
 function userAt(
   found: GuardUserState | null,
   { key: _, ...user }: GuardUser,
@@ -177,8 +177,8 @@ function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {
 }
 
 /**
- * The part of `judge` that depends on the session: counts a message that its user's windows let through. A count never lasts
- * longer than a session that is used now.
+ * The part of `judge` that depends on the session: counts a message that the user's windows do not block. A count never
+ * lasts longer than a session that is used now.
  */
 export function judgeTurn(
   found: SessionTurns | null,

@@ -3,8 +3,8 @@ import { circuitLine, duplicateLine, turnLimitLine } from './lines.ts';
 import type { GuardedMessage, GuardVerdict } from './verdict.ts';
 
 /**
- * Logs the first message of a block: a circuit that opens, a session that reaches its limit; and blocked messages
- * that are repeated. Further blocks are counted, and logged at debug.
+ * Logs the first blocked message when a circuit opens or a session reaches its limit, and each repeat of a blocked
+ * message. Further blocked messages are counted, and logged at debug.
  */
 export function tell(
   verdict: GuardVerdict,
@@ -12,8 +12,8 @@ export function tell(
   request_id: string,
   log: Pick<Log, 'debug' | 'info' | 'warn'>,
 ): void {
-  // The repeat of a message that passed is logged by the inbox, if it has the message: the message may have been lost
-  // before it was stored.
+  // If a message that passed is repeated, the inbox logs the repeat. The guard does not know whether it is one: the
+  // message may have been lost before it was stored.
   if (verdict.allowed) return;
   if (verdict.repeated) {
     if (message_id !== null) log.info({ request_id }, duplicateLine(user, message_id));

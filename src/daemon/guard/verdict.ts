@@ -20,7 +20,10 @@ export interface GuardedMessage {
   session_id: string;
   /** The hash of the text (`textHash`). The text itself is not stored. */
   text: string;
-  /** The platform's id, under which the first verdict is valid for 7 days. Null: each check counts as a new message. */
+  /**
+   * The platform's id of the message. The first verdict on it is valid for 7 days. Null: each check counts as a new
+   * message.
+   */
   message_id: string | null;
   /** When the message was sent according to the platform, ms since the epoch. Null: now, by the store's clock. */
   sent_at: number | null;
@@ -56,7 +59,7 @@ export interface Passed {
 export interface BlockedByCircuit {
   allowed: false;
   reason: CircuitReason;
-  /** This message opened the circuit. */
+  /** Whether this message opened the circuit. */
   opened: boolean;
   /** The count that opened the circuit. It is more than `max`, because a count of `max` still passes. */
   count: number;
@@ -70,7 +73,7 @@ export interface BlockedByCircuit {
 export interface BlockedByTurnLimit {
   allowed: false;
   reason: 'turn_limit';
-  /** This is the first blocked message of the session. */
+  /** Whether this is the first blocked message of the session. */
   first: boolean;
   turns: number;
   max: number;
@@ -92,8 +95,8 @@ export interface SessionTurns {
 export type CircuitReason = 'rate_limit' | 'repetition';
 
 /**
- * While a circuit is open, it blocks every message of its user. Its times are compared with those of messages, ms since
- * the epoch.
+ * While a circuit is open, it blocks every message of its user. Its times are compared with the times of messages, ms
+ * since the epoch.
  */
 export interface Circuit {
   reason: CircuitReason;

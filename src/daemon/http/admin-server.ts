@@ -28,8 +28,9 @@ export interface AdminServer {
 }
 
 /**
- * The listener of ADMIN_LISTEN, which is never the public one. It answers probes of an orchestrator or load balancer:
- * `/live` as long as the process runs, `/ready` as long as it should get requests. It also serves `/metrics`.
+ * The listener of ADMIN_LISTEN, which is separate from the public one. It answers probes of an orchestrator or load
+ * balancer: `/live` as long as the process runs, `/ready` as long as the daemon should get requests. It also serves
+ * `/metrics`.
  */
 export function createAdminServer(
   readiness: Readiness,

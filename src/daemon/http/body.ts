@@ -15,9 +15,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * The exact bytes of a request's body, read once; empty if the request has none.
- * @param room how much may be read, even if the length of the body is unknown
+ * @param room how much may be read; also limits a body of unknown length
  * @throws `unsupported_media_type`, `body_too_large`, `unavailable` if there is no room for a large body now, or
- * `invalid_request` if the sender went away
+ * `invalid_request` if the sender disconnected
  */
 export async function readBody(
   request: IncomingMessage,

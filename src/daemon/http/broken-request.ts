@@ -53,8 +53,8 @@ export function requireHost(): Middleware {
 }
 
 /**
- * Counts in the raw list. Node's own list by name would stay in memory as long as the request, for hours if it opened a
- * stream.
+ * Counts the header in the raw list. Node's own list by name would stay in memory as long as the request: for hours if
+ * the request opened a stream.
  */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;

@@ -9,8 +9,8 @@ const ALLOWED = 'Content-Type, Authorization, Idempotency-Key, Last-Event-ID, X-
 const MAX_AGE = 600;
 
 /**
- * Lets pages of the allowed origins call the routes with `cors`. Origins are compared exactly. Another origin gets no
- * allow-origin header, so that its browser withholds the response from the page. Answers every OPTIONS request.
+ * Lets pages of the allowed origins call the routes with `cors`. Origins are compared exactly. A page of another origin
+ * gets no allow-origin header, so the browser withholds the response from it. Answers every OPTIONS request.
  * @param origins `*` allows every origin, without credentials
  */
 export function cors(origins: readonly string[]): Middleware {

@@ -17,9 +17,9 @@ export interface Exchange {
   found: Found;
   /** receive */
   route: MountedRoute;
-  /** receive; with an empty body if that is refused */
+  /** receive; with an empty body if the body is refused */
   request: ReceivedRequest;
-  /** receive; why the body is refused, null if it is not */
+  /** receive; why the body is refused, null if it is accepted */
   bodyProblem: unknown;
 }
 

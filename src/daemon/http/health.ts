@@ -3,8 +3,8 @@ import type { Log } from '../log.ts';
 import type { ActiveChannel, OutageOf } from './routes.ts';
 
 /**
- * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). The answer says that the process serves,
- * so it depends on nothing outside of the process: it is the same if the store is out of reach.
+ * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). The answer says only that the process is
+ * serving. It depends on nothing outside of the process, so it does not change if the store is unreachable.
  */
 export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): Route['handle'] {
   return () => ({

@@ -35,7 +35,7 @@ export class InFlight {
     this.#retiring = true;
     for (const response of this.#responses) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
-      // The client does not expect that the connection ends, and may send another request on it.
+      // The client does not expect the connection to end, and may send another request on it.
       else response.once('finish', () => response.req.socket.destroySoon());
     }
   }
@@ -81,7 +81,7 @@ export function admit(inFlight: InFlight): Middleware {
       ctx.res.destroy();
       return;
     }
-    // The connection closes with the answer, so the whole request is read first.
+    // The connection is closed after the answer. The rest of the request is read first, so that the answer is not lost.
     discard(ctx.req);
     if (!ctx.req.closed) await once(ctx.req, 'close');
     ctx.set('Connection', 'close');

@@ -3,13 +3,13 @@ import type { Route } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 
-/** Maximum number of bodies over BODY_LIMIT_BYTES in memory at the same time: anybody can send one. */
+/** Maximum number of bodies over BODY_LIMIT_BYTES in memory at the same time, because anybody can send one. */
 export const LARGE_AT_ONCE = 16;
 /** Seconds after which a sender that found no room may try again. */
 const RETRY_AFTER_SECONDS = 5;
-/** Time before the speed of a sender is judged, ms. */
+/** How long a sender may send before its speed is measured, ms. */
 const FIRST_JUDGED_MS = 1000;
-/** Bytes per ms (256 KiB per second). A slower sender loses its place if another one needs it. */
+/** Bytes per ms (256 KiB per second). A slower sender can lose its place to another sender. */
 const SLOWEST = (256 * 1024) / 1000;
 
 /** How much of one body may be read. */
@@ -31,7 +31,7 @@ interface Inside {
 }
 
 /**
- * Room for the large bodies of routes that ask for it (`Route.bodyLimit`): a bounded number at a time. Whether a
+ * Admits a bounded number of large bodies at a time, for the routes that allow them (`Route.bodyLimit`). Whether a
  * platform signed a body is known only when all of it has arrived, so slow senders could occupy all places for as long
  * as a request may take. Therefore, when all places are taken, the slowest sender loses its place to the next one.
  */

@@ -10,9 +10,9 @@ import type { Exchange } from './exchange.ts';
 const REQUEST_TIMEOUT = 30_000;
 /** How often connections are checked for requests that exceed this time, ms. */
 const CHECKING_INTERVAL = 5000;
-/** Room for a token of 8,192 characters in a header and another in a cookie, bytes. */
+/** Maximum size of the headers, bytes. A header and a cookie may each contain a token of 8,192 characters. */
 const MAX_HEADER_SIZE = 32_768;
-/** Room for 10,000 open streams; more connections are dropped. */
+/** Maximum number of connections. There is room for 10,000 open streams. Further connections are dropped. */
 const MAX_CONNECTIONS = 16_384;
 
 export interface ListenerOptions {
@@ -31,9 +31,9 @@ export interface ListeningAddress {
 
 /** Where a server listens, and the setting that determines it. */
 export interface ListenTarget {
-  /** Undefined for every address of the machine. */
+  /** Undefined means every address of the machine. */
   host: string | undefined;
-  /** 0 for any free port. */
+  /** 0 means any free port. */
   port: number;
   setting: 'HOST' | 'ADMIN_LISTEN';
 }
@@ -79,7 +79,7 @@ export function listen(server: HttpServer, target: ListenTarget, log: Log): Prom
   });
 }
 
-/** Accepts no more connections; open ones stay. Resolves when the last one has closed. */
+/** Accepts no more connections; open connections stay open. Resolves when the last one has closed. */
 export function stopAccepting(server: HttpServer): Promise<void> {
   // The `close` of the HTTP server would also close idle connections, on which a proxy may be sending a request right
   // now.

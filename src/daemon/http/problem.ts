@@ -23,7 +23,7 @@ const UNEXPECTED = new AgentdError(
 /**
  * Makes all problem documents (RFC 9457; agentd-service(7), "Errors"). A failure without a code becomes
  * `internal_error` with a fixed text.
- * @param status if the protocol requires a status other than that of the code
+ * @param status if the protocol requires a status other than the usual status of the code
  */
 export function problemOf(error: unknown, request_id: string, status?: number): Problem {
   const known = error instanceof AgentdError ? error : UNEXPECTED;
@@ -74,7 +74,7 @@ export function problems(log: Log): Middleware {
   };
 }
 
-/** Uses the route's own texts if it has some, even if the path exists only for another method. */
+/** Uses the route's own error body (`refusal`) if it has one, even if the path exists only for another method. */
 function refusalOf({ state }: Context, error: unknown, log: Log): Problem {
   const { request_id } = state;
   const problem = problemOf(error, request_id);

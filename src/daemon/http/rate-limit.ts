@@ -11,10 +11,10 @@ export interface RateLimitParts {
 }
 
 /**
- * Counts a request in the window of its sender: the person if a valid token came with it, else the client address.
- * A sender has one window for all limited routes. The headers `RateLimit` and `RateLimit-Policy` show its state
- * (draft-ietf-httpapi-ratelimit-headers-10).
- * Throws `rate_limited` if the window is full; such a request is not counted.
+ * Counts a request in the window of its sender: the person if a valid token came with the request, otherwise the client
+ * address. A sender has one window for all limited routes. The headers `RateLimit` and `RateLimit-Policy` show its
+ * state (draft-ietf-httpapi-ratelimit-headers-10). Throws `rate_limited` if the window is full; the refused request is
+ * not counted.
  */
 export function rateLimit({ settings, store }: RateLimitParts): Middleware {
   const seconds = settings.RATE_LIMIT_WINDOW_SECONDS;
@@ -43,7 +43,10 @@ function senderOf({ validated, address }: ReceivedRequest): { policy: 'person' |
     : { policy: 'address', key: `http:address:${address}` };
 }
 
-/** Seconds until there is room for one more request if the window is full, else until the window is empty. */
+/**
+ * If the window is full, seconds until there is room for one more request. Otherwise, seconds until the window is
+ * empty.
+ */
 function secondsToRoom(state: WindowState): number {
   return Math.ceil((state.remaining === 0 ? state.retry_after_ms : state.reset_ms) / 1000);
 }

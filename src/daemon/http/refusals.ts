@@ -12,7 +12,7 @@ const PENDING_MAX = 100;
 const WRITES_PER_SECOND = 20;
 const WRITES_AT_ONCE = 100;
 
-/** How often losses are logged, ms. If traces are lost, there are many, and one line counts them. */
+/** How often losses are logged, ms. Traces are lost only in large numbers, so one line counts them. */
 const REPORT_INTERVAL_MS = 60_000;
 
 /** Problems that end a request before it becomes a turn. Other requests leave the trace of their turn. */
@@ -26,7 +26,7 @@ const BEFORE_A_TURN: ReadonlySet<ErrorCode> = new Set([
 
 /**
  * Problems that end a request to read or stop an answer, which never becomes a turn. The client must know the id of a
- * stream to get one of these, so strangers cannot fill the store with such traces.
+ * stream to get one of these, so strangers cannot fill the store with their traces.
  */
 const WITHOUT_A_TURN: ReadonlySet<ErrorCode> = new Set(['token_missing', 'forbidden']);
 

@@ -10,7 +10,7 @@ const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
 const PATH_SHOWN = 256;
 
 /**
- * The caller's `X-Request-Id` if it has the documented form, else a new one (agentd-service(7), "Request ids").
+ * The caller's `X-Request-Id` if it has the documented form, otherwise a new id (agentd-service(7), "Request ids").
  */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers['x-request-id'];
@@ -32,7 +32,7 @@ export function requestId(log: Log): Middleware {
 /** Logs neither the query nor header values: both may contain a token. */
 function logEnd(ctx: Context, log: Log, took: number): void {
   const answered = ctx.res.writableFinished;
-  // The code that handles a request logs its success: a message has its own line.
+  // The code that handles a request logs its success; for example, each message gets a separate line.
   const level = answered && ctx.res.statusCode >= 400 ? 'info' : 'debug';
   if (!log.isLevelEnabled(level)) return;
   const line = {

@@ -36,7 +36,7 @@ export function respond(ctx: Context, response: ChannelResponse, { stopping, log
 
 type RouteHeaders = NonNullable<ChannelResponse['headers']>;
 
-/** Sets the headers of a route. Throws before any is set if one of them cannot be sent. */
+/** Sets the headers of a route. If one of them cannot be sent, throws before any header is set. */
 export function setHeaders(ctx: Context, headers: RouteHeaders): void {
   checkHeaders(headers);
   for (const [name, value] of Object.entries(headers)) setHeader(ctx, name, value);
@@ -50,7 +50,7 @@ function checkHeaders(headers: RouteHeaders): void {
   }
 }
 
-/** Sets a header, in place of the value that the daemon has set. `Vary` is extended instead. */
+/** Sets a header, and replaces the value that the daemon has set. `Vary` is extended instead. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
   const own = typeof value === 'string' ? value : [...value];
   if (name.toLowerCase() === 'vary') ctx.vary(own);

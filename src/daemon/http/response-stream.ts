@@ -62,7 +62,7 @@ class WireStream implements ResponseStream {
   constructor(res: ServerResponse, wire: Wire, signal: AbortSignal) {
     this.signal = signal;
     this.#wire = wire;
-    // One listener each for the whole stream: a listener per wait would pile up.
+    // One listener per event for the whole stream: listeners that are added for each wait would pile up.
     const goOn = () => this.#goOn();
     wire.source.on('drain', goOn);
     // The connection may stay open for the client's next request.
@@ -98,7 +98,9 @@ interface Wire {
   readonly source: EventEmitter;
 }
 
-/** Writes through Node's response: for an answer behind another one on its connection, and for HTTP/1.0 clients. */
+/**
+ * Writes through Node's response: for a response that must wait for an earlier one on its connection, and for HTTP/1.0.
+ */
 class ResponseWire implements Wire {
   readonly source: ServerResponse;
 
@@ -139,7 +141,9 @@ class SocketWire implements Wire {
 
 const chunks = new WeakMap<Uint8Array, Buffer>();
 
-/** A chunk of the body (RFC 9112 §7.1). Bytes that are written to several readers are the same object each time. */
+/**
+ * A chunk of the body (RFC 9112 §7.1). Bytes for several readers are the same object, so their chunk is made only once.
+ */
 function chunkOf(frame: string | Uint8Array): Buffer {
   const known = typeof frame === 'string' ? undefined : chunks.get(frame);
   if (known) return known;

@@ -9,7 +9,7 @@ export function routeHeaders(): Middleware {
     try {
       if (route.headers) setHeaders(ctx, route.headers(request));
     } catch (error) {
-      // The handler gets the same error, which is then answered.
+      // The handler fails with the same error, which then becomes the response.
       if (!(error instanceof AgentdError)) throw error;
     }
     return next();

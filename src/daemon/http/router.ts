@@ -3,7 +3,7 @@ import { AgentdError } from '../errors.ts';
 import type { Middleware } from './exchange.ts';
 import type { MountedRoute } from './routes.ts';
 
-/** Longest value of a path parameter, in characters: as long as the headers of a request may be. */
+/** Longest value of a path parameter, in characters. */
 const PARAM_MAX = 16_384;
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const satisfies readonly MountedRoute['method'][];

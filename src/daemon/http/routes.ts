@@ -24,7 +24,7 @@ export function routes(channels: readonly ActiveChannel[], outageOf: OutageOf, l
   ];
 }
 
-/** A route may be an instance of a class, so its functions are called on it. */
+/** A route may be an instance of a class, so its functions are called with the route as `this`. */
 function mount(route: Route, channel: string): MountedRoute {
   return {
     ...route,

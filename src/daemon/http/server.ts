@@ -76,7 +76,7 @@ export function createServer(parts: ServerParts): Server {
   const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
   const streams = new AbortController();
-  // One listener for each open stream.
+  // Each open stream adds a listener.
   setMaxListeners(0, streams.signal);
   const app = new Koa<Exchange>();
   app.use(requestId(log));

@@ -3,8 +3,8 @@ import type { TokenValidator } from '../identity/identity.ts';
 import { ReceivedRequest } from './received-request.ts';
 
 /**
- * A validator for the tokens of one request: it validates the request's token only once, even if several parts ask, so
- * that the log has one line about it, with the request id.
+ * A validator for the tokens of one request. Even if several parts ask, it validates the request's token only once, so
+ * that the log has only one line about the token, with the request id.
  * @param request if absent, each call validates the token again
  */
 export function validateOnce(tokens: TokenValidator, request: ChannelRequest | undefined): TokenValidator {

@@ -2,16 +2,16 @@ import { type FileHandle, lstat, open, rename, rm, stat, unlink } from 'node:fs/
 import { keyList } from './encryption-keys.ts';
 import { keyFilePath, readKeyFile, syncDirectory } from './key-file.ts';
 
-/** An interrupted change leaves its file behind. After this time the file is ignored, ms. */
+/** An interrupted change leaves its unfinished file behind. After this time that file is ignored, ms. */
 const BROKEN_OFF_MS = 10_000;
 
 /** The key file was not changed. The message says why. */
 export class KeyFileUnchanged extends Error {}
 
 /**
- * Replaces the keys in the key file. After a crash, it has either all old keys or all new keys. If two changes are made
- * at once, the second is refused. If no key is left, the file is deleted. The file keeps its owner, even if root
- * changes it.
+ * Replaces the keys in the key file. After a crash, the file has either all old keys or all new keys. If two changes
+ * are made at once, the second is refused. If no key is left, the file is deleted. The file keeps its owner, even if
+ * root changes the keys.
  *
  * @param change returns the new list, given the current one
  * @throws KeyFileUnchanged; ConfigurationError if the file cannot be used.

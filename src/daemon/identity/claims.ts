@@ -42,7 +42,7 @@ export function isMoment(value: unknown): value is number {
 
 /**
  * `sub` and `email` become keys of stores, query parameters and log fields. Half of a surrogate pair has no UTF-8 form,
- * so two people could become one when it is stored. Control characters are not part of any name.
+ * so two people could become one when the claim is stored. Control characters are not part of any name.
  */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);

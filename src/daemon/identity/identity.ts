@@ -56,8 +56,8 @@ export interface TokenValidator {
 }
 
 /**
- * A person: `iss`, `tenant_id` and `sub` of a valid token together, absent ones counting as empty
- * (agentd-identity(7), "Persons"). It is JSON, so that two people never have the same key, whatever their claims are.
+ * A person: `iss`, `tenant_id` and `sub` of a valid token together (agentd-identity(7), "Persons"). Absent claims count
+ * as empty. It is JSON, so that two people never have the same key, whatever their claims are.
  */
 export type PersonKey = string & { readonly __person: unique symbol };
 

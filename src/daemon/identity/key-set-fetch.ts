@@ -2,8 +2,8 @@ const MAX_BYTES = 262_144;
 
 export interface KeySetSource {
   /**
-   * Fetches a key set, as jose's `customFetch`. jose adds the timeout. Any answer other than a 200 of limited size is
-   * an error.
+   * Fetches a key set; jose gets this function as its `customFetch`, and adds the timeout. Any answer other than a 200
+   * of limited size is an error.
    */
   fetch(url: string, options: RequestInit): Promise<Response>;
   /** Time of the last successful fetch, in ms since the epoch; 0 if there was none. */
@@ -14,7 +14,7 @@ export interface KeySetSource {
 
 /**
  * Fetches a key set within limits. After a failure, there is no new attempt for as long as the failed one took: an
- * issuer that does not answer must not hold up each message, and one that recovers at once is used again at once.
+ * issuer that does not answer must not hold up each message, but an issuer that recovers should be used again soon.
  * Redirects are answers other than 200, so they are not followed: only the configured address may decide which keys the
  * daemon trusts.
  */

@@ -33,7 +33,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   const source = boundedFetch();
   const set: RemoteJWKSet = createRemoteJWKSet(url, {
     timeoutDuration: TIMEOUT_MS,
-    // jose never fetches again by itself: `keysFor` below does if a key is not found.
+    // With this value, jose never fetches again by itself: `keysFor` below does so if a key is not found.
     cooldownDuration: Number.POSITIVE_INFINITY,
     cacheMaxAge: MAX_AGE_MS,
     [customFetch]: source.fetch,

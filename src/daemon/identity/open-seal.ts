@@ -46,7 +46,7 @@ export async function openSeal(
 /** The seal of an administrator's command, which never makes a key. */
 export interface AdministratorSeal {
   seal: Seal;
-  /** False if the key of the daemon is not known here, so that nothing may be stored. */
+  /** False if the command does not know the key of the daemon, so that nothing may be stored. */
   knowsKey: boolean;
 }
 

@@ -14,7 +14,7 @@ export interface Seal {
    * token.
    */
   open(stored: string, record: string): string | null;
-  /** The marks of all keys. The first is that of the key that seals. Empty if there is no key to seal with. */
+  /** The marks of all keys, first the mark of the key that seals. Empty if there is no key to seal with. */
   readonly marks: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
   let known = source.current();
   let own = keysOf(known);
   const others = keysOf(earlier);
-  /** Whether the keys have changed. */
+  /** Reads the keys again. Returns whether they have changed. */
   const look = () => {
     const now = source.current();
     if (now === known) return false;
@@ -90,8 +90,8 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
       try {
         return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8');
       } catch {
-        // Authentication failed: the token was altered, or belongs to another record. Either way, it counts as no
-        // token.
+        // Authentication failed: the token was altered, or belongs to another record. In both cases, it is treated as
+        // if there were no token.
         return null;
       }
     },
@@ -106,7 +106,7 @@ export function marksOf(keys: Secret | undefined): string[] {
 function keysOf(keys: Secret | undefined) {
   return (keys === undefined ? [] : keysIn(keys)).map((key) => {
     const id = createHash('sha256').update(key).digest('base64url').slice(0, ID_LENGTH);
-    // Importing a key once costs a third of importing it with each use.
+    // With a key that is imported once, sealing costs a third of what it costs if the key is imported for each use.
     return { id, key: createSecretKey(key), mark: `${SEALED}${id}.` };
   });
 }

@@ -25,7 +25,7 @@ export interface VerificationKeys {
  * sync of the disk for each.
  *
  * The signatures are compared in constant time, and as texts, because a signature has only one valid spelling (see
- * below).
+ * rsa-signature.ts).
  */
 export function isSignedWithSecret(secret: KeyObject, { signed, signature }: Signed): boolean {
   const right = Buffer.from(createHmac('sha256', secret).update(signed).digest('base64url'));

@@ -35,7 +35,7 @@ export interface TokenCheck {
 
 /**
  * The token validation decision sequence (agentd-identity(7), "Checks"). The first check that fails gives the reason.
- * The list has two readers: the daemon (validator.ts) stops at the first failure; `agentd token verify` shows every
+ * The list is used in two ways: the daemon (validator.ts) stops at the first failure; `agentd token verify` shows every
  * step (walkChecks).
  */
 export const TOKEN_CHECKS: readonly TokenCheck[] = [
@@ -91,7 +91,7 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   },
 ];
 
-/** Whether any issuer or audience is allowed, or none at all: `*` says so explicitly, an unset setting by default. */
+/** True if the setting is `*` or unset: a token may then have any issuer (or audience), or none. */
 export function isAny(expected: string | undefined): expected is undefined | '*' {
   return expected === undefined || expected === '*';
 }

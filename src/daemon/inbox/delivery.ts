@@ -37,8 +37,8 @@ export interface DeliveryServices {
 }
 
 /**
- * How long a `send` may take, ms. After that, it has failed. A long reply needs this much time, because it is several
- * messages on the platform.
+ * How long a `send` may take, ms. After that, it counts as failed. A long reply needs this much time, because it is
+ * several messages on the platform.
  */
 const SEND_MS = 60_000;
 /** How long to wait before the next attempt to store an outcome, ms. */
@@ -228,7 +228,7 @@ export class Delivery {
   }
 
   /**
-   * The outcome after a failure to send. While the platform is out of reach, the message is due at once, because it
+   * The outcome after a failure to send. While the platform is out of reach, the message is due immediately, because it
    * waits for the platform and not for a certain time.
    */
   #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
@@ -255,7 +255,7 @@ export class Delivery {
     return isAway;
   }
 
-  /** Marks the texts as failed that have waited for the platform for the maximum time. */
+  /** Marks texts as failed if they have waited for the platform for the maximum time. */
   async #expireWaiting(): Promise<void> {
     const { store, clock, settings, log } = this.#services;
     const { platform } = this.#message;

@@ -9,7 +9,7 @@ import type { PlatformFailure } from './platform-reach.ts';
 /** Maximum length of the reason that is stored with a message, in characters. */
 const FAILURE_MAX = 500;
 
-/** What the failure of a run means for the next run. */
+/** The failure of a run, and its consequence for the next run. */
 export interface RunFailure {
   /** A code, and the reason if there is one: for example `agent_failed: model_refused`. */
   failure: string;
@@ -54,7 +54,7 @@ export function failureOfDelivery(kind: 'failed' | 'refused', error: unknown): s
   return maskTokens(`delivery_${kind}: ${words}`).slice(0, FAILURE_MAX).toWellFormed();
 }
 
-/** What a failed delivery says about the platform as a whole; null if it says nothing. */
+/** The failure of the platform as a whole that a failed delivery indicates; null if it indicates none. */
 export function platformFailureOf(error: unknown): PlatformFailure | null {
   const words = failureOfDelivery('failed', error);
   if (error instanceof DeliveryFailed) {

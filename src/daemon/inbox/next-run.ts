@@ -7,8 +7,8 @@ import type { RunFailure } from './failure.ts';
 type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
 
 /**
- * What happens after a failed run. Runs that fail for a temporary reason are repeated until INBOX_RUN_SECONDS after the
- * first run began. All others are repeated until INBOX_MAX_ATTEMPTS of them have failed (agentd-message(7)).
+ * Decides what happens after a failed run. Runs that fail for a temporary reason are repeated until INBOX_RUN_SECONDS
+ * after the first run began. All others are repeated until INBOX_MAX_ATTEMPTS of them have failed (agentd-message(7)).
  * @param message the message as it was claimed, with the failed run counted.
  */
 export function afterFailedRun(

@@ -97,7 +97,7 @@ export class PlatformReach {
     return true;
   }
 
-  /** What `GET /` reports about the platform; null if it can be reached. */
+  /** The health of the platform, as `GET /` reports it; null if the platform can be reached. */
   health(platform: string): ChannelHealth | null {
     const outage = this.#outages.get(platform);
     if (outage === undefined) return null;

@@ -6,7 +6,7 @@ import type { InboxWorker } from './work.ts';
 
 /**
  * Enqueues the press of a button. Its effect is decided when the message runs, for the person who is signed in then. A
- * press that can have no effect is refused here, so that the person is told at once.
+ * press that can have no effect is refused here, so that the person is notified immediately.
  */
 export async function press(
   plugin: ChannelPlugin,

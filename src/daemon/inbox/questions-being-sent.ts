@@ -1,6 +1,6 @@
 import type { AlarmClock } from '../clock.ts';
 
-/** How long a message waits at most until a question has been sent, ms. */
+/** Maximum time that a message waits until a question has been sent, ms. */
 const WAIT_MS = 100;
 
 /**

@@ -3,7 +3,7 @@ import type { InboxMessage } from '../store/inbox.ts';
 
 /**
  * Stores the outcome of an attempt to send in a separate trace, because the trace of the run was complete when the
- * reply was stored. The caller leaves this out for a first attempt that succeeds, which the message in the inbox shows.
+ * reply was stored. Not called for a first attempt that succeeds, because the message in the inbox already shows that.
  * Texts without a run have no trace.
  */
 export async function traceDelivery(

@@ -83,7 +83,7 @@ export class InboxWorker {
     const left = await this.#services.store.inbox.reap();
     if (left > 0)
       this.#services.log.warn({ messages: left }, 'messages that a dead process left are started again');
-    // Operators restart the daemon to set a new token, so each outage is probed at once.
+    // Operators restart the daemon to set a new token, so each outage is probed immediately.
     for (const platform of (await this.#reach.outages()).keys())
       await this.#services.store.outages.hurry(platform);
     this.#taking = true;
@@ -91,7 +91,7 @@ export class InboxWorker {
     await this.#poll();
   }
 
-  /** Checks for messages to process. If a check is already under way, another one follows it. */
+  /** Checks for messages to process. If a check is already under way, another check follows it. */
   wake(): void {
     this.#again = true;
     if (!this.#filling) this.#track(this.#fill());
@@ -110,7 +110,7 @@ export class InboxWorker {
     return this.#questions.ended(session_ids);
   }
 
-  /** What the inbox knows about a platform's health; null if there is no problem. */
+  /** The health of a platform, as far as the inbox knows it; null if there is no problem. */
   health(platform: string): ChannelHealth | null {
     return this.#reach.health(platform);
   }

@@ -1,8 +1,8 @@
 import type { Action, ActionState } from '../store/actions.ts';
 
 /**
- * How long a call that was sent may have no outcome, ms. After that, its process has died: calls end within two
- * minutes.
+ * How long a call that was sent may have no outcome, ms. After that, the process that sent it must have died, because
+ * calls end within two minutes.
  */
 const STILL_RUNNING_MS = 150_000;
 

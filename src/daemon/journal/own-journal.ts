@@ -16,7 +16,7 @@ export interface OwnJournalParts {
   clock: Clock;
 }
 
-/** The actions in the journal that belong to the person or user in `own`. */
+/** The actions in the journal that belong to the person or user `who`. */
 export function ownJournal(
   { who, alias_id }: OwnActions,
   { store, seal, clock }: OwnJournalParts,

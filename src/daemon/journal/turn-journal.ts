@@ -41,11 +41,11 @@ export interface JournalParts {
   seal: Seal;
 }
 
-/** What a run knows about the writes of its turn. */
+/** The writes of a turn, as far as the run knows them. */
 interface Calls {
   /** The writes by id, in the order in which they were started. */
   readonly writes: Map<string, TurnWrite>;
-  /** For each group of identical calls, the number of the last one. */
+  /** For each group of identical calls, the number of the last call. */
   readonly numbers: Map<string, number>;
   /** By action id, functions that record the outcomes that could not be recorded before. */
   readonly unrecorded: Map<string, () => Promise<void>>;
@@ -60,7 +60,7 @@ export class TurnJournal implements CallJournal {
   readonly #run: JournaledRun;
   readonly #parts: JournalParts;
   readonly #earlier: readonly TurnWrite[];
-  /** Null while the turn has no writes. It saves memory: most turns have none, and a run may wait for minutes. */
+  /** Null while the turn has no writes. This saves memory: most turns have none, and a run may wait for minutes. */
   #calls: Calls | null = null;
 
   constructor(run: JournaledRun, parts: JournalParts) {
@@ -71,8 +71,8 @@ export class TurnJournal implements CallJournal {
     for (const write of this.#earlier) {
       const { action_id, attempt, state } = write;
       this.#known.writes.set(action_id, { ...write });
-      // The run that sent it has died, or has lost its claim to this run. If it is still alive, it may record the
-      // outcome later, and that outcome replaces `unknown`.
+      // The run that sent this write has died, or has lost its claim to this run. If it is still alive, it may record
+      // the outcome later, and that outcome replaces `unknown`.
       if (state === 'started')
         this.#known.unrecorded.set(action_id, () => parts.actions.finish(action_id, attempt, UNKNOWN));
     }
@@ -149,7 +149,7 @@ export class TurnJournal implements CallJournal {
   }
 
   /**
-   * Records a new write. If the store fails, the write is not sent, but its record may exist; then it is recorded later
+   * Records a new write. If the store fails, the write is not sent, but its record may exist. It is then recorded later
    * that nothing was sent.
    */
   async #begin(action: NewAction): ReturnType<ActionStore['start']> {

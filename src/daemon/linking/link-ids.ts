@@ -6,7 +6,7 @@ export interface LinkedChannel {
   linking?: ChannelLinking | undefined;
 }
 
-/** Maximum number of spellings of one id. More is a defect of the channel. */
+/** Maximum number of spellings of one id. A larger number is a defect of the channel. */
 const WRITINGS_MAX = 8;
 /** Longest id, in characters (agentd-service(7), "Fields"). */
 const ID_MAX = 256;
@@ -23,8 +23,8 @@ export function userOfKey(key: string): { platform: string; user_id: string } {
 }
 
 /**
- * The keys under which a user's link may be stored. The first one is the key for new links. An id that the channel does
- * not recognize is used as it is.
+ * The keys under which a user's link may be stored. The first key is used for new links. An id that the channel does
+ * not recognize is used unchanged.
  */
 export function linkKeys(channel: LinkedChannel, user_id: string): readonly [string, ...string[]] {
   const [kept = user_id, ...others] = writingsOf(channel, user_id);
@@ -32,8 +32,8 @@ export function linkKeys(channel: LinkedChannel, user_id: string): readonly [str
 }
 
 /**
- * The spellings that the platform may use for a user's id. The first one is used for new links. Empty if this is not an
- * id of the platform.
+ * The spellings that the platform may use for a user's id. The first spelling is used for new links. Empty if this is
+ * not an id of the platform.
  * @throws Error if the channel breaks its contract: a link under a wrong key would belong to a stranger.
  */
 export function writingsOf({ name, linking }: LinkedChannel, given: string): readonly string[] {

@@ -42,7 +42,7 @@ export interface FoundLink {
   /** When the link ends. Its token may expire earlier (`effectiveExpiry`). */
   expires_at: number;
   expiry_notified: boolean;
-  /** The other id that its sender must have (link-ids.ts, `aliasKey`). Null if no message has brought one yet. */
+  /** The other id that its sender must have (link-ids.ts, `aliasKey`). Null if no message has contained one yet. */
   alias: string | null;
 }
 
@@ -66,7 +66,7 @@ export async function findLink(
 /**
  * The link of the sender of a message. If the message has another id of its sender, that id is bound to the link, so
  * that later messages find the link by that id alone. `other_sender` if the link is bound to a different id: the
- * platform has given the user id to somebody else since then (agentd-message(7), "The inbox").
+ * platform has since given the user id to somebody else (agentd-message(7), "The inbox").
  */
 export async function findSendersLink(
   services: Lookup,
@@ -96,7 +96,7 @@ export interface LinkHolder {
 export type LinkOutcome =
   | { linked: true; verdict: Extract<TokenVerdict, { valid: true }>; expires_at: number }
   | { linked: false; reason: TokenReason }
-  /** The link of another person, which has not expired and must not be replaced. */
+  /** The link belongs to another person, has not expired, and must not be replaced. */
   | { linked: false; reason: 'held_by_another'; holder: LinkHolder };
 
 /**
@@ -146,7 +146,7 @@ export async function unlink(services: Lookup, channel: LinkedChannel, user_id: 
   const { links } = services.store;
   await withdrawActions(services, channel, user_id);
   let removed = false;
-  // The link that lookups find first is removed last, so that no older one takes effect in between.
+  // The link that lookups find first is removed last, so that no older link takes effect in between.
   for (const key of linkKeys(channel, user_id).toReversed()) {
     if (await links.remove(key)) removed = true;
   }
@@ -159,7 +159,7 @@ export async function unlink(services: Lookup, channel: LinkedChannel, user_id: 
   return removed;
 }
 
-/** Removes the link of a channel's user if it belongs to the person of the token. Links of other people stay. */
+/** Removes the link of a channel's user if it belongs to the person of the token. Links of other people are kept. */
 export async function unlinkPerson(
   services: LinkServices,
   channel: LinkedChannel,
@@ -176,8 +176,8 @@ export async function unlinkPerson(
 }
 
 /**
- * Removes the link under a key if it belongs to this person. The link of another person stays, even if it replaced this
- * person's link just now.
+ * Removes the link under a key if it belongs to this person. The link of another person is kept, even if it replaced
+ * this person's link just now.
  */
 async function removeOwn(
   services: LinkServices,
@@ -210,7 +210,7 @@ export async function noteExpiryNotified(
 /**
  * Withdraws the actions that a channel's user has not confirmed yet: a user who signs out, or signs in as somebody
  * else, must not confirm them. Done before the link changes, so that a crash in between leaves nothing to confirm.
- * @param keep the person whose actions stay.
+ * @param keep the person whose actions are kept.
  */
 async function withdrawActions(
   { store }: Lookup,
@@ -228,8 +228,7 @@ async function withdrawActions(
 }
 
 /**
- * When a link becomes useless: at its own end or at that of its token, whichever comes first (agentd-identity(7),
- * "Links").
+ * When a link becomes useless: when the link or its token expires, whichever is earlier (agentd-identity(7), "Links").
  */
 export function effectiveExpiry({ expires_at, token }: Pick<FoundLink, 'expires_at' | 'token'>): number {
   return Math.min(expires_at, claimsOfStoredToken(token).exp * 1000);

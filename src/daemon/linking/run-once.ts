@@ -22,16 +22,16 @@ export interface RunOnceServices {
 export interface Effect {
   platform: string;
   user_id: string;
-  /** Undefined if it did not come from a platform, and so is never delivered twice. */
+  /** Undefined if the message did not come from a platform. It is then never delivered twice. */
   message_id: string | undefined;
   what: 'link' | 'unlink';
 }
 
 /**
  * Runs the effect of a message once, however often the platform delivers the message. A repeat changes nothing,
- * whatever the person has done since, and gets the answer of the first one. If the effect failed, or if the process
- * died during it, so that it is not known whether it was carried out, it is tried again when the message is delivered
- * again.
+ * whatever the person has done since, and gets the answer to the first delivery. If the effect failed, it is tried
+ * again when the message is delivered again. It is also tried again if the process died during the effect, because
+ * nobody knows then whether it was carried out.
  * @param work resolves with an answer that can be written as JSON, and contains no token.
  * @throws `unavailable` while the first delivery is being processed, or if the store is out of reach.
  */

@@ -6,8 +6,8 @@ import type { Arrived, Authorized, Identified } from './turn.ts';
 /**
  * Checks whether the sender may use this session (agentd-message(7), "Whose session it is").
  *
- * Runs before the guard, so that a refused message is counted neither in the session nor for its user, and before the
- * message waits for the session's lock. Adds `authorized`, and the session with its current id. Throws
+ * Runs before the guard, so that a refused message is counted neither in the session nor for its user. Also runs before
+ * the message waits for the session's lock. Adds `authorized`, and the session with its current id. Throws
  * `session_forbidden` if the session belongs to someone else.
  */
 export const authorizeSender: Step<Arrived & Identified, Authorized> = {

@@ -5,7 +5,7 @@ import type { Arrival } from './arrival.ts';
 import type { Arrived } from './turn.ts';
 
 /**
- * Starts the span of a message, and adds the trace lines that were written before.
+ * Starts the span of a message, and adds the trace lines that were written before the start.
  * @returns null if no spans are collected.
  */
 export function beginSpan(

@@ -32,7 +32,8 @@ const UNREADABLE: ToolAnswer = {
 
 /**
  * Makes the call that the person has confirmed, exactly as it was stored, and only once (agentd-agent(7),
- * "Confirmation"). The call uses the credentials of the request context, within which this function must be called.
+ * "Confirmation"). This function must be called within the request context, because the call uses the credentials of
+ * that context.
  * @returns null if the action is no longer pending.
  * @throws ClaimLost
  */

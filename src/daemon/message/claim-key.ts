@@ -7,8 +7,8 @@ import { Ended } from './sequence.ts';
 import type { Answering, Deduplicated, Identified } from './turn.ts';
 
 /**
- * Claims an idempotency key for the turn, whose answer is then stored under the key. If the turn fails, the claim is
- * released, so that the message can be repeated.
+ * Claims an idempotency key for the turn. The answer of the turn is then stored under the key. If the turn fails, the
+ * claim is released, so that the message can be repeated.
  * @returns the claim; or the first answer, if there is one already.
  * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
  */

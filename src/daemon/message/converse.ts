@@ -7,9 +7,9 @@ import { runTurn } from './run-turn.ts';
 import { answerNow } from './steps.ts';
 
 /**
- * The entry for channels that answer in the response: answers the message, and reports the progress of the run. The run
- * does not depend on its reader: if the client disconnects, the complete turn is still stored in the session. The
- * iterable throws the error that ended the turn.
+ * The entry point for channels that answer in the response: answers the message, and reports the progress of the run.
+ * The run does not depend on its reader: if the client disconnects, the complete turn is still stored in the session.
+ * The iterable throws the error that ended the turn.
  * @throws `invalid_request` at once if the message does not follow the contract.
  */
 export function converse(

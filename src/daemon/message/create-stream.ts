@@ -30,7 +30,7 @@ export const createStream: Step<Starting & Identified & Numbered & Guarded, { st
   run: async (turn, services) => ({ stream: await createStreamOf(turn, turn, services) }),
 };
 
-/** Stores a new stream. If two messages with the same key come at the same time, both get the stream of the first. */
+/** Stores a new stream. If two messages with the same key arrive at the same time, both get the stream of the first. */
 export async function createStreamOf(
   turn: Starting & Identified,
   { idempotency_key, counted_in }: Numbered & Guarded,
@@ -68,7 +68,7 @@ export async function createStreamOf(
   return stored.stream_id === stream_id ? { stream_id, session_id } : sameStream(turn, stored, services);
 }
 
-/** Checks that a repeat has the body of the first message, whose stream it gets. @throws `idempotency_key_reused` */
+/** Checks that a repeat has the same body as the first message of the stream. @throws `idempotency_key_reused` */
 export function sameStream(
   turn: Starting,
   stream: StreamRecord,
@@ -79,7 +79,7 @@ export function sameStream(
   return { stream_id: stream.stream_id, session_id: stream.start.session_id };
 }
 
-/** What the sealed token of a stream is bound to: the id of the stream. */
+/** The record that the sealed token of a stream is bound to. */
 export function tokenRecord(stream_id: string): string {
   return `stream:${stream_id}`;
 }

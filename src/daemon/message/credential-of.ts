@@ -1,7 +1,7 @@
 import type { Credential, TokenVerdict } from '../identity/identity.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 
-/** What a token proves about the sender. Also writes the result to the line of the trace. */
+/** What a token proves about the sender. Also writes the result to the step's line of the trace. */
 export function credentialOf(verdict: TokenVerdict, line: StepLine): Credential {
   if (!verdict.valid) {
     line.verdict = 'fallback';

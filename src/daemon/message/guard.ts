@@ -12,8 +12,8 @@ import type { Arrived, Authorized, Guarded, Identified } from './turn.ts';
 
 /**
  * The loop guard: open circuit, burst, repetition, turns of the session (agentd-message(7), "Loop guard"). It does not
- * wait for the session. So it recognizes a burst even while answers are slow, and a blocked message does not wait for
- * other messages. Repeats of a message were recognized by an earlier step.
+ * wait for the session. Therefore it recognizes a burst even while answers are slow, and a blocked message does not
+ * wait for other messages. Repeats of a message were recognized by an earlier step.
  *
  * Adds `counted_in`. Throws `loop_guard_blocked`; a blocked message has not changed its session.
  */

@@ -3,9 +3,9 @@ import type { Step } from './sequence.ts';
 import type { Arrived, Authorized, Guarded } from './turn.ts';
 
 /**
- * Prepares to subtract the turn of a message that the loop guard checked when it was stored, and counted in the session
- * of that moment. The turn is subtracted if the message does not run in that session. Adds nothing; never ends the
- * turn.
+ * The loop guard checked this message when it was stored, and counted its turn in the session that the message had
+ * then. This step prepares to subtract that turn if the message does not run in that session. Adds nothing; never ends
+ * the turn.
  */
 export const guardedOnArrival: Step<Arrived & Authorized & Guarded, object> = {
   name: 'guard',

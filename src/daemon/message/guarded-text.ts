@@ -5,8 +5,8 @@ import type { Services } from '../services.ts';
 type Parts = Pick<Services, 'store' | 'texts'>;
 
 /**
- * The text of a message as the loop guard compares it (agentd-message(7), "Loop guard"). An answer to a question does
- * not count as repetition, so it gets a unique text.
+ * The hash of a message's text, by which the loop guard recognizes repetition (agentd-message(7), "Loop guard"). An
+ * answer to a question does not count as repetition, so it gets a unique hash.
  * @param turn_id an id that no other message has.
  */
 export async function guardedText(
@@ -21,8 +21,8 @@ export async function guardedText(
 }
 
 /**
- * Whether the message answers a question, by a word of any language or by a button, as far as this is known before the
- * turn.
+ * Whether the message answers a question, by a word of any language or by a button. This is a guess, because only the
+ * turn decides which question the message answers.
  */
 async function answersQuestion(
   { user_id, text, confirm }: IncomingMessage,

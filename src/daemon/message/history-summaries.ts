@@ -127,7 +127,7 @@ export class HistorySummaries {
     trace.note(ended);
     span?.end({ at: clock.now(), ...ended });
     const record = traceOf({ ...turn, trace, started_at }, 'summarized', clock.now());
-    // `true` because a summary is not a message of its own, so no message has ended.
+    // `true` because a summary is not a separate message, so no message has ended.
     this.#services.observer.turnTraced(record, true);
     await store.traces.keep(record).catch((err: unknown) => {
       log.warn({ request_id: turn.request_id, err }, 'the trace of a summary could not be stored');

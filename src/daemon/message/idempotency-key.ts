@@ -10,8 +10,8 @@ import { senderOf } from './sender-of.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**
- * The key of a message whose client sent an `Idempotency-Key`; null if it sent none. Keys of different users are
- * separate. The user is the person of a valid token; without one, the client address and the user id together.
+ * The key of a message that the client sent with an `Idempotency-Key`; null if there was none. Keys of different users
+ * are separate. The user is the person of a valid token; without one, the client address and the user id together.
  */
 export function keyOf(turn: Arrived & Identified): string | null {
   const { message, channel } = turn;
@@ -52,8 +52,8 @@ export function reportRepeat({ request_id, message }: Arrived, { log }: Pick<Ser
 }
 
 /**
- * Checks that the person may get an answer. The client that posted the message of a stream has its key. But if a token
- * in the address made the stream a person's own, only that person may get the answer and the id of its session.
+ * Checks that the person may get this answer. The client that posted the message of a stream knows the key. But if a
+ * token in the address gave the stream to a person, only that person may get the answer and the id of its session.
  * @throws `session_forbidden`
  */
 export function refuseOthersAnswer({ reader = null }: StoredAnswer, person: PersonKey | null): void {

@@ -39,8 +39,8 @@ export const identifyByLink: Step<Arrived, Identified> = {
 };
 
 /**
- * The credential of a link whose token has expired. The agent mentions this once. If the run fails, it mentions it in
- * the next run.
+ * The credential of a link whose token has expired. The agent mentions the expiry once. If the run fails, the agent
+ * mentions it in the next run.
  */
 function expired(turn: Arrived, services: Services, link: FoundLink): Credential {
   if (!link.expiry_notified) {

@@ -17,8 +17,8 @@ import { turnKey } from './turn-key.ts';
  * limits").
  *
  * If the session's id is already certain, notifies the outlet that the answer has begun; otherwise resolve-principal
- * does. Adds `claim`, which is held until the turn is stored or ends, `begun`, `commit`, and the session as it is under
- * the lock: while the message waited, another message may have signed in, begun the session or ended it. Throws
+ * does. Adds `claim` (which is held until the turn is stored or ends), `begun`, `commit`, and the session as it is
+ * under the lock: while the message waited, another message may have signed in, begun the session or ended it. Throws
  * `unavailable` if too many messages wait, or if this one has waited too long. A patient message waits until the daemon
  * stops.
  */
@@ -59,8 +59,8 @@ function mayHaveRun({ channel, key }: Answering & Deduplicated): boolean {
 }
 
 /**
- * Whether the session's id can no longer change. Sign-in changes a generated id that nobody owns: sign-in by this
- * message or by an earlier one. While the first message of a session is still running, the session is not stored yet.
+ * Whether the session's id can no longer change. Sign-in, by this message or by an earlier one, changes a generated id
+ * that nobody owns. While the first message of a session is still running, the session is not stored yet.
  */
 function isIdCertain({ found, session_id, session_is_generated }: NamedSession): boolean {
   if (found === null) return session_is_generated || !isLikeGenerated(session_id);

@@ -2,8 +2,7 @@ import type { IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { maskTokens } from '../secret.ts';
 
 /**
- * A message with its text trimmed and with everything masked that has the form of a token (agentd-identity(7),
- * "Logging").
+ * A message with its text trimmed, and with everything masked that looks like a token (agentd-identity(7), "Logging").
  */
 export function maskMessage(message: IncomingMessage): IncomingMessage {
   const { text, metadata, confirm } = message;
@@ -11,7 +10,7 @@ export function maskMessage(message: IncomingMessage): IncomingMessage {
   return { ...message, text: maskTokens(text.trim()), metadata: maskMetadata(metadata), ...answer };
 }
 
-/** Metadata with everything masked that has the form of a token, except in the documented field. */
+/** Metadata with everything masked that looks like a token, except in the documented field. */
 function maskMetadata({ jwt_token, ...claims }: MessageMetadata): MessageMetadata {
   const masked = maskValue(claims) as MessageMetadata;
   return jwt_token === undefined ? masked : { ...masked, jwt_token };

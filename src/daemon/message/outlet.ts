@@ -8,15 +8,18 @@ import type { ToolProgress } from '../tools/tool-run.ts';
  * pushes it to a platform. The steps do not know which of these it is.
  */
 export interface Outlet {
-  /** The answer begins, in the session with this id. This method, `text` and `tool` never throw and never wait. */
+  /**
+   * Called when the answer begins, in the session with this id. This method, `text` and `tool` never throw and never
+   * wait.
+   */
   started(session_id: string): void;
-  /** The next piece of the reply. */
+  /** Called with the next piece of the reply. */
   text(piece: string): void;
-  /** A tool call has begun or ended. */
+  /** Called when a tool call has begun or ended. */
   tool(progress: ToolProgress): void;
   /** Returns the outlet's changes for the commit of the turn. They depend on how the turn ends. */
   changes(end: TurnEnd): Promise<OutletChanges>;
-  /** The reply is durable and can be sent now. */
+  /** Called when the reply is durable and can be sent. */
   complete(reply: CompleteReply): void;
   /** How the reply is sent, for the trace. Null if it is sent later. */
   readonly leaves: 'in_response' | 'on_stream' | null;

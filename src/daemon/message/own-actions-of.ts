@@ -2,9 +2,9 @@ import type { OwnActions } from '../store/actions.ts';
 import type { Answering, Resolved } from './turn.ts';
 
 /**
- * The actions in the journal that the sender may read: those of the person whom the message acts for. Without a person,
- * the actions that a platform's verified user caused while not linked. Null if the sender's identity is only claimed by
- * the client, or if other people can read the answer.
+ * The actions in the journal that the sender may read: the actions of the person for whom the message acts. Without a
+ * person, the actions that a platform's verified user caused while not linked. Null if the sender's identity is only
+ * claimed by the client, or if other people can read the answer.
  */
 export function ownActionsOf({
   principal: { person },

@@ -37,7 +37,7 @@ export class ReplyText {
     this.#append(`${text}\n\n`);
   }
 
-  /** Adds a piece of the runtime's text. A possible beginning of a token is held back until more text has come. */
+  /** Adds a piece of the runtime's text. A possible beginning of a token is held back until more text has arrived. */
   push(piece: string): void {
     this.#say(this.#mask.push(piece));
   }

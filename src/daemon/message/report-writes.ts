@@ -15,8 +15,8 @@ interface Reported {
 
 /**
  * The daemon's own sentences about the writes of a turn. They are needed because a model might not mention that an
- * outcome is unknown, and a model that is out of steps says nothing. One paragraph for each write, in CommonMark; empty
- * if there is nothing to report.
+ * outcome is unknown, and a model that has used all its steps says nothing. One paragraph for each write, in
+ * CommonMark; empty if there is nothing to report.
  */
 export function reportWrites(
   { written, unknown }: Pick<TurnJournal, 'written' | 'unknown'>,

@@ -2,9 +2,9 @@ import type { ChannelRequest, Route } from '../../channel/index.ts';
 import { type Ticket, Tickets } from '../tickets.ts';
 
 /**
- * Keeps the requests of one thread in the order of arrival until they wait for the session's lock. Without it, a
- * request could overtake an earlier one, because the work before the lock, such as the check of a token, takes longer
- * for some requests. A request releases its ticket when it waits for its session's lock, or has ended.
+ * Keeps the requests of one thread in the order of arrival until they wait for the session's lock. Otherwise, a request
+ * could overtake an earlier one, because the work before the lock, such as the check of a token, takes longer for some
+ * requests. A request releases its ticket when it waits for its session's lock, or has ended.
  */
 export class RequestSequencer {
   readonly #tickets = new Tickets();
@@ -20,7 +20,7 @@ export class RequestSequencer {
     return thread === null ? null : this.ticketIn(thread);
   }
 
-  /** A ticket that follows those of all earlier requests of this thread. */
+  /** A ticket that follows the tickets of all earlier requests of this thread. */
   ticketIn(thread: string): Ticket {
     return this.#tickets.take(thread);
   }

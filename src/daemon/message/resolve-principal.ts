@@ -160,7 +160,7 @@ function cleared(session: Session): Session {
 }
 
 /**
- * The session with a lifetime that is at least as long as its message may take to be answered, so that it does not
+ * The session with a lifetime that covers the longest time that its message may take, so that the session does not
  * expire during that time. At the end of the turn, SESSION_TTL_SECONDS begins again.
  */
 function kept(session: Session, { settings, clock }: Services): Session {

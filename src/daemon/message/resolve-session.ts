@@ -15,7 +15,7 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  *
  * Sign-in replaces a generated id, because the client that began the session knows it. The previous id leads to the
  * session only with the owner's valid token. Any other message with the previous id is treated as if it named no
- * session: it is answered in a separate one, so that nobody is blocked and nothing is revealed.
+ * session: it is answered in a separate session, so that nobody is blocked and nothing is revealed.
  */
 export async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
   return nameSession(turn, await services.store.sessions.find(turn.session_id), services);
@@ -23,7 +23,7 @@ export async function resolveSession(turn: Turn, services: Pick<Services, 'store
 
 /**
  * Like `resolveSession`, for a session that was already read.
- * @param found the session whose current id, or id before sign-in, the message names.
+ * @param found the session that the message names, by its current id or by its id before sign-in.
  */
 export function nameSession(
   turn: Turn,
@@ -38,7 +38,8 @@ export function nameSession(
     return named(found, found.session_id, false);
   }
   const make = () => generateSessionId(turn.channel.name, turn.message.user_id);
-  // The answer is stored under the key of the request, which lies beside the session that it names.
+  // If the request has an idempotency key, the record of the key is stored beside the session that the request names,
+  // so the new session must be stored there, too.
   return named(null, idBeside(store, session_id, make), true);
 }
 

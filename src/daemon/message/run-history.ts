@@ -22,8 +22,8 @@ type Turn = Answering & Resolved;
 /**
  * The earlier turns that this run may see (agentd-message(7), "History"). The turns of a person are visible only in
  * runs of the same person. Anybody who knows a session id that a client chose may write in that session without signing
- * in, so a person's run does not see such turns. Anybody who knows a generated id may do the same before sign-in, so
- * such turns are visible but marked.
+ * in, so a person's run does not see turns without sign-in in that session. Anybody who knows a generated id may also
+ * write before sign-in, so turns from before sign-in are visible but marked.
  */
 export async function readHistory(
   turn: Turn & Pick<Locked, 'begun'>,
@@ -40,7 +40,7 @@ export async function readHistory(
   return { summary, turns: turnsAfter(summary, turns, turn) };
 }
 
-/** The history, made from the turns that were read at the beginning of the turn. Null if these are too few. */
+/** The history, made from the turns that were read at the beginning of the turn. Null if too few turns were read. */
 function begunHistory(
   { begun: { turns } }: Pick<Locked, 'begun'>,
   reader: HistoryReader,

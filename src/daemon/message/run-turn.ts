@@ -115,8 +115,8 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
 }
 
 /**
- * Whether a failed turn may be stored. After a lost claim, it may not. After a commit whose outcome is unknown, it may
- * be stored already.
+ * Whether a failed turn may be stored. It may not after a lost claim, or after a commit whose outcome is unknown,
+ * because the turn may already be stored.
  */
 function mayBeStored(error: unknown): boolean {
   return !(error instanceof ClaimLost || error instanceof CommitUnknown);
@@ -127,8 +127,8 @@ function isResolved(turn: Answering & Partial<Locked & Resolved>): turn is Answe
 }
 
 /**
- * Stores the trace of a message without a turn. Anybody can send messages that are refused, except on platforms, which
- * sign their messages.
+ * Stores the trace of a message without a turn. Anybody can send messages that are refused, so the store limits their
+ * traces. Platforms sign their messages, so traces of their messages are not limited in this way.
  */
 export function storeTrace(
   turn: Arrived,

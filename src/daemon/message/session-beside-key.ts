@@ -4,9 +4,9 @@ import { idBeside } from '../store/id-beside.ts';
 import type { Arrived } from './turn.ts';
 
 /**
- * The session id of a message with an idempotency key. An id that was made for the message is made again until it lies
- * beside the key: each repeat makes an id of its own, and the store must find the first request all the same
- * (`IdempotencyStore.claim`). An id that the message names is the same in each repeat.
+ * The session id of a message with an idempotency key. An id that the message names is the same in each repeat, and is
+ * used as it is. A generated id is different in each repeat. It is therefore generated again until the store keeps it
+ * beside the key, so that the store can find the first request (`IdempotencyStore.claim`).
  */
 export function sessionBesideKey(
   { session_id, session_is_generated, channel, message }: Arrived,

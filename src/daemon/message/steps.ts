@@ -44,7 +44,7 @@ export const openStream = Sequence.start<Starting>()
   .step(identifyByToken)
   .step(deduplicateStream) // if it was sent before, gives the same stream again
   .step(authorizeSender)
-  .step(findAction) //        checks whether the action exists that it answers
+  .step(findAction) //        checks whether the action that it answers exists
   .step(guard)
   .step(createStream); //     stores the stream, which waits to be opened
 

@@ -23,8 +23,8 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
  * If the reply asks about an action, the action is stored with it, so that there is no question without its action.
  *
  * Adds `record`, the turn as it is stored, and the question. Throws `unavailable` if one of the turn's claims is lost;
- * in this case nothing is stored. Throws `unavailable` (`CommitUnknown`) if the store fails, so that it is not known
- * whether the turn is stored. Nothing is sent in either case.
+ * in this case nothing is stored. Throws `unavailable` (`CommitUnknown`) if the store fails and it is not known whether
+ * the turn is stored. Nothing is sent in either case.
  */
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',

@@ -44,7 +44,9 @@ export interface Arrived {
   /** The span of the message. Null if no spans are collected. */
   span: MessageSpan | null;
   started_at: number;
-  /** Registers a function that releases what a step has taken. It is called when the turn ends, the last one first. */
+  /**
+   * Registers a function that releases what a step has taken. When the turn ends, these are called in reverse order.
+   */
   defer(release: (failed: boolean) => Promise<void>): void;
 }
 
@@ -123,7 +125,7 @@ export interface Authorized extends NamedSession {
 
 /** Added by guard: the loop guard lets the message through. */
 export interface Guarded {
-  /** The tag of the session in which the guard counted the message; null if it was not counted here. */
+  /** The tag of the session in which the guard counted the message; null if the guard did not count it. */
   counted_in: string | null;
 }
 

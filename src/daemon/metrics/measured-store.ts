@@ -64,7 +64,7 @@ function facadeOf<Owner extends object>(
   return facade as Owner;
 }
 
-/** The names of an object's own members and of those that it inherits. */
+/** The names of an object's own members and of its inherited members. */
 function memberNames(owner: object): Set<string> {
   const names = new Set<string>();
   for (

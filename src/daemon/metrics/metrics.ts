@@ -29,8 +29,8 @@ const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'
 const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
 
 /**
- * Gauges of prom-client that only counters may be named like: `promtool check metrics` refuses them. They are sums of
- * `nodejs_active_handles` and so on, which stay.
+ * Gauges of prom-client whose names end in `_total`. Only counters may have such names, so `promtool check metrics`
+ * refuses these gauges. They are sums of gauges such as `nodejs_active_handles`, which are kept.
  */
 const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 
@@ -120,8 +120,8 @@ export class Metrics implements Observer {
   }
 
   /**
-   * @returns a function to call when an operation of the store has ended, with the error if it failed. The operation is
-   * in the metrics from this call on.
+   * @returns a function to call when an operation of the store has ended, with the error if it failed. The operation
+   *   appears in the metrics after the first of these calls.
    */
   storeOperation(operation: string): (seconds: number, error?: unknown) => void {
     let durations: HistogramSeries | undefined;

@@ -7,7 +7,7 @@ interface Node<Series> {
 
 /**
  * The series of a metric, one per set of label values. prom-client makes a string from all labels at each observation.
- * Here a series is found by its label values, and code that observes it often can keep it.
+ * Here a series is found by its label values, and code that often observes the series can keep it.
  */
 export class SeriesMap<Series> {
   readonly #labelNames: readonly string[];

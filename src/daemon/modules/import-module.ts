@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { importFailure } from '../import-failure.ts';
 import type { Refusal } from './refusal.ts';
 
-/** How long importing a module may take, ms. Modules must not have side effects; this limits those that have. */
+/** How long importing a module may take, ms. Modules must not have side effects; this limits modules that have some. */
 const IMPORT_MS = 10_000;
 
 export type Imported = { ok: true; value: unknown } | { ok: false; refusal: Refusal };
@@ -36,7 +36,7 @@ export async function importModule(file: string, wanted: string): Promise<Import
   return { ok: true, value };
 }
 
-/** Node strips types only from the operator's own files. Node decides this by the real path of the file. */
+/** Node strips types only from files outside of node_modules. It decides this by the real path of the file. */
 async function isTypeScriptOfPackage(file: string): Promise<boolean> {
   return /\.[cm]?ts$/.test(file) && (await realpath(file)).split(sep).includes('node_modules');
 }

@@ -21,9 +21,9 @@ export function isPath(text: string): boolean {
 }
 
 /**
- * The module at a path, relative to a folder. In a directory it is `index.ts`, so that nothing needs to be built, else
- * the module that `package.json` names, else `index.js` or `index.mjs`. An installed package has no sources that Node
- * can run, so there `package.json` comes first.
+ * The module at a path, relative to a folder. In a directory, it is `index.ts` if there is one, so that nothing needs
+ * to be built. Otherwise it is the module that `package.json` names, or `index.js` or `index.mjs`. An installed package
+ * has no sources that Node can run, so `package.json` comes first there.
  */
 export async function locatePath(path: string, folder: string, whose: Whose): Promise<Located> {
   const full = /^~(?=\/|$)/.test(path) ? join(homedir(), path.slice(1)) : resolve(folder, path);
@@ -58,7 +58,7 @@ async function packageEntry(folder: string): Promise<string | null> {
   try {
     return entryOf(JSON.parse(await readFile(manifest, 'utf8'))) ?? null;
   } catch {
-    // A `package.json` that is not JSON names no module; index files are still looked for.
+    // A `package.json` that is not JSON names no module, but index files are still tried.
     return null;
   }
 }
@@ -101,7 +101,7 @@ function packageManifest(name: string, from: string | URL): string | undefined {
   }
 }
 
-/** The file that `import` would load: `exports` under Node's conditions, else `main`. */
+/** The file that `import` would load: from `exports` under Node's conditions or, if they name no file, from `main`. */
 function entryOf(manifest: unknown): string | undefined {
   const { exports, main } = (isObject(manifest) ? manifest : {}) as { exports?: unknown; main?: unknown };
   const root = isObject(exports) && '.' in exports ? exports['.'] : exports;

@@ -34,8 +34,8 @@ export function askRegistration(configured: ConfiguredChannel, options: AskOptio
 }
 
 /**
- * An instance of the channel, created for this purpose and not started, makes the query. Never rejects: an error that
- * the channel throws becomes an outcome.
+ * Asks through an instance of the channel that is created for this purpose and not started. Never rejects: an error
+ * that the channel throws becomes an outcome.
  */
 async function ask(
   configured: ConfiguredChannel,

@@ -9,7 +9,7 @@ const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'checkRe
  * allowed.
  */
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
-/** Maximum body limit that a webhook may have beyond BODY_LIMIT_BYTES, bytes. */
+/** Largest `bodyLimit` of a route, bytes. */
 const BODY_LIMIT_MAX = 4_194_304;
 /** The route that the daemon itself answers (agentd-service(7), "GET /"). */
 const OWN_ROUTE = 'GET /';
@@ -39,7 +39,7 @@ export function routeProblems(
   return problems;
 }
 
-/** A refusal of the object that a plugin made, as a problem of its channel. */
+/** Turns the refusal of an object that a plugin made into a problem of its channel. */
 export function problemOf({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
   return { setting: `channel ${name}`, value: null, source: null, ...refusal };
 }

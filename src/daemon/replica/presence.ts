@@ -22,7 +22,7 @@ interface PresenceOptions {
 /**
  * Records regularly that this daemon runs. Warns once about each setting that has a different value in another daemon
  * on the same store.
- * @returns a function that ends it.
+ * @returns a function that stops the recording.
  */
 export async function startPresence({
   replicas,
@@ -53,7 +53,7 @@ export async function startPresence({
         }
       }
     } catch (error) {
-      // If the store is out of reach, it logs that itself. This line adds the consequence.
+      // If the store is out of reach, the store itself logs that. This line adds the consequence.
       log.warn({ err: error }, 'could not record this daemon among the replicas; will try again');
     }
   };

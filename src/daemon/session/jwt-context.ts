@@ -3,7 +3,9 @@ import type { Seal } from '../identity/seal.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type JwtContext, type Session, tagOf } from './session.ts';
 
-/** What a session's sealed token is bound to: the session's tag and the channel user who brought the token. */
+/**
+ * The record that a session's sealed token is bound to: the session's tag, and the channel user who brought the token.
+ */
 export function sealRecord(tag: string, user_id: string): string {
   return `session:${JSON.stringify([tag, user_id])}`;
 }

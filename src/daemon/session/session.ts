@@ -25,8 +25,8 @@ export interface Session {
   /** Channels of one namespace share their sessions. Channels of other namespaces cannot use this session. */
   namespace: string;
   /**
-   * Whether the daemon generated the id, so that it is secret enough to identify a person (agentd-message(7), "Session
-   * ids").
+   * Whether the daemon generated the id. A generated id is secret enough to identify a person (agentd-message(7),
+   * "Session ids").
    */
   generated: boolean;
   /**
@@ -35,8 +35,8 @@ export interface Session {
    */
   client?: string;
   /**
-   * The person to whom the session belongs: the person of its first valid token. It never changes after that. Null
-   * before.
+   * The person to whom the session belongs: the person of its first valid token. Null before that token; afterward it
+   * never changes.
    */
   owner: PersonKey | null;
   metadata: { jwt_context?: JwtContext };

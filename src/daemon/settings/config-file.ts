@@ -5,8 +5,8 @@ import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
 /**
- * The file names that are searched first. After them, the places are searched where cosmiconfig finds files of a
- * program with this name.
+ * The file names that are searched first. After them, the default places of cosmiconfig for a program with this name
+ * are searched.
  */
 const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
 const RIGHT_PLUGIN =
@@ -26,7 +26,7 @@ export interface ConfigFile {
 const STRUCTURED_KEYS: readonly string[] = ['tools', 'texts'];
 
 /**
- * Reads the configuration file: the one that was named, which must exist, or the first that is found in the working
+ * Reads the configuration file: the named file, which must exist, or the first file that is found in the working
  * directory. It contains settings under their names, with native values. `plugins` is a list of paths or package names,
  * or of objects `{ path, name }`. The values of the other structured keys are collected unchanged.
  */
@@ -38,7 +38,7 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
   });
 
   const { cosmiconfig, defaultLoaders, getDefaultSearchPlaces } = await import('cosmiconfig');
-  // For YAML, a file that contains only comments is a mistake, but the example configuration is such a file.
+  // For a YAML parser, a file with only comments is an error, but the example configuration has only comments.
   let text = '';
   const keepText =
     (load: Loader): Loader =>
@@ -123,8 +123,8 @@ async function whyUnreadable(error: unknown): Promise<string> {
   const { code, filepath, mark } = error as NodeJS.ErrnoException & { filepath?: string; mark?: Mark };
   if (code === 'ENOENT') return 'does not exist';
   if (code === 'EACCES' || code === 'EISDIR') return `cannot be read (${code})`;
-  // The first line of the message is cosmiconfig's own; the lines after a parser's reason quote the file,
-  // which may hold secrets.
+  // The first line of the message is cosmiconfig's own. The lines after a parser's reason quote the file, which may
+  // contain secrets.
   const [, reason = error.message] = error.message.split('\n');
   const line = typeof mark?.line === 'number' ? mark.line + 1 : await lineOfJsonError(filepath, reason);
   const where = line === null ? '' : ` in line ${line}`;

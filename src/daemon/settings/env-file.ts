@@ -9,8 +9,8 @@ const MAX_BYTES = 1_048_576;
 const RIGHT = 'lines of the form NAME=value, at most 1 MiB';
 
 /**
- * The settings of `.env` in the working directory if it exists, or of the file that was named, which must exist. Any
- * line other than NAME=value, a blank line or a comment is a problem, reported with its number.
+ * The settings of the named file, which must exist, or of `.env` in the working directory if it exists. Any line other
+ * than NAME=value, a blank line or a comment is a problem, reported with its number.
  */
 export async function readEnvFile(
   cwd: string,

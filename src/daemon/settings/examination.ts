@@ -49,8 +49,8 @@ export class Examination {
   }
 
   /**
-   * Whether token checks may be switched off: only if NODE_ENV is `development` or `test`, so that `prod` or no NODE_ENV
-   * fails closed. With `serve --dev`, any NODE_ENV except `production` and `staging` is enough.
+   * Whether token checks may be switched off: only if NODE_ENV is `development` or `test`, so that they stay on with a
+   * misspelled NODE_ENV, or without any. With `serve --dev`, any NODE_ENV except `production` and `staging` is enough.
    */
   get developing(): boolean {
     if (this.guarded) return false;

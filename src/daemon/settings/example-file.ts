@@ -79,7 +79,7 @@ function yaml(value: unknown): string {
     : JSON.stringify(value);
 }
 
-/** Words that some version of YAML does not read as strings. */
+/** Words that some versions of YAML do not read as strings. */
 const RESERVED = /^(?:true|false|yes|no|on|off|null|~)$/i;
 
 /** `##` distinguishes a comment from a setting that is commented out. */

@@ -4,7 +4,7 @@ import { isBlank, type Sources } from './sources.ts';
 
 const READABLE_BY_OTHERS = 0o044;
 
-/** A warning for each file of settings that holds a secret and that users other than its owner can read. */
+/** A warning for each file of settings that contains a secret and that users other than its owner can read. */
 export async function looseFileWarnings(
   { layers }: Sources,
   records: readonly SettingRecord[],

@@ -4,8 +4,8 @@ import type { Settings } from './settings.ts';
 export type MemoryBackend = 'sqlite' | 'postgres' | 'none';
 
 /**
- * Where long-term memory is kept (agentd-settings(5), `MEMORY_BACKEND`). If that is unset: in the embedded store if
- * there is one, otherwise in Postgres if DATABASE_URL is set.
+ * Where long-term memory is kept (agentd-settings(5), `MEMORY_BACKEND`). If that setting is unset: in the embedded
+ * store if there is one, otherwise in Postgres if DATABASE_URL is set.
  */
 export function memoryBackend({
   MEMORY_BACKEND,

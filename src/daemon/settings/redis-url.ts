@@ -22,8 +22,7 @@ const SENTINEL_PORT = 26379;
 
 /**
  * Reads REDIS_URL: `redis://` and `rediss://` (TLS) with user, password and database, `unix:` with the path of a
- * socket,
- * `redis+sentinel://[user:password@]host:port,host:port/<master>[/db]`, `redis+cluster://host:port,host:port`.
+ * socket, `redis+sentinel://[user:password@]host:port,host:port/<master>[/db]`, `redis+cluster://host:port,host:port`.
  * @throws Error that says what is wrong, without the value.
  */
 export function parseRedisUrl(url: string): RedisAddress {

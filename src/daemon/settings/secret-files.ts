@@ -12,16 +12,16 @@ export function fileSettingOf(secret: string): string {
   return `${secret}_FILE`;
 }
 
-/** The names of the settings that name the files of the secrets among these records. */
+/** The `NAME_FILE` settings of the secrets among these records. */
 export function fileSettings(records: readonly SettingRecord[]): string[] {
   return records.filter(({ secret }) => secret).map(({ name }) => fileSettingOf(name));
 }
 
 /**
- * Adds to the sources the value of each secret `NAME` whose file `NAME_FILE` names, as for container secrets and
- * systemd credentials. One trailing line break of the content is not part of the value. A relative path in the
- * configuration file is relative to that file; any other is relative to the working directory. A file that cannot be
- * read is a problem. It is also a problem if one source has both `NAME` and `NAME_FILE`.
+ * If `NAME_FILE` names a file, adds its content to the sources as the value of the secret `NAME`, as is usual for
+ * container secrets and systemd credentials. One trailing line break of the content is not part of the value. A
+ * relative path in the configuration file is relative to that file; any other is relative to the working directory. A
+ * file that cannot be read is a problem. It is also a problem if one source has both `NAME` and `NAME_FILE`.
  */
 export async function readSecretFiles(
   sources: Sources,

@@ -8,8 +8,8 @@ import { STORE_RECORDS } from './records/store-records.ts';
 import { TELEMETRY_RECORDS } from './records/telemetry-records.ts';
 
 /**
- * The daemon's own settings, one record each (agentd-settings(5)), in the order of the manual page. Those of a channel
- * are in its plugin.
+ * The daemon's own settings, one record each (agentd-settings(5)), in the order of the manual page. The settings of a
+ * channel are in its plugin.
  */
 export const SETTINGS = [
   ...SERVER_RECORDS,

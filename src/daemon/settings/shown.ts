@@ -3,7 +3,7 @@ import type { SettingRecord, SettingValue } from '../../channel/index.ts';
 /** Maximum number of characters of a value that a problem or a table shows. */
 const SHOWN_MAX = 200;
 
-/** Shown in place of a secret. */
+/** Shown instead of a secret. */
 export const SECRET_SHOWN = '[secret]';
 
 /** A value as people may see it, after validation or as it was given. Undefined is shown as `-`. */

@@ -28,7 +28,7 @@ export interface Layer {
   /** An environment also has variables of other programs. In a file every name must be known. */
   kind: 'environment' | 'env-file' | 'file' | 'defaults';
   values: ReadonlyMap<string, unknown>;
-  /** The folder of the file. Absent if the source is not a file. */
+  /** The path of the file. Absent if the source is not a file. */
   path?: string;
   /** The absolute paths of the files from which secrets were read, by the name of the secret (secret-files.ts). */
   fromFile?: ReadonlyMap<string, string>;
@@ -78,7 +78,7 @@ export interface Sources {
 export interface Given {
   value: unknown;
   layer: Layer;
-  /** The source in words: that of the layer, with the name of the setting that names the file. */
+  /** The source in words: the source of the layer, with the name of the setting that names the file. */
   source: string;
   /** The file, if a secret was read from one. */
   file?: string;
@@ -125,7 +125,10 @@ function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<s
   );
 }
 
-/** The effective value for a name. An empty one counts as not given: shells and forms cannot leave a value out. */
+/**
+ * The effective value for a name. An empty value counts as not given, because shells and forms cannot leave a value
+ * out.
+ */
 export function given({ layers }: Sources, name: string): Given | undefined {
   for (const layer of layers) {
     const value = layer.values.get(name);

@@ -15,7 +15,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   DEFAULT: 'EVERYSEC',
 };
 
-/** Addresses that are fetched unchanged, so they may have a query. All others are prefixes. */
+/** Addresses that may have a query, because they are fetched unchanged. */
 const WHOLE_ADDRESSES: readonly string[] = ['JWT_JWKS_URL'];
 
 /**

@@ -18,11 +18,11 @@ export interface ActionStore {
   /** Finds an action by its id, in any state; null if there is none. */
   find(action_id: string): Promise<Action | null>;
   /**
-   * Ends the wait of a pending action, which from then on belongs to the turn that ends the wait. Atomic: only one
-   * caller gets `settled`. In all other cases nothing is changed. `gone`: the action is no longer pending, its session
-   * has ended, or its session is not that of the claim. `lost`: the claim is gone.
+   * Settles a pending action, which from then on belongs to the turn that settles it. Atomic: only one caller gets
+   * `settled`. In all other cases nothing is changed. `gone`: the action is no longer pending, its session has ended,
+   * or the claim is for another session. `lost`: the claim is gone.
    * @param to `started`: the action was confirmed, and the call is about to be sent; durable when it resolves.
-   * @param turn_key the turn that ends the wait; it replaces the turn that asked.
+   * @param turn_key the turn that settles the action; it replaces the turn that asked for confirmation.
    */
   settle(
     claim: SessionClaim,
@@ -98,7 +98,7 @@ export interface OwnActions {
 export interface NewAction {
   /**
    * A hash, the key of the call (agentd-agent(7), "Journal"), if the action needs no confirmation. 128 random bits for
-   * a pending action and for one of an administrator.
+   * a pending action and for an administrator's action.
    */
   action_id: string;
   /** Null: an administrator's call. */

@@ -4,18 +4,18 @@ import { verdictLine } from '../guard/verdict-line.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival, NewInboxMessage } from './inbox.ts';
 
-/** What is stored because of a verdict. Each member is null if there is nothing to store. */
+/** The records to store because of a verdict. Each member is null if there is nothing to store. */
 export interface AfterVerdict {
   message: NewInboxMessage | null;
   trace: TraceRecord | null;
 }
 
 /**
- * What `InboxStore.screen` stores for an arrival (agentd-message(7), "Loop guard"). A message that passed is stored.
- * For a blocked message, only a trace is stored, because a reply would feed the loop. There is one exception: the first
- * message over the limit of its session is answered with a notice. If the platform delivers the message again,
- * everything except the trace is stored again, because the inbox may have been full before. The inbox recognizes
- * messages that it has stored by their `message_id`.
+ * The records that `InboxStore.screen` stores for an arrival (agentd-message(7), "Loop guard"). A message that passed
+ * is stored. For a blocked message, only a trace is stored, because a reply would feed the loop. There is one
+ * exception: the first message over the limit of its session is answered with a notice. If the platform delivers the
+ * message again, everything except the trace is stored again, because the inbox may have been full before. The inbox
+ * recognizes messages that it has stored by their `message_id`.
  */
 export function afterVerdict({ message, notice }: Arrival, verdict: GuardVerdict, now: number): AfterVerdict {
   if (verdict.allowed) return { message, trace: null };

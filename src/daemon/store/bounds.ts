@@ -34,5 +34,5 @@ export const TRACES_FOUND_MAX = 200;
 /** Maximum number of circuits, and of sessions, in a list of the guard. Beyond that, it contains the newest. */
 export const GUARD_LISTED_MAX = 1000;
 
-/** Maximum number of memories of one owner. Beyond that, the least recently used one is deleted. */
+/** Maximum number of memories of one owner. Beyond that, the least recently used memory is deleted. */
 export const MEMORIES_MAX = 500;

@@ -66,7 +66,7 @@ export class ClaimKeeper {
     held.isBeingRenewed = true;
     try {
       const isHeld = await held.renew();
-      // If the claim was dropped during the renewal, the store does not know it because it has ended.
+      // If the claim was dropped during the renewal, it is not lost: the renewal failed because the claim had ended.
       if (isHeld || !this.#held.delete(held)) return;
       this.#log.info({}, 'a claim was lost: its work ends without a result');
       held.lost.abort(new ClaimLost());

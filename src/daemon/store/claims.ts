@@ -18,7 +18,7 @@ export interface SessionClaim extends Claim {
 export interface KeyClaim extends Claim {
   readonly key: string;
   readonly fingerprint: string;
-  /** The session beside which the store keeps the key; absent if it does not matter. */
+  /** The session in whose shard the records of the key are. If absent, they are in the shard of the key itself. */
   readonly beside?: string;
 }
 

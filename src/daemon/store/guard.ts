@@ -15,9 +15,9 @@ export interface GuardStore {
    * For a message with an id, the verdict and the counts are durable when it resolves. If the id was checked within the
    * last 7 days, the message gets its first verdict again and is not counted.
    *
-   * For a message without an id, the verdict and the counts are durable with the next commit of the store. What a
-   * request stores after the check is therefore never durable without them, unless a commit failed in between. A crash
-   * may lose the counts of requests that had stored nothing yet.
+   * For a message without an id, the verdict and the counts are durable with the next commit of the store. Therefore,
+   * data that a request stores after the check is never durable without them, unless a commit failed in between. A
+   * crash may lose the counts of requests that had stored nothing yet.
    *
    * For messages that are acknowledged before they are answered, see `InboxStore.screen`.
    */
@@ -27,8 +27,8 @@ export interface GuardStore {
   /** Circuits that are open now, and sessions with blocked messages; at most 1000 of each, newest first. */
   list(): Promise<GuardList>;
   /**
-   * Closes the circuits of a channel's user and empties the user's windows: those of everybody with that `user_id`, and
-   * of the person with that `sub`. False if the guard stores nothing about them.
+   * Closes the circuits of a channel's user and empties the user's windows. This applies to everybody with that
+   * `user_id`, and to the person with that `sub`. False if the guard stores nothing about them.
    */
   resetUser(platform: string, user: string): Promise<boolean>;
   /**

@@ -12,7 +12,7 @@ import type { WindowState } from './limits.ts';
 
 export interface WindowHit {
   state: WindowState;
-  /** The hits including this one; the hits as before if this one was refused. */
+  /** The hits including the new one. Unchanged if the new one was refused. */
   hits: Hits;
   /** The hit, if adding it (`addHit`) is the only change. A log then needs to store only this hit. Null otherwise. */
   added: AddedHit | null;
@@ -36,7 +36,7 @@ export function hitWindow(
   const hits = added ? addHit(before, added) : before;
   const used = countSince(hits, now - window_ms);
   const last = newestHit(hits)?.at ?? now;
-  // If the limit was lowered, the window may hold more hits than the limit allows.
+  // If the limit was lowered, the window may contain more hits than the limit allows.
   const frees = used < max ? undefined : newestHit(hits, max)?.at;
   return {
     state: {

@@ -1,11 +1,13 @@
 import type { Store } from './store.ts';
 
-/** One of 64 ids lies beside a name (`SHARDS`), so that this many tries fail once in 10^27. */
+/**
+ * One of 64 ids is in the shard of a given name (`SHARDS`), so this many tries all fail with a probability of 10^-28.
+ */
 const TRIES_MAX = 4096;
 
 /**
- * Makes an id whose records lie beside those of a name (`Store.lieTogether`). The first try is right if the store does
- * not spread records.
+ * Makes an id whose records are in the same shard as those of a name (`Store.lieTogether`). If the store has no shards,
+ * the first try succeeds.
  * @param make is called with the number of the try, from 0.
  */
 export function idBeside(

@@ -30,10 +30,10 @@ export interface InboxStore {
    */
   edit(platform: string, message_id: string, text: string): Promise<boolean>;
   /**
-   * Claims up to `limit` queues of these platforms whose first message is due, longest due first. Also begins an
-   * attempt at that message: `waiting` becomes `running` and is counted in `attempts`; `replied` stays `replied` and is
-   * counted in `sends`. Each claim belongs to one caller until it is settled, or until it is lost because its process
-   * died or did not renew it for `CLAIM_MS`.
+   * Claims up to `limit` queues of these platforms whose first message is due, beginning with the queues that have been
+   * due the longest. Also begins an attempt at that message: `waiting` becomes `running` and is counted in `attempts`;
+   * `replied` stays `replied` and is counted in `sends`. Each claim belongs to one caller until it is settled, or until
+   * it is lost because its process died or did not renew it for `CLAIM_MS`.
    * @param which `interrupted`: messages that were interrupted by the death of a process, beginning with those with the
    * fewest interruptions. `fresh`: all others.
    */
@@ -46,8 +46,8 @@ export interface InboxStore {
   /**
    * Returns everything that a worker needs before its next attempts: the outages, and claims of fresh messages as from
    * `claim`. `room` limits the claims of each kind. Texts for a platform with an outage are not claimed. While an
-   * interrupted message waits (`holdsInterrupted`), nothing is claimed. Interrupted texts for a platform with an outage
-   * do not count.
+   * interrupted message is waiting (`holdsInterrupted`), nothing is claimed. Interrupted texts for a platform with an
+   * outage do not prevent claims.
    */
   take(platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Promise<Taken>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
@@ -233,7 +233,7 @@ export interface InboxMessage extends NewInboxMessage {
 /** The result of `take`. */
 export interface Taken {
   outages: Outage[];
-  /** Whether an interrupted message waits. If so, there are no claims. */
+  /** Whether an interrupted message is waiting. If so, there are no claims. */
   interrupted: boolean;
   claims: InboxClaim[];
 }

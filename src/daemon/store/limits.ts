@@ -2,9 +2,9 @@
 export interface LimitStore {
   /**
    * Counts a hit. The count is exact at once, even if many daemons ask at the same time. The hit is durable with the
-   * next commit of the store. What a request stores after its hit is therefore never durable without it, unless a
-   * commit failed in between. A crash may lose the hits of requests that had stored nothing yet, so a hit by itself
-   * must not lead to an acknowledgment.
+   * next commit of the store. Therefore, data that a request stores after its hit is never durable without the hit,
+   * unless a commit failed in between. A crash may lose the hits of requests that had stored nothing yet, so a hit by
+   * itself must not lead to an acknowledgment.
    */
   hit(key: string, limit: { max: number; window_ms: number }): Promise<WindowState>;
 }

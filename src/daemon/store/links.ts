@@ -3,7 +3,8 @@ import type { PersonKey } from '../identity/identity.ts';
 /**
  * Link records (agentd-identity(7), "Links"): which token belongs to a channel's user. The keys have the documented
  * form `<platform>:jwt:<user_id>`. The value is the token, which the layer above has sealed. The other data of a link
- * ends with the link. Backends where the value must be only the token store that data under separate keys.
+ * is deleted with the link. A backend in which the value can only be the token stores the other data under separate
+ * keys.
  */
 export interface LinkStore {
   /** The link; null if there is none or it has expired. */
@@ -17,7 +18,7 @@ export interface LinkStore {
    */
   put(link: NewLink, expected: string | null): Promise<boolean>;
   /**
-   * Binds an alias to the link: from now on, `findByAlias` finds only this link, although another link may keep the
+   * Binds an alias to the link: from now on, `findByAlias` finds only this link, even if another link still has the
    * alias. Atomic. False if the link's token is no longer `token`, or if the link has a different alias of the same
    * person. In this case nothing is written, and the caller must read the link again.
    */
@@ -56,8 +57,8 @@ export interface LinkAlias {
   /** With the channel's name before it, so that aliases of different channels are never equal. */
   alias: string;
   /**
-   * The person whose link it was when the alias was bound. A value may be written without `put`: if it belongs to
-   * another person, the link has no alias.
+   * The person whose link it was when the alias was bound. The value of a link can also be written without `put`. If
+   * the new value belongs to another person, the link counts as having no alias.
    */
   person: PersonKey;
 }

@@ -4,19 +4,19 @@ import type { MemoryOwner } from '../identity/memory-owner.ts';
  * Long-term memory (agentd-agent(7), "Memory"): texts that an agent was asked to remember, each with one owner. No
  * method shows or changes memories of another owner.
  *
- * An owner with an alias has the memories that were stored with this alias or without one. If an owner comes with a
- * different alias, all memories under the owner's key are deleted, because they belong to somebody else.
+ * An owner with an alias has the memories that were stored with this alias or without one. If the owner's alias is now
+ * a different one, all memories under the owner's key are deleted, because they belong to somebody else.
  */
 export interface MemoryStore {
   /** Names the backend for people, without secrets: for example `postgres db.example.com/agentd`. */
   readonly description: string;
   /**
-   * Stores a memory, which counts as used now. If the owner has more than `MEMORIES_MAX`, the least recently used one
-   * is deleted. A memory of the owner with the same text is replaced; the result is untainted if one of the two was.
-   * Atomic.
+   * Stores a memory, which counts as used now. If the owner has more than `MEMORIES_MAX`, the least recently used
+   * memory is deleted. A memory of the owner with the same text is replaced. The new memory is untainted if either of
+   * the two was. Atomic.
    */
   add(owner: MemoryOwner, memory: NewMemory): Promise<Memory>;
-  /** The memories that match the query best, best first. Among equally good ones, the newest comes first. */
+  /** The memories that match the query best, best first. Of equally good matches, the newest comes first. */
   search(owner: MemoryOwner, query: MemoryQuery): Promise<Memory[]>;
   /** All memories of the owner, newest first. */
   list(owner: MemoryOwner): Promise<Memory[]>;
@@ -36,8 +36,8 @@ export interface NewMemory {
   /** The turn in which it was stored. */
   turn_id: string;
   /**
-   * Whether the run that stored it got tool results from outside the origin of `API_BASE_URL`. The agent gets such a
-   * memory only if it searches for it.
+   * Whether the run that stored it got tool results from outside the origin of `API_BASE_URL`. The agent gets a tainted
+   * memory only if the agent searches for it.
    */
   tainted: boolean;
 }

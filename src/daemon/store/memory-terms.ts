@@ -5,7 +5,7 @@ export interface WantedTerm {
   prefix: boolean;
 }
 
-/** Maximum number of words of a query that are searched for. Beyond that, the shortest ones are ignored. */
+/** Maximum number of words of a query that are searched for. Beyond that, the shortest words are ignored. */
 const WANTED_MAX = 32;
 /** Maximum number of characters of a query that are read. */
 const QUERY_MAX = 4_000;

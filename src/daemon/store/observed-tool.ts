@@ -17,7 +17,7 @@ export function observedTool(
 }
 
 /**
- * The record of a tool after an administrator has trusted its changed definition. Null if the digest is not that of the
+ * The record of a tool after an administrator has trusted its changed definition. Null if the digest does not match the
  * changed definition.
  */
 export function trustedTool(known: ToolDigest | null, digest: string, now: number): ToolDigest | null {

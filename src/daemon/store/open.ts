@@ -16,7 +16,7 @@ export interface OpenOptions {
    * a daemon runs or while none runs; creates nothing, unless `mayCreate`.
    */
   role: 'daemon' | 'administrator';
-  /** An administrator creates the store, too, if it is missing. */
+  /** Whether an administrator, too, creates the store if it is missing. */
   mayCreate?: boolean;
   clock: Clock;
 }

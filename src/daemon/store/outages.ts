@@ -7,8 +7,8 @@ export interface OutageStore {
   /** Begins an outage, or records that a probe of it failed. The next probe is due after `probe_in_ms`. */
   note(platform: string, reason: OutageReason, words: string, probe_in_ms: number): Promise<void>;
   /**
-   * Returns true to one caller once a probe is due. The next probe is then due after `lease_ms`, in case the process
-   * that probes dies. False if no probe is due, or if there is no outage.
+   * Returns true if a probe is due, but only to one caller. The next probe is then due after `lease_ms`, in case the
+   * process that probes dies. False if no probe is due, or if there is no outage.
    */
   takeProbe(platform: string, lease_ms: number): Promise<boolean>;
   /** Makes the next probe due now. False if there is no outage. */

@@ -195,7 +195,7 @@ export class PersonMatch {
 
   /**
    * Whether a key belongs to the person or user: a person's key, or `platform:user_id`. Budgets and the principals of
-   * actions have such keys.
+   * actions have keys of this form.
    */
   #isOwnerKey(key: string | null): boolean {
     if (key === null) return false;
@@ -211,7 +211,7 @@ export class PersonMatch {
   }
 }
 
-/** Whether a text is one of the values, at any depth. A notice to a user names the user only in such a value. */
+/** Whether a text is one of the values, at any depth. A notice to a user names the user only in this way. */
 function mentions(value: JsonObject | JsonObject[string] | undefined, text: string): boolean {
   if (typeof value !== 'object' || value === null) return value === text;
   return Object.values(value).some((inner) => mentions(inner as JsonObject, text));

@@ -6,8 +6,8 @@ export interface RankedMemory {
 }
 
 /**
- * The memories that match, best one first. A word counts more if fewer memories of the owner contain it, so that common
- * words hardly matter (the inverse document frequency of BM25). Among equally good memories, the newest comes first.
+ * The memories that match, best first. A word counts more if fewer memories of the owner contain it, so that common
+ * words hardly matter (the inverse document frequency of BM25). Of equally good memories, the newest comes first.
  * @param all all memories of the owner, newest first.
  */
 export function rankMemories<M extends RankedMemory>(all: readonly M[], words: 'some' | 'every'): M[] {

@@ -60,9 +60,10 @@ export interface Store {
    */
   commitTurn(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome>;
   /**
-   * Whether the records of two names can be changed in one step. A store on several servers spreads sessions over them.
-   * The ids that the daemon makes for a session (of the session after sign-in, of streams, messages and actions) must
-   * lie beside its tag; with other ids everything still works, but a turn is not stored in one step.
+   * Whether the records of two names are in the same shard, so that they can be changed in one step. A store on several
+   * servers spreads sessions over them, in shards. The ids that the daemon makes for a session (of the session after
+   * sign-in, of streams, messages and actions) must lie together with its tag. With other ids everything still works,
+   * but a turn is not stored in one step.
    */
   lieTogether(one: string, other: string): boolean;
   /** The daemons that share the store; null if only one daemon at a time can use it. */
@@ -92,7 +93,7 @@ export interface Store {
   countTokens(prefix: string): Promise<number>;
   /**
    * How many live tokens and texts of actions each key has sealed, by the mark at their beginning (seal.ts). Unsealed
-   * ones are counted under ''. Reads all of them.
+   * tokens and texts are counted under ''. Reads every token and text.
    */
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**
@@ -116,8 +117,8 @@ export interface StoreMaintenance {
   /** Looks for damage by reading everything. @returns descriptions of the damage; empty if there is none. */
   examine(): Promise<readonly string[]>;
   /**
-   * Deletes one batch of expired data, or returns free space to the file system. Works on a full disk. The daemon calls
-   * it regularly. @returns how much was done; 0 if nothing remains to be done.
+   * Deletes one batch of expired data, or returns free space to the file system. This also works on a full disk. The
+   * daemon calls it regularly. @returns how much was done; 0 if nothing remains to be done.
    */
   sweep(): Promise<number>;
   /**

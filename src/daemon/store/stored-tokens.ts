@@ -1,4 +1,4 @@
-/** A stored token, or a text of an action, sealed or not, and the record that holds it. */
+/** A stored token, or a text of an action, sealed or not, and the record that contains it. */
 export type StoredToken = { token: string } & (
   | { kind: 'link'; key: string }
   /** The tag of the session, and the channel user who brought the token. */

@@ -34,8 +34,8 @@ export interface StreamStore {
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: StreamClaim): Promise<boolean>;
   /**
-   * Adds events to a running stream. Rejects if their ids do not follow the last one. `stream_complete` or `error` ends
-   * the stream and the claim. False if the claim is lost; nothing is written.
+   * Adds events to a running stream. Rejects if their ids do not follow the last id of the stream. `stream_complete` or
+   * `error` ends the stream and the claim. False if the claim is lost; nothing is written.
    */
   append(claim: StreamClaim, events: readonly StreamEvent[]): Promise<boolean>;
   /** The events after `after`, in order. */
@@ -50,8 +50,8 @@ export interface StreamStore {
   /** Whether hints of `subscribe` can be lost. */
   readonly hintsMayBeLost: boolean;
   /**
-   * How long to buffer text before it is appended, ms; 0 if an append costs almost nothing. Readers get the text later
-   * by this time.
+   * How long to buffer text before it is appended, ms; 0 if an append costs almost nothing. This delays the text for
+   * readers by up to the same time.
    */
   readonly gather_ms: number;
   /** Stores a request to end the run (`StreamRecord.stop_requested`). No effect if the stream is not running. */
@@ -90,14 +90,14 @@ export interface StreamClaimant {
   reader: PersonKey | null;
 }
 
-/** What arrived with the message of a stream, and the results of the first checks. */
+/** The data that arrived with the message of a stream, and the results of the first checks. */
 export interface StreamStart {
   request_id: string;
   session_id: string;
   session_is_generated: boolean;
   /** The tag of the session in which the guard counted the message; null if it was not counted. */
   counted_in: string | null;
-  /** The message without its token, except that null still means "signed out". */
+  /** The message without its token. A token that is null is kept, because it means "signed out". */
   message: IncomingMessage;
   address: string | null;
   /** Whether a token came with the message. */

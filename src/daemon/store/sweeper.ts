@@ -5,8 +5,8 @@ import type { Store } from './store.ts';
 const SWEEP_INTERVAL_MS = 30_000;
 
 /**
- * How often the daemon checks whether the store can be written, ms. While it cannot, expired rows are deleted at each
- * check.
+ * How often the daemon checks whether the store can be written, ms. While it cannot be written, expired rows are
+ * deleted at each check.
  */
 const LOOK_INTERVAL_MS = 5000;
 

@@ -1,12 +1,12 @@
 /**
  * How MCP servers define their tools (agentd-agent(7), "MCP"): the trusted definition, and the definition that the
  * server sends now if it is different. The first definition of a tool is trusted until an administrator trusts another
- * one. Records are kept forever, because the configuration limits the number of tools.
+ * definition. Records are kept forever, because the configuration limits the number of tools.
  */
 export interface ToolDigestStore {
   /**
-   * Records the definition that a server sends now; atomic. The first definition of a tool is trusted. If a later one
-   * differs from the trusted one, it is stored as `changed`; otherwise `changed` is removed.
+   * Records the definition that a server sends now; atomic. The first definition of a tool is trusted. A later
+   * definition that differs from the trusted one is stored as `changed`; otherwise `changed` is removed.
    * @param name the name that the tool has for the agent.
    * @param source the `name` of the tool's entry.
    * @returns the new record.
@@ -17,8 +17,8 @@ export interface ToolDigestStore {
   /** The records of all tools, in the order of their names. */
   list(): Promise<ToolDigest[]>;
   /**
-   * Trusts the changed definition; atomic. False if `digest` is not that of the changed definition: nothing is stored,
-   * and the caller must read the record again.
+   * Trusts the changed definition; atomic. False if `digest` does not match the changed definition. Nothing is stored
+   * then, and the caller must read the record again.
    */
   trust(name: string, digest: string): Promise<boolean>;
 }

@@ -10,8 +10,8 @@ export interface TraceStore {
   /** Stores a trace that is not stored with a turn. */
   keep(trace: TraceRecord): Promise<void>;
   /**
-   * Stores the trace of a refused request. Anybody can send such requests, so their traces have a limit of their own:
-   * beyond it, the oldest traces of refused requests are deleted, and no others.
+   * Stores the trace of a refused request. Anybody can send such requests, so their traces have a separate limit.
+   * Beyond it, only the oldest traces of refused requests are deleted.
    */
   keepRefused(trace: TraceRecord): Promise<void>;
   /**

@@ -7,8 +7,8 @@ import type { StoredAnswer } from './idempotency.ts';
 import type { FinalFailure, InboxClaim, StoredQuestion } from './inbox.ts';
 
 /**
- * The data that a turn begins with: the claim of its session, and the data that its steps need. The data is that of the
- * moment when the claim was taken.
+ * The data that a turn begins with: the claim of its session, and the data that its steps need. All of this data is as
+ * it was when the claim was taken.
  */
 export interface BegunTurn {
   claim: SessionClaim;

@@ -34,9 +34,9 @@ export interface AdmittedReader {
  * is").
  *
  * The id of a stream is a capability that was given only to the client that posted the message. The id alone is not
- * enough for a sender whose valid token belongs to a different person. If a token in the address made the stream a
- * person's own, only a token of that person can be used to read and stop it, because the client that posted the message
- * knows the id, too.
+ * enough for a sender whose valid token belongs to a different person. If a token in the address gave the stream to a
+ * person, only a token of that person can be used to read and stop it, because the client that posted the message knows
+ * the id, too.
  * @throws `token_missing`, `forbidden`.
  */
 export async function admitReader(
@@ -108,8 +108,8 @@ async function refuseOtherPersons(
   if (persons.length === 0) return;
   const { session_id } = stream.start;
   const session = await services.store.sessions.find(session_id);
-  // If the session got a new id at sign-in, the answer belongs to a different session, so the owner of this one is
-  // ignored.
+  // If the session got a new id at sign-in, the answer belongs to a different session, so the owner of the old session
+  // is ignored.
   const session_owner = session?.session_id === session_id ? session.owner : null;
   for (const owner of [stream.owner, session_owner]) {
     if (owner !== null && persons.some((person) => person !== owner)) throw belongsToSomeoneElse();
@@ -140,8 +140,8 @@ function refuseOtherReaders(
 }
 
 /**
- * Whether the cookie is used. Browsers send it even if somebody else made the link. So it is used only if the message
- * came from the same person: with a token or a cookie of that person.
+ * Whether the cookie counts. Browsers send it even if the person follows somebody else's link. Therefore it counts only
+ * if the message came from the same person: with a token or a cookie of that person.
  */
 function countsFor({ owner, start }: StreamRecord, ambient: ValidatedToken | null): boolean {
   const person = personOf(ambient);

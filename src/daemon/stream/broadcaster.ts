@@ -6,7 +6,7 @@ import { isLast } from './events.ts';
 
 type EventSource = Pick<StreamStore, 'read' | 'subscribe' | 'hintsMayBeLost'>;
 
-/** How often a stream is read if hints can be lost, ms. */
+/** How often a stream is read if hints of the store can be lost, ms. */
 const LOOK_MS = 1000;
 
 /**
@@ -104,7 +104,9 @@ class Feed {
     for (const follower of this.#followers) follower.leave();
   }
 
-  /** Takes the new events if they follow the last known one. Otherwise, or if they are not given, reads the stream. */
+  /**
+   * Appends the new events if they follow the last known event. Otherwise, or if no events are given, reads the stream.
+   */
   #grow(added: readonly StreamEvent[] | undefined): void {
     if (added && !this.#reading && added[0]?.id === this.#events.length + 1) this.#take(added);
     else this.#catchUp();
@@ -162,7 +164,7 @@ class Feed {
   }
 
   /**
-   * The events after this position, or the first of them. Readers that had all events before the newest share one list.
+   * The next events after this position. Readers that have all events except the newest ones share one list.
    */
   #after(position: number): readonly StreamEvent[] {
     if (position === this.#events.length - this.#newest.length) return this.#newest;

@@ -16,9 +16,9 @@ export interface EventWriterParts {
 }
 
 /**
- * Writes the events of a run to its stream. Events of one tick are merged, numbered and stored in one commit. So are
- * the events that arrive while a commit is under way. The first text is stored at once. Later text is buffered for the
- * time that the store prefers (`gather_ms`), or until an event of another kind comes.
+ * Writes the events of a run to its stream. Events of one tick are merged, numbered and stored in one commit. Events
+ * that arrive during a commit are stored together in the next one. The first text is stored at once. Later text is
+ * buffered for the time that the store prefers (`gather_ms`), or until an event of another kind arrives.
  *
  * If the store is out of reach, the events of a commit may or may not be stored. The writer stores them with the next
  * events, after it has made sure that the store does not have them.
@@ -28,7 +28,7 @@ export class EventWriter {
   /** Id of the last event that is stored. */
   #stored: number;
   #waiting: StreamEventData[] = [];
-  /** Events whose append failed. The store has either all of them or none. */
+  /** Events that could not be appended with certainty. The store has either all of them or none. */
   #unsure: StreamEventData[] = [];
   #saving: Promise<void> | null = null;
   #scheduled = false;
@@ -80,7 +80,7 @@ export class EventWriter {
     this.#saving ??= this.#save().then(
       () => {
         this.#saving = null;
-        // Events may have come between the last commit and this callback.
+        // Events may have arrived between the last commit and this callback.
         if (this.#waiting.length > 0 && !this.#isClosed && !this.#waitsForMore()) this.#saveInBackground();
       },
       (error: unknown) => {

@@ -44,7 +44,7 @@ export function completed(data: Completion, confirmation: Confirmation | null): 
   ];
 }
 
-/** The last event of a run whose process died, or of a run that the daemon ended because it stopped. */
+/** The last event if the process of a run died, or if the daemon ended the run because it stopped. */
 export const INTERRUPTED: StreamEventData = {
   event: 'error',
   data: { code: 'interrupted', message: 'The answer was interrupted. Please ask again.' },

@@ -23,7 +23,7 @@ type OpenOptions = Parameters<ChannelStreams['open']>[2];
 
 /**
  * Opens a stream and continues after the event `after`. The first request that opens it begins its run; a HEAD request
- * does not count. Null if the stream has ended and its client has all events.
+ * does not begin it. Null if the stream has ended and its client has all events.
  * @throws `stream_not_found`, `token_missing`, `forbidden`, `too_many_readers`; `duplicate_in_progress` while the same
  * message is being answered in another way.
  */
@@ -69,8 +69,8 @@ type Begun = 'run' | 'replay' | 'by-another';
 
 /**
  * Begins the run of a stream. If several requests open the stream at the same time, only one begins the run; the others
- * read if they are still allowed to. If the message was already answered on a channel that shares its key, that answer
- * is replayed.
+ * read the stream if they are still allowed to. If the message was already answered on a channel that shares its key,
+ * that answer is replayed.
  */
 async function begin(
   plugin: ChannelPlugin,
@@ -84,7 +84,7 @@ async function begin(
   const { stream_id } = stream;
   const known = await answeredElsewhere(services, stream);
   if (known.outcome === 'running' || known.outcome === 'other_body') {
-    // The run may be that of this stream, if another request was faster.
+    // If another request was faster, the running answer may be the run of this stream.
     if ((await streams.find(stream_id))?.state !== 'waiting') return 'by-another';
     throw known.outcome === 'running' ? stillRunning() : otherBody();
   }

@@ -37,7 +37,7 @@ export class Readers {
 
   /**
    * Counts a reader.
-   * @returns a function that ends the reader; calling it again has no effect.
+   * @returns a function to call when the reader has left; calling it again has no effect.
    * @throws `too_many_readers`
    */
   enter({ stream_id, address, maxPerClient, signedIn }: NewReader): () => void {

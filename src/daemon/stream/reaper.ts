@@ -6,7 +6,7 @@ import { INTERRUPTED } from './events.ts';
 
 /**
  * Ends streams whose run was abandoned or died with its process. Their last event is `error` with the code
- * `interrupted`. It ends the streams of the previous process at once, and then checks at regular intervals.
+ * `interrupted`. Checks at once, for the streams of the previous process, and then at regular intervals.
  * @returns a function that stops the reaper.
  */
 export async function startReaper(

@@ -1,7 +1,7 @@
 import { every } from '../clock.ts';
 import type { Services } from '../services.ts';
 
-/** How often a run checks for a request to stop if hints can be lost, ms. */
+/** How often a run checks for a request to stop if hints of the store can be lost, ms. */
 export const LOOK_MS = 1000;
 
 type Parts = Pick<Services, 'store' | 'clock' | 'log'>;
@@ -13,7 +13,7 @@ export class StopRequest {
   readonly #requested = new AbortController();
   readonly #endings: (() => void)[];
 
-  /** From its creation on, it misses no request. Create it before the stream is claimed. */
+  /** Notices every request that is made after its creation, so create it before the stream is claimed. */
   constructor(parts: Parts, stream_id: string) {
     const { clock, store } = parts;
     this.#parts = parts;

@@ -26,8 +26,8 @@ export class StreamOutlet implements Outlet {
   /** Whether the turn is ending or has ended. */
   #isClosing = false;
   /**
-   * The end of a stream that was stopped before it had any text. Resolves to true if the end is stored. Null if there
-   * was no such stop.
+   * The end of a stream that was stopped before it had any text. Resolves to true if the end is stored. Null if the
+   * stream was not stopped in this way.
    */
   #stopping: Promise<boolean> | null = null;
 

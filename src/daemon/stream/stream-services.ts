@@ -2,7 +2,7 @@ import type { Services } from '../services.ts';
 import type { Broadcaster } from './broadcaster.ts';
 import type { Readers } from './readers.ts';
 
-/** The services of event streams, in addition to those of every message. */
+/** The services of event streams, in addition to the services of every message. */
 export interface StreamServices extends Services {
   /** Hands the events of streams to their readers. */
   broadcaster: Broadcaster;

@@ -10,7 +10,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { SamplerName } from './telemetry-options.ts';
 
-/** Marks the context of a message whose sender may influence the sampler. */
+/** Marks the context of a message if its sender may influence the sampler. */
 const HEEDED = createContextKey('agentd: the sampled flag of the remote parent counts');
 
 export function heedParent(context: Context): Context {

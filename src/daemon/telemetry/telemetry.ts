@@ -122,7 +122,7 @@ class Collected {
 
   /** @param startTime default: now. */
   protected begin(step: string, about?: SpanSubject, startTime?: Date): CollectedSpan {
-    // Within a message that is not sampled, all requests carry the span of the message.
+    // If the message is not sampled, all its requests carry the span of the message.
     if (!this.span.isRecording()) return new CollectedSpan(this.span, this.#parts);
     const kind = CLIENT_STEPS.includes(step) ? SpanKind.CLIENT : SpanKind.INTERNAL;
     const attributes = subjectAttributes(about);

@@ -89,7 +89,7 @@ export class LocalTexts {
     return fillIn(typeof text === 'string' ? text : english, values);
   }
 
-  /** A text with its placeholders not filled in. */
+  /** A text whose placeholders are not filled in. */
   template(name: ProseName): string {
     return this.#find(name) as string;
   }

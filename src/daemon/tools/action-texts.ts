@@ -4,7 +4,7 @@ import type { Action } from '../store/actions.ts';
 /** The texts of an action that are sealed. */
 export type ActionText = 'args' | 'summary' | 'answer';
 
-/** What a sealed text of an action is bound to: the id of the action and the name of the field. */
+/** The record that a sealed text of an action is bound to: the id of the action and the name of the field. */
 export function actionTextRecord(action_id: string, field: ActionText): string {
   return `action:${JSON.stringify([action_id, field])}`;
 }

@@ -63,8 +63,8 @@ function shownOf(tool: Tool, result: unknown, { usedDefault }: OpenedClient): un
 }
 
 /**
- * Under default credentials, the words of a source may quote data that the source has read, so only the client's own
- * words are passed on.
+ * Under default credentials, an error message of a source may quote data that the source has read, so only the client's
+ * own message is passed on.
  */
 function failureWords(tool: Tool, message: string, { usedDefault, failure }: OpenedClient): string {
   if (!usedDefault || tool.source.kind === 'built-in' || tool.public === 'all') return message;

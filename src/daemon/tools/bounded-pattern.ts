@@ -25,7 +25,7 @@ const script = new Script('pattern.test(text)');
 /**
  * A regular expression of a schema, for Ajv. Patterns come from other people's documents and servers, and texts come
  * from models. With some patterns, even a short text would block the event loop practically forever. Only a script in a
- * context of its own can be stopped from outside.
+ * separate context can be stopped from outside.
  */
 export const boundedPattern = Object.assign(
   (source: string, flags: string): Pattern => {
@@ -60,8 +60,9 @@ function cpuTime(began: NodeJS.CpuUsage): number {
 }
 
 /**
- * Whether a pattern is certainly quick: it has no repetition at all; or it has a single one, which is not of a group,
- * and can begin only at the start of the text. A pattern that can begin anywhere is tried at each position of the text.
+ * Whether a pattern is certainly quick. A pattern without a repetition is quick. A pattern with one repetition is quick
+ * if it does not repeat a group, and can begin only at the start of the text: a pattern that can begin anywhere is
+ * tried at each position of the text.
  */
 function isQuick(source: string): boolean {
   const repetitions = source.replace(/\(\?/g, '(').match(/[*+?{]/g) ?? [];

@@ -78,8 +78,8 @@ export class CallBearers {
   }
 
   /**
-   * Called after a 401 for a bearer token, so that the next one is a new token. @returns false if no new one can be
-   * obtained.
+   * Called after a 401 for a bearer token, so that the next request gets a new token. @returns false if no new token
+   * can be obtained.
    */
   refused({ use, token }: Bearer): boolean {
     if (token === null || (use !== 'default' && use !== 'exchange')) return false;

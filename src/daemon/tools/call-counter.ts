@@ -3,7 +3,7 @@ import { canonicalJson } from './canonical-json.ts';
 
 /** Maximum number of tool calls in one run. After that, the model is told to answer. */
 export const MAX_CALLS = 20;
-/** Maximum number of equal calls in one run. Further ones are not made. */
+/** Maximum number of equal calls in one run. Further equal calls are not made. */
 const MAX_EQUAL_CALLS = 2;
 
 /** Counts the calls of one run: all of them, and those with equal arguments. */

@@ -68,7 +68,7 @@ function baseUrlOf(entry: OpenApiEntry | McpEntry): string | null {
   return 'url' in entry.server ? entry.server.url : null;
 }
 
-/** Every policy in the entry: that of the entry itself, and that of each tool. */
+/** Every policy in the entry: the entry's own policy, and the policy of each tool. */
 function policiesOf(entry: OpenApiEntry | McpEntry): (CredentialPolicy | undefined)[] {
   const tools = Object.values(entry.kind === 'openapi' ? entry.operations : entry.tools);
   return [entry.credentials, ...tools.map(({ credentials }) => credentials)];

@@ -11,10 +11,10 @@ const MAX_USERS = 10;
 type Fields = Record<string, unknown>;
 
 /**
- * The documented user look-up (agentd-api(7), "get_user"). Without `email`, it looks up the user of the token. Without
- * `email` and a token, it makes no call, and the answer says that sign-in is needed. Under default credentials, only
- * `publicFields` reach the agent. All other answers of the API then become the same text, so that nobody learns whether
- * such a person exists.
+ * The documented user look-up (agentd-api(7), "get_user"). Without `email`, it looks up the user of the token. With
+ * neither `email` nor a token, it makes no call, and the answer says that sign-in is needed. Under default credentials,
+ * only `publicFields` reach the agent. All other answers of the API then become the same text, so that nobody learns
+ * whether such a person exists.
  */
 export function createGetUser(source: ToolSourceInfo, publicFields: readonly string[]): Tool {
   return {
@@ -112,7 +112,7 @@ function failed(reason: string, message: string): Sent {
   return { outcome: 'failed', reached: false, reason, message };
 }
 
-/** The result of a look-up, with a text in place of the status. */
+/** The result of a look-up, which the agent gets instead of the HTTP status. */
 function looked(result: UserLookUp): Sent {
   return { outcome: 'answered', status: null, result };
 }

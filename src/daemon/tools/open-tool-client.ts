@@ -55,7 +55,7 @@ export function openToolClient(
   return new OpenedCall(client, bearers, requests);
 }
 
-/** A class, because an object literal with getters costs several times as much. */
+/** A class, because an object literal with getters would cost several times as much to create. */
 class OpenedCall implements OpenedClient {
   readonly client: ToolClient;
   readonly #bearers: CallBearers;

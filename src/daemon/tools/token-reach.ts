@@ -13,7 +13,7 @@ export interface TokenReach {
   token: 'own' | 'exchanged' | 'none';
 }
 
-/** Which token the entry of a source lets the source see; for `agentd config check`. */
+/** The token that a source may see, according to its entry; for `agentd config check`. */
 export function tokenReach(entry: SourceEntry, api_base_url: string | undefined): TokenReach {
   const info = describeSource(entry, api_base_url);
   const { name: source, origin, target } = info;

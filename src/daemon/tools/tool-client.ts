@@ -8,8 +8,8 @@ import type { CredentialsUsed } from './tool.ts';
 export interface ToolClient {
   /**
    * Makes one request under the policy of the tool. After a 401 to a person's token, it repeats a read with default
-   * credentials if the policy allows this. After a 401 to the default token or to an exchanged token, it gets a new
-   * one, once. Rejects only if the signal of the call aborts.
+   * credentials if the policy allows this. After a 401 to the default token or to an exchanged token, it repeats the
+   * request once with a new token. Rejects only if the signal of the call aborts.
    */
   request(request: ToolRequest): Promise<ToolResponse>;
   /**
@@ -36,7 +36,7 @@ export interface ToolRequest {
   path: string;
   /** The query parameters in order, already serialized by the style of each parameter. */
   query?: readonly (readonly [name: string, value: string])[];
-  /** The whole query, used in place of `query`: already percent-encoded, without the question mark. */
+  /** The whole query, which replaces `query`: already percent-encoded, without the question mark. */
   search?: string;
   /** `Authorization`, `Cookie`, `Host` and hop-by-hop headers are refused. */
   headers?: Readonly<Record<string, string>>;

@@ -14,12 +14,12 @@ export interface Observer {
   messageBegan(message: BegunMessage): MessageSpan | null;
   /**
    * Called when a message has ended, or when one of its runs has failed and will be repeated.
-   * @param runs_again the message has not ended: its run failed and will be repeated.
+   * @param runs_again whether the message has not ended, because its run failed and will be repeated.
    */
   turnTraced(trace: TraceRecord, runs_again: boolean): void;
   /** Called when the loop guard has blocked a message as it arrived. */
   messageBlocked(platform: string, reason: string): void;
-  /** Called when a message has ended without a turn of its own. */
+  /** Called when a message has ended in a way that `turnTraced` does not report. */
   messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
   /** Called when an attempt to send a stored text has ended, or when a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;

@@ -39,7 +39,7 @@ export interface ModelContent {
   output: string;
 }
 
-/** A message whose processing starts. */
+/** A message that the daemon begins to process. */
 export interface BegunMessage {
   turn_id: string;
   channel: string;

@@ -34,7 +34,7 @@ export interface TraceRecord {
   person?: string;
   started_at: number;
   finished_at: number;
-  /** `answered`, or the error code that ended the message. */
+  /** `answered`, `replayed`, `summarized`, or the error code that ended the message. */
   outcome: string;
   lines: TraceLine[];
 }

@@ -6,7 +6,8 @@ import { REPLY, SECRET } from './people.ts';
 
 /**
  * The bare limit of a chat: checks the bearer, loads a session row with its conversation, saves it with the new
- * messages, answers. One commit per request, not synced to disk. Its one argument is the database.
+ * messages, and answers. It makes one commit per request, which is not synced to disk. Its only argument is the path of
+ * the database.
  */
 const db = new Database(process.argv[2]);
 db.pragma('synchronous = NORMAL');

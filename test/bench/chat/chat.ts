@@ -13,7 +13,7 @@ import { bareFile, countBare, countOurs, seedBare, seedOurs } from './state.ts';
 const CONNECTIONS = 64;
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The directory with the store at the start of a round, and the expiry of the tokens in the store. */
+/** The directory with the initial store, which each round copies, and the expiry of the tokens in this store. */
 let template = '';
 let exp = 0;
 
@@ -73,7 +73,10 @@ export function chatRound(effort: Effort, env: Readonly<Record<string, string>> 
   });
 }
 
-/** The settings of the daemon. All others have their defaults: durable, with limits, and every message is logged. */
+/**
+ * The settings of the daemon. All other settings have their defaults: writes are durable, limits apply, and every
+ * message is logged.
+ */
 function settings(directory: string): Record<string, string> {
   return {
     STATE_DIR: directory,

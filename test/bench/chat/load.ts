@@ -13,7 +13,10 @@ export interface ChatOrder extends LoadOrder {
  */
 const STRIDE = 7919;
 
-/** Sends the result to the parent process after its order. People write in turn, each in their own session. */
+/**
+ * Waits for an order from the parent process, carries it out, and sends back the result. People write in turn, each in
+ * their own session.
+ */
 process.once('message', async (order: ChatOrder) => {
   process.send?.(await drive(order, requests(order)));
   process.disconnect();

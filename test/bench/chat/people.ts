@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 /** The secret that signs the tokens of the benchmarks, of at least 256 bits. */
 export const SECRET = 'a-secret-for-benchmarks-of-at-least-256-bits';
 
-/** The key that seals the stored tokens, as the daemon's own key does. */
+/** The key with which the daemon seals the stored tokens. */
 export const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 
 /** The reply to everybody. */
@@ -14,7 +14,7 @@ const HEADER = encode({ alg: 'HS256', typ: 'JWT' });
 export const userId = (person: number) => `visitor-${person}`;
 export const sessionId = (person: number) => `benchmark-session-${person}`;
 
-/** Claims as the site backend makes them (agentd-identity(7), "Claims"), about 440 bytes of token. */
+/** Claims as the site backend makes them (agentd-identity(7), "Claims"). They give a token of about 440 bytes. */
 export function claimsOf(person: number, exp: number) {
   return {
     sub: `user-${person}`,

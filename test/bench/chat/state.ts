@@ -8,7 +8,7 @@ import { saveSession } from '../../contract/store-writes.ts';
 import { openStoreAt } from '../store.ts';
 import { claimsOf, ENCRYPTION_KEY, sessionId, tokenOf, userId } from './people.ts';
 
-/** Stores a session for each person, with the person's context bound, as after their first message. */
+/** Stores a session for each person, with the person's token bound to it, as after their first message. */
 export async function seedOurs(directory: string, people: number, exp: number): Promise<void> {
   const store = openStoreAt(directory);
   const seal = createSeal(new Secret(ENCRYPTION_KEY));

@@ -5,7 +5,7 @@ import { percentile } from '../rounds.ts';
 
 const program = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
 
-/** The commands that scripts, supervisors and people use most often, compared with only starting the runtime. */
+/** The commands that scripts, supervisors and people use most often, compared with a start of Node.js alone. */
 export const cli: Benchmark = {
   name: 'cli',
   work: 'a command from its start to its end, p50',
@@ -21,7 +21,7 @@ export const cli: Benchmark = {
 
 function spawns(argv: readonly string[]): Contender['round'] {
   return async (effort) => {
-    await timeRun(argv); // Its files are in the page cache from here on.
+    await timeRun(argv); // After this run, the files of the program are in the page cache.
     const took: number[] = [];
     while (took.length < effort.spawns) took.push(await timeRun(argv));
     took.sort((a, b) => a - b);

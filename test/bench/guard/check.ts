@@ -22,7 +22,10 @@ export interface GuardResult {
 
 /** Number of messages that are checked at once, as if each came from its own connection. */
 const AT_ONCE = 64;
-/** Number of people, who write in turn. The step is prime, so that consecutive messages are not neighbors on disk. */
+/**
+ * Number of people, who write in turn. The stride is the step from one person to the next. It is a large prime, so that
+ * everybody is reached, and consecutive messages are not neighbors on disk.
+ */
 const PEOPLE = 20_000;
 const STRIDE = 7919;
 const LIMITS: GuardLimits = {
@@ -88,7 +91,10 @@ function ourGuard(directory: string): Contender {
   };
 }
 
-/** The bare limit: four sliding windows with one row per hit, each in its own transaction that is not synced. */
+/**
+ * The bare limit: four sliding windows with one row per hit. Each check is one transaction, which is not synced to
+ * disk.
+ */
 function bareGuard(directory: string): Contender {
   const db = new Database(join(directory, 'bare.db'));
   db.pragma('journal_mode = WAL');

@@ -21,7 +21,9 @@ export interface MarkdownResult {
 type Render = (text: string) => Promise<unknown>;
 
 const PLATFORMS: readonly Render[] = [renderTeamchat, renderPhonechat, renderMsgbot];
-/** Disturbances only make a measurement longer, so the shortest of this number of measurements counts. */
+/**
+ * Each text is measured this many times. The shortest measurement counts, because disturbances only make it longer.
+ */
 const TIMES = 2;
 
 /** Answers an order from the parent process with a result for each text. */
@@ -55,7 +57,7 @@ function textsOf(texts: MarkdownOrder['texts'], size: number): Readonly<Record<s
   return Object.fromEntries(sizes.map((one) => [`${one / 1000} KB`, made(one)]));
 }
 
-/** The library alone, with its defaults. It reads a text at once. */
+/** The library alone, with its defaults. It reads a whole text in one tick of the event loop. */
 function alone(): Render {
   const parser = new MarkdownIt({ html: false });
   return async (text) => parser.parse(text, {});
@@ -70,7 +72,7 @@ async function shortest(render: Render, text: string): Promise<{ hold_ms: number
   return shortest;
 }
 
-/** Measures in every tick of the event loop how much processor time was used while a text is rendered. */
+/** Renders a text, and measures the processor time of each tick of the event loop meanwhile. */
 async function measure(render: Render, text: string): Promise<{ hold_ms: number; total_ms: number }> {
   const began = threadMs();
   let last = began;

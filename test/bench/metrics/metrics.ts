@@ -10,7 +10,10 @@ const ON = { ADMIN_LISTEN: '127.0.0.1:0', SHUTDOWN_DELAY_SECONDS: '0' };
 
 type Round = (effort: Effort, env?: Readonly<Record<string, string>>) => Promise<Sample>;
 
-/** Shortens both benchmarks, so that together they take two minutes. A program is compared with itself. */
+/**
+ * Shortens both benchmarks, so that together they take two minutes. This is enough, because a program is compared with
+ * itself.
+ */
 const shortly = (effort: Effort): Effort => ({
   ...effort,
   warm_up_ms: Math.min(effort.warm_up_ms, 1500),

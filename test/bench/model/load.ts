@@ -9,7 +9,7 @@ export interface ModelOrder {
 }
 
 export interface ModelResult {
-  /** Median time from the model's first token to the reader's first event with words, ms. */
+  /** Median time from the model's first token to the reader's first event with text, ms. */
   p50_ms: number;
   p99_ms: number;
   /** Number of runs that were read to their end. */
@@ -21,7 +21,7 @@ process.once('message', async (order: ModelOrder) => {
   process.exit();
 });
 
-/** Keeps this many readers busy: each starts another run as soon as one has ended. */
+/** Keeps this many readers busy: each starts a new run as soon as its previous run has ended. */
 async function measure({ port, runs, warm_up_ms, measure_ms }: ModelOrder): Promise<ModelResult> {
   const warm = performance.now() + warm_up_ms;
   const end = warm + measure_ms;
@@ -40,7 +40,7 @@ async function measure({ port, runs, warm_up_ms, measure_ms }: ModelOrder): Prom
   return { p50_ms: percentile(sorted, 0.5), p99_ms: percentile(sorted, 0.99), answered };
 }
 
-/** @returns ms from the time in the model's first word to its arrival here. */
+/** @returns the time from the timestamp in the model's first word to the arrival of this word, ms */
 async function readOne(server: string, number: number): Promise<number> {
   const started = await fetch(`${server}/sse/chat`, {
     method: 'POST',

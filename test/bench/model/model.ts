@@ -11,7 +11,7 @@ const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 const RUNS = 64;
 
-/** The delay of the model's first token until a reader sees it. In agentd, it is stored before anybody sees it. */
+/** The time from the model's first token until a reader sees it. agentd stores the token before anybody sees it. */
 export const firstToken: Benchmark = {
   name: 'model',
   work: `from the model's first token to the reader's first event, ${RUNS} runs at once`,

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AgentRuntime, AgentTurn } from 'agentd/agent';
 
-/** Number of runs that wait until all runs that speak together have started. */
+/** Number of runs of `all` that have started and not ended. The runs begin to speak when all of them have started. */
 let waiting = 0;
 let begin = Promise.withResolvers<void>();
 
-// Garbage must not be counted as used memory.
+// Collects garbage on this signal, so that it is not counted as used memory.
 process.on('SIGUSR2', () => globalThis.gc?.());
 
 /**

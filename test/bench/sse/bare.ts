@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 /**
  * The bare limit of event streams: a POST names a stream, a GET opens it, and each word is written to all of its
- * readers with `res.write`. Nothing is stored, checked or bounded. Messages as in agent.ts.
+ * readers with `res.write`. Nothing is stored, checked or bounded. It understands the same messages as agent.ts.
  */
 interface Stream {
   text: string;

@@ -13,7 +13,7 @@ export interface SseResult {
   /** KiB per stream, events per second, or ms to the first event (median). */
   value: number;
   p99: number;
-  /** Streams that were opened and received something. */
+  /** Number of readers that were connected and received something. */
   opened: number;
 }
 
@@ -36,7 +36,7 @@ function measure(order: SseOrder): Promise<SseResult> {
   }
 }
 
-/** Memory by which a server grows with each connection that reads a stream, KiB. */
+/** Measures by how many KiB the memory of a server grows with each connection that reads a stream. */
 async function memory({
   port,
   pid,
@@ -44,7 +44,8 @@ async function memory({
   readers,
   settle_ms,
 }: Extract<SseOrder, { kind: 'memory' }>): Promise<SseResult> {
-  // Memory that is allocated once, or kept for later use, does not belong to a stream.
+  // Opens some streams first, because memory that is allocated only once, or kept for later use, does not belong to a
+  // stream.
   for (const reader of await openAll(port, Math.ceil(streams / 10), readers)) reader.socket.destroy();
   const before = await settled(pid, settle_ms);
   const all = await openAll(port, streams, readers);
@@ -52,7 +53,7 @@ async function memory({
   return { value: (after - before) / all.length, p99: 0, opened: all.length };
 }
 
-/** @param settle_ms a time that is long enough for garbage to be collected, and for delayed writes to be done */
+/** @param settle_ms a time that is long enough to collect garbage and to finish delayed writes */
 async function settled(pid: number, settle_ms: number): Promise<number> {
   await delay(settle_ms);
   process.kill(pid, 'SIGUSR2');
@@ -71,7 +72,8 @@ async function fanOut({
 }: Extract<SseOrder, { kind: 'fan-out' }>): Promise<SseResult> {
   const text = `all ${streams} ${measure_ms}`;
   const ids = await inTurns(streams, () => start(port, text));
-  // The readers of the last stream connect last, so that no run speaks before all are connected.
+  // The last stream has only one reader, who connects last. The runs begin to speak only then, when all readers are
+  // connected.
   const all: Reader[] = [];
   for (const [index, id] of ids.entries()) {
     if (index < ids.length - 1) all.push(...(await inTurns(readers, () => open(port, id))));

@@ -9,7 +9,7 @@ import type { SseOrder, SseResult } from './load.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The number of streams and of readers per stream: each word is written to all of them. */
+/** The number of streams, and of the readers to whom each word of a stream is written. */
 const FAN_OUT = { streams: 50, readers: 20 } as const;
 
 type Plan = (server: Server, effort: Effort) => SseOrder;
@@ -42,8 +42,8 @@ const firstPlan: Plan = ({ port }, { streams, warm_up_ms, measure_ms }) => ({
 });
 
 /**
- * Memory of each connection that reads a stream. Either many connections share a stream, or each has its own, with a
- * run that has sent a word.
+ * Memory of each connection that reads a stream. Either many connections share a stream, or each connection has its own
+ * stream, with a run that has sent a word.
  */
 export const streamMemory: Benchmark = {
   name: 'sse',

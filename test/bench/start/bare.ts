@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Database from 'better-sqlite3';
 
-/** The bare limit of a start: opens the database that its one argument names, and listens. */
+/** The bare limit of a start: opens the database that its only argument names, and listens. */
 const db = new Database(process.argv[2]);
 db.prepare('SELECT 1 FROM sessions LIMIT 1').get();
 const server = createServer((_request, response) => response.end('{}'));

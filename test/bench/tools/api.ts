@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The called API, which answers every request with the same order. */
+/** The API that the tools call. It answers every request with the same order. */
 const ORDER = JSON.stringify({ id: '1004', item: 'Punched cards, 500', status: 'being packed', total: 42.5 });
 
 const server = createServer((request, response) => {

@@ -39,7 +39,7 @@ export interface CallResult {
 
 /** Number of runs at once. */
 const AT_ONCE = 64;
-/** Number of calls of a run, which binds its tools once. */
+/** Number of calls in each run. A run binds its tools once. */
 const CALLS_OF_A_RUN = 4;
 const SECRET = 'a secret of the benchmark that is long enough';
 

@@ -1,6 +1,6 @@
 import type { AgentRuntime } from 'agentd/agent';
 
-/** Answers nothing until the daemon stops: only the acknowledgement is measured, while runs are in progress. */
+/** Gives no answer until the daemon stops, so that the acknowledgement is measured while runs are in progress. */
 const agent: AgentRuntime = {
   apiVersion: 1,
   async *run({ signal }) {

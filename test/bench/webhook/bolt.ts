@@ -3,8 +3,8 @@ import { App, HTTPReceiver, LogLevel } from '@slack/bolt';
 import { PATH, SIGNING_SECRET } from './deliveries.ts';
 
 /**
- * The library that most people build such a bot with. It checks the signature, passes the event to a listener, and
- * stores nothing.
+ * Bolt, the library with which most people build bots for this platform. It checks the signature, passes the event to a
+ * listener, and stores nothing.
  */
 const receiver = new HTTPReceiver({
   signingSecret: SIGNING_SECRET,

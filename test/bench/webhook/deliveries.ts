@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 /** The secret with which the platform signs. */
 export const SIGNING_SECRET = 'a-signing-secret-for-benchmarks';
 export const PATH = '/webhook/teamchat/events';
-/** Number of people, who write in turn, so that nobody writes often enough for the loop guard. */
+/** Number of people, who write in turn. There are so many that the loop guard blocks nobody. */
 export const PEOPLE = 20_000;
 
 /**
@@ -12,7 +12,7 @@ export const PEOPLE = 20_000;
  */
 const STRIDE = 7919;
 
-/** Signed deliveries of about 1 KB of body: one direct message each, no two alike. */
+/** Makes signed deliveries with a body of about 1 KB. Each has one direct message, and no two are alike. */
 export function deliveries(): () => string {
   let count = 0;
   return () => {

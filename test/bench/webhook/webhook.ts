@@ -14,8 +14,9 @@ const CONNECTIONS = 64;
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * A signed delivery of one direct message, up to its 200, through the teamchat channel: signature, loop guard, and the
- * message in the inbox, synced to disk. Meanwhile, all runs that the daemon allows are in progress, and never end.
+ * A signed delivery of one direct message to the teamchat channel, until it is answered 200: the daemon checks the
+ * signature, asks the loop guard, and stores the message in the inbox, synced to disk. Meanwhile, all runs that the
+ * daemon allows are in progress, and never end.
  */
 export const webhook: Benchmark = {
   name: 'webhook',
@@ -63,7 +64,7 @@ function settings(directory: string): Record<string, string> {
     MESSAGING_PLATFORMS: 'teamchat',
     TEAMCHAT_BOT_TOKEN: 'xoxb-benchmark',
     TEAMCHAT_SIGNING_SECRET: SIGNING_SECRET,
-    // Nothing listens at this address: direct messages are acknowledged without a call of the platform.
+    // Nothing listens at this address, because direct messages are acknowledged without a call to the platform.
     TEAMCHAT_API_URL: 'http://127.0.0.1:9',
     JWT_ALGORITHM: 'HS256',
     JWT_SECRET_KEY: SECRET,

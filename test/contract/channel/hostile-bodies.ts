@@ -1,7 +1,10 @@
-/** Marks a place in a body. JSON.stringify could not write some of the values that replace it. */
+/**
+ * Marks the place in a body where a hostile value is inserted, because JSON.stringify cannot write some of these
+ * values.
+ */
 const HERE = '@here@';
 
-/** A text that is longer than a message may be. */
+/** A text that exceeds the maximum length of a message. */
 const LONG = 'x'.repeat(20_000);
 const DEPTH = 2_000;
 
@@ -19,7 +22,7 @@ const VALUES: Readonly<Record<string, string>> = {
   'the name of a prototype': '"__proto__"',
   'a long text': `"${LONG}"`,
   'an empty list': '[]',
-  'a list of nothing': '[null]',
+  'a list with null': '[null]',
   'an empty object': '{}',
   'deep lists': `${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}`,
   'deep objects': `${'{"a":'.repeat(DEPTH)}1${'}'.repeat(DEPTH)}`,
@@ -30,11 +33,13 @@ const WHOLE: Readonly<Record<string, string>> = {
   ...VALUES,
   nothing: '',
   'half a body': '{"a":',
-  'a page': '<html></html>',
+  'an HTML page': '<html></html>',
   'a form': 'a=1&a=2&=&%',
 };
 
-/** Bodies made from a valid one: each member is replaced and removed in turn, then the whole body is replaced. */
+/**
+ * Makes hostile bodies from a valid body: each member is replaced and removed in turn, then the whole body is replaced.
+ */
 export function* hostileBodies(valid: string): Generator<{ title: string; body: string }> {
   const json = parsed(valid);
   if (json === undefined) yield* hostileForms(valid);
@@ -82,7 +87,10 @@ function* pathsIn(value: unknown, at: readonly string[] = []): Generator<readonl
   for (const [name, member] of Object.entries(value)) yield* pathsIn(member, [...at, name]);
 }
 
-/** A copy with a different value at a path. Undefined removes a member of an object; an item of a list becomes null. */
+/**
+ * Returns a copy with a different value at a path. If the value is undefined, the JSON of the copy lacks the member, or
+ * has null if it is an item of a list.
+ */
 function replaced(value: unknown, [name, ...rest]: readonly string[], instead: unknown): unknown {
   if (name === undefined) return instead;
   const copy = Array.isArray(value) ? [...value] : { ...(value as object) };

@@ -15,7 +15,7 @@ import { eventsOf } from '../../../src/channel/conformance/signature-cases.ts';
 import { TEXT_MAX } from '../../../src/channel/index.ts';
 import { hostileBodies } from './hostile-bodies.ts';
 
-/** Maximum number of bytes that a channel may read of an answer. */
+/** The maximum number of bytes that a channel may read from an answer. */
 const READ_MAX = 16 * 1024 * 1024;
 const CHUNK = new Uint8Array(65_536).fill(0x20);
 
@@ -53,7 +53,7 @@ function answerCases(): [string, Trial][] {
   const retryAfter = { final: false, retryAfterSeconds: 7 };
   return [
     failing(
-      'passes on Retry-After of a platform that fails',
+      'passes on the Retry-After header of a failing platform',
       () => status(503, { 'Retry-After': '7' }),
       retryAfter,
     ),
@@ -141,7 +141,7 @@ async function readsWithinBounds(options: TrialOptions): Promise<void> {
           new ReadableStream({
             pull(out) {
               read += CHUNK.length;
-              // A channel that has no such limit would read forever.
+              // Without this, a channel that has no limit would read forever.
               if (read > READ_MAX) out.close();
               else out.enqueue(CHUNK);
             },
@@ -150,7 +150,7 @@ async function readsWithinBounds(options: TrialOptions): Promise<void> {
         );
       const error = await send();
       if (error !== null) isFailure(error, PASSING);
-      assert.ok(read <= READ_MAX, `${READ_MAX} bytes of an answer were read`);
+      assert.ok(read <= READ_MAX, `more than ${READ_MAX} bytes of an answer were read`);
     });
   }
 }

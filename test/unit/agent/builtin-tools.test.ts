@@ -9,7 +9,7 @@ const say = (text: string, tools: AgentTool[], rest: Partial<AgentTurn> = {}) =>
 
 type Made = ReturnType<typeof fakeTool>;
 const FOUND: ToolAnswer = { ok: true, result: { id: 7 } };
-/** A tool with this title that reads and needs no argument, with the given changes. */
+/** A tool with this title and the given changes. By default, it only reads and needs no argument. */
 function aTool(title: string | null, changes: Partial<AgentTool> = {}, answer = FOUND): Made {
   const parameters = { type: 'object', properties: { page: { type: 'integer' } } };
   return { ...fakeTool(answer), name: 'shop_x', title, parameters, ...changes };
@@ -20,44 +20,50 @@ const needs = (name: string, schema: object) => ({
 const ORDER = needs('order_id', { type: 'string' });
 const CANCEL = { effect: 'write', confirm: 'always', ...ORDER } as const;
 
-describe('the builtin agent calls a tool if the message contains all words of its title', () => {
-  test.each(['What are my orders?', 'MY ORDERS', 'orders, all of my own'])('as in %j', async (text) => {
-    const tool = aTool('My orders');
-    expect(await say(text, [tool])).toBe('My orders:\n\n- **Id**: 7');
-    expect(tool.calls).toEqual([{}]);
-  });
+describe('the tool that the builtin agent calls', () => {
+  test.each(['What are my orders?', 'MY ORDERS', 'orders, all of my own'])(
+    'has a title whose words are all in the message: %j',
+    async (text) => {
+      const tool = aTool('My orders');
+      expect(await say(text, [tool])).toBe('My orders:\n\n- **Id**: 7');
+      expect(tool.calls).toEqual([{}]);
+    },
+  );
 
-  test.each(['What are their orders?', 'myorders', 'my order'])('but not as in %j', async (text) => {
-    const tool = aTool('My orders');
-    await say(text, [tool]);
-    expect(tool.calls).toEqual([]);
-  });
+  test.each(['What are their orders?', 'myorders', 'my order'])(
+    'is not a tool with a title that has other words: %j',
+    async (text) => {
+      const tool = aTool('My orders');
+      await say(text, [tool]);
+      expect(tool.calls).toEqual([]);
+    },
+  );
 
-  test('or of its name if it has no title', async () => {
+  test('is found by the words of its name if it has no title', async () => {
     const tool = aTool(null, { name: 'shop_listNew-products' });
     expect(await say('shop: list the new products', [tool])).toMatch(/^shop list New products:/);
     expect(tool.calls).toEqual([{}]);
   });
 
-  test('and prefers the tool whose title has the most words', async () => {
+  test('is the tool with the most words in its title if several tools match', async () => {
     const [orders, mine] = [aTool('Orders'), aTool('My orders')];
     await say('what are my orders', [orders, mine]);
     expect([orders.calls.length, mine.calls.length]).toEqual([0, 1]);
   });
 
-  test('before it applies its own rules', async () => {
+  test('is chosen before the agent applies its own rules', async () => {
     const [user, mine] = [fakeTool(FOUND), aTool('My orders')];
     await say('my orders for ada@example.com', [user, mine]);
     expect([user.calls.length, mine.calls.length]).toEqual([0, 1]);
   });
 
-  test('but never get_user because of its name', async () => {
+  test('is never get_user because of its name', async () => {
     const user = fakeTool(FOUND);
     expect(await say('please get the user', [user])).toMatch(/^I cannot answer that/);
   });
 });
 
-describe('the one required argument of a tool', () => {
+describe('the only required argument of a tool', () => {
   test('is read quickly from the longest message', async () => {
     const tool = aTool('Order status', ORDER);
     const began = process.cpuUsage();
@@ -93,7 +99,7 @@ describe('the one required argument of a tool', () => {
     ['order status 1 or 2', { type: 'integer' }],
     ['order status lost', { enum: ['open'] }],
     ['order status yes', { type: 'boolean' }],
-  ])('is asked for if %j does not contain a value for the schema %j', async (text, schema) => {
+  ])('is requested from the person if %j contains no value for the schema %j', async (text, schema) => {
     const tool = aTool('Order status', needs('orderId', schema));
     expect(await say(text, [tool])).toBe(
       'To do that, I need the order id. Write **Order status**, and then the order id.',
@@ -108,7 +114,7 @@ describe('the one required argument of a tool', () => {
     expect(tool.calls).toEqual([{ body: { address: '5 Main St' } }]);
   });
 
-  test('must be the only required argument', async () => {
+  test('is not read from a message if the tool requires another argument as well', async () => {
     const parameters = { type: 'object', required: ['a', 'b'], properties: { a: {}, b: {} } };
     const tool = aTool('Compare orders', { parameters });
     await say('compare orders 1 and 2', [tool]);
@@ -119,7 +125,7 @@ describe('the one required argument of a tool', () => {
 describe('a tool that writes', () => {
   const waits: ToolAnswer = { ok: true, result: { waits_for_confirmation: true, message: 'Not done yet.' } };
 
-  test('is called if the person must confirm the call, because the daemon then asks', async () => {
+  test('is called if the person must confirm the call, because the daemon then asks the person', async () => {
     const tool = aTool('Cancel order', CANCEL, waits);
     expect(await say('Cancel order 1004', [tool])).toBe('I can do that once you confirm it.');
     expect(tool.calls).toEqual([{ order_id: '1004' }]);
@@ -128,7 +134,7 @@ describe('a tool that writes', () => {
   test.each<[string, Partial<AgentTool>]>([
     ['nobody has to confirm it', { ...CANCEL, confirm: 'never' }],
     [
-      'it needs no argument, so that a question could be mistaken for an order',
+      'it needs no argument, because a mere question could then trigger it',
       { effect: 'write', confirm: 'always' },
     ],
   ])('is not called if %s', async (_why, changes) => {
@@ -178,7 +184,7 @@ describe('the result of a tool is shown as Markdown:', () => {
     [': {"error":"cut', ' (status 409).'],
     [': <html>', ' (status 409).'],
     ['', ' (status 409).'],
-  ])('says in a sentence that a call was refused%s', async (body, words) => {
+  ])('a refused call is reported in a sentence%s', async (body, words) => {
     const answer = body === '' ? '' : ` The answer was${body}`;
     const message = `The call was refused with the status 409.${answer}`;
     const tool = aTool('Mine', {}, { ok: false, message });

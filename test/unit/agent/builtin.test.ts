@@ -83,13 +83,13 @@ describe('a signed-in person', () => {
 });
 
 describe('a visitor', () => {
-  test('who asks who they are is asked to sign in', async () => {
+  test('is asked to sign in before the agent can say who they are', async () => {
     expect(await say({ text: 'Who am I?', tools: [signInNeeded()] })).toBe(
       'I do not know who you are, because you are not signed in. Sign in, and I can tell you about your account.',
     );
   });
 
-  test('who asks about an address learns nothing about it', async () => {
+  test('learns nothing about an address', async () => {
     expect(await say({ text: 'alice@example.com', tools: [signInNeeded()] })).toBe(
       'I show details of people only to those who are signed in, so I can say nothing about that address. Sign in, and ask me again.',
     );
@@ -114,7 +114,7 @@ describe('a visitor', () => {
     expect(reply).toMatch(/^Hello! I am the assistant of Shop \\\*24\\\*\./);
   });
 
-  test('first learns what an interrupted run of the same message has written', async () => {
+  test('is first told about the writes of an interrupted run of the same message', async () => {
     const write = (summary: string, outcome: 'done' | 'failed' | 'unknown') => ({
       ...{ tool: 'cancel', summary, outcome, status: null },
     });
@@ -128,7 +128,7 @@ describe('a visitor', () => {
     expect(reply).not.toContain('Cancel 3');
   });
 
-  test('whose sign-in has expired learns how to renew it', async () => {
+  test('learns how to renew a sign-in that has expired', async () => {
     expect(await say({ text: 'Who am I?', sign_in_expired: true, tools: [signInNeeded()] })).toMatch(
       /^Your sign-in has expired\. To renew it, sign in again where you signed in before;/,
     );
@@ -142,7 +142,7 @@ test('the builtin agent says that it cannot answer any other message, and calls 
   expect(tool.calls).toEqual([]);
 });
 
-test('the words of a reply are streamed one by one, and together are the whole reply', async () => {
+test('a reply is streamed word by word, and together the words are the whole reply', async () => {
   const pieces = await piecesOf(builtin.run(agentTurn({ text: 'Who am I?', person, tools: [found(ALICE)] })));
   expect(pieces.length).toBeGreaterThan(20);
   for (const piece of pieces) expect(piece).toMatch(/^\S+\s*$/);

@@ -8,7 +8,7 @@ import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 // The model is a stand-in for a provider package that reports an incomplete stream differently from an
-// OpenAI-compatible server. For such a server, see llm.test.ts.
+// OpenAI-compatible server. The tests for OpenAI-compatible servers are in llm.test.ts.
 vi.mock('../../../src/daemon/agent/model.ts', async (load) => ({
   ...(await load<object>()),
   loadModel: vi.fn(),
@@ -50,8 +50,8 @@ async function reply(): Promise<string> {
 it.each([
   ['that ends after some words', TEXT],
   ['that reports an end without a reason', [...TEXT, finish(undefined)]],
-  ['that ends after a call of a tool', [...TEXT, ...CALL]],
-])('an answer %s is not a reply: the run fails, so that it can be repeated', async (_what, chunks) => {
+  ['that ends after a tool call', [...TEXT, ...CALL]],
+])('after an answer %s, the run fails, so that it can be repeated', async (_what, chunks) => {
   parts = chunks;
   await expect(reply()).rejects.toMatchObject({ reason: 'model_broken_stream' });
 });

@@ -41,7 +41,7 @@ async function run(turn: Partial<AgentTurn> = {}, changes: Partial<LlmSettings> 
 
 async function failureOf(turn: Partial<AgentTurn> = {}) {
   const error = await replyOf(await run(turn)).then(
-    (reply) => expect.fail(`it should have failed, but replied: ${reply}`),
+    (reply) => expect.fail(`the run should have failed, but replied: ${reply}`),
     (caught: unknown) => caught,
   );
   expect(error).toBeInstanceOf(AgentFailure);
@@ -77,7 +77,7 @@ describe('a model server that does not stream', () => {
     expect(await replyOf(await run())).toBe('Hello there.');
   });
 
-  test('can call tools', async () => {
+  test('can request tool calls', async () => {
     model.script([
       completion({ content: null, tool_calls: calls('a@example.com', 'b@example.com') }, 'tool_calls'),
       completion({ content: 'Two people.' }, 'stop'),
@@ -159,7 +159,7 @@ describe('the model runtime', () => {
     expect(tool.calls).toEqual([]);
   });
 
-  test('asks the daemon to report the writes only if the run has no remaining steps', async () => {
+  test('asks the daemon to report the writes only if no steps remain', async () => {
     const reportWrites = vi.fn();
     model.script([{ tools: [{ name: 'get_user', args: {} }] }, { text: ['Done.'] }]);
     await replyOf(await run({ tools: [fakeTool({ ok: true, result: 1 })], reportWrites }));
@@ -169,7 +169,7 @@ describe('the model runtime', () => {
     expect(reportWrites).toHaveBeenCalledOnce();
   });
 
-  test('ends endless calls at AGENT_MAX_STEPS, with an explanation', async () => {
+  test('ends a run that calls tools endlessly after AGENT_MAX_STEPS, with an explanation', async () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
     const tool = fakeTool({ ok: true, result: {} });
     expect(await replyOf(await run({ tools: [tool] }))).toBe(
@@ -189,14 +189,14 @@ test.each([
   expect(await replyOf(await run())).toBe(reply);
 });
 
-describe('if a call of the model fails', () => {
-  test.each([429, 500, 503])('with status %d, it is retried after Retry-After', async (status) => {
+describe('a failed model call', () => {
+  test.each([429, 500, 503])('is retried after Retry-After if the status is %d', async (status) => {
     model.script([{ status, headers: { 'retry-after': '0' } }, { text: ['Here I am.'] }]);
     expect(await replyOf(await run())).toBe('Here I am.');
     expect(model.requests).toHaveLength(2);
   });
 
-  test('and the server asks for a longer wait than the rest of the run, the run fails at once and reports the wait', async () => {
+  test('makes the run fail at once, with the wait, if Retry-After is longer than the rest of the run', async () => {
     model.script([{ status: 429, headers: { 'retry-after': '90' } }]);
     const error = await replyOf(await run({ deadline: Date.now() + 60_000 })).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(AgentFailure);
@@ -210,7 +210,7 @@ describe('if a call of the model fails', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  test('because the model stays overloaded, the reason is `model_overloaded`', async () => {
+  test('has the reason `model_overloaded` if the model stays overloaded', async () => {
     model.script([{ status: 503, headers: { 'retry-after': '0' } }]);
     expect(await failureOf()).toEqual({
       reason: 'model_overloaded',
@@ -220,7 +220,7 @@ describe('if a call of the model fails', () => {
   });
 
   test.each([400, 401, 404])(
-    'with status %d, it is not retried, and the reason is `model_refused`',
+    'is not retried if the status is %d, and has the reason `model_refused`',
     async (status) => {
       model.script([{ status }]);
       expect(await failureOf()).toEqual({
@@ -232,14 +232,14 @@ describe('if a call of the model fails', () => {
   );
 
   test.each([{ cut: ['Half a '] }, { cut: [] }, { unfinished: ['Half a '] }, { garbage: '{"no' }])(
-    'because the stream breaks off (%j), the reason is `model_broken_stream`',
+    'has the reason `model_broken_stream` if the stream breaks off: %j',
     async (answer) => {
       model.script([answer]);
       expect((await failureOf()).reason).toBe('model_broken_stream');
     },
   );
 
-  test('because the server is unreachable, the reason is `model_unreachable`', async () => {
+  test('has the reason `model_unreachable` if the server is unreachable', async () => {
     const gone = await FakeModel.start();
     const url = gone.url;
     await gone.close();
@@ -265,7 +265,7 @@ describe('if a call of the model fails', () => {
     );
   });
 
-  test('because the run is aborted, the run ends at once with that reason, and so does the call', async () => {
+  test('ends at once if the run is aborted, and the run has the reason of the abort', async () => {
     model.script(['hang']);
     const controller = new AbortController();
     const work = replyOf(await run({ signal: controller.signal }));
@@ -274,7 +274,7 @@ describe('if a call of the model fails', () => {
     await expect.poll(() => model.aborted).toBeGreaterThan(0);
   });
 
-  test('the error text of the server is kept for the operator, without the key', async () => {
+  test('keeps the error text of the server for the operator, without the key', async () => {
     model.script([{ status: 401, body: { error: { message: `Incorrect API key provided: ${KEY}.` } } }]);
     const error = await replyOf(await run()).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
@@ -288,7 +288,7 @@ describe('if a call of the model fails', () => {
     expect(logged.text()).not.toContain(KEY);
   });
 
-  test('the log contains the name and status of the error, but neither the prompt nor the key', async () => {
+  test('is logged with the name and status of the error, but without the prompt and the key', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const message = `You sent {"content": "a very private question"} with the key ${KEY}`;
     model.script([{ status: 400, body: { error: { message } } }]);
@@ -328,7 +328,7 @@ describe('the configuration of the model runtime', () => {
     ]);
   });
 
-  test('reads AGENT_INSTRUCTIONS from the file that it names, which must exist', async () => {
+  test('reads the instructions from the file that AGENT_INSTRUCTIONS names, which must exist', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'agentd-'));
     const path = join(directory, 'prompt.md');
     await writeFile(path, 'Speak like a pirate.\n');

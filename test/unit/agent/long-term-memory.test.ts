@@ -17,7 +17,7 @@ const DOWN = new StoreUnavailable(new Error('refused'));
 
 let clock: VirtualClock;
 let store: MemoryStore;
-/** What the backend does instead of its work; null if it works normally. */
+/** If set, every method of the backend does this instead of its work. */
 let instead: (() => Promise<never>) | null;
 let memory: LongTermMemory;
 let lines: LogLine[];
@@ -29,7 +29,7 @@ let isRunLost: boolean;
 beforeEach(() => {
   clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
   const { memories } = openMemoryStore(emptyState(), { clock });
-  if (memories === null) throw new Error('the reference store has memories');
+  if (memories === null) throw new Error('the reference store has no memories');
   store = memories;
   instead = null;
   const log = collectLog();
@@ -40,7 +40,7 @@ beforeEach(() => {
   isRunLost = false;
 });
 
-/** The memories, with each method replaced by `instead`. */
+/** The memories. While `instead` is set, it replaces each method. */
 function sabotaged(memories: MemoryStore): MemoryStore {
   return new Proxy(memories, {
     get(target, name) {
@@ -75,7 +75,7 @@ describe('the long-term memory of a run', () => {
     ]);
   });
 
-  it('refuses a text of more than 1,000 characters or without any, with a clear message', async () => {
+  it('refuses an empty text or a text of more than 1,000 characters, with a clear message', async () => {
     const run = runOf();
     expect((await run.remember('é'.repeat(1000))).outcome).toBe('done');
     expect((await run.remember('\u{1f600}'.repeat(1000))).outcome).toBe('done');
@@ -111,7 +111,7 @@ describe('the long-term memory of a run', () => {
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 
-  it('marks a text as tainted if its storing ends only after a result from another origin has arrived', async () => {
+  it('marks a text as tainted if a result from another origin arrives before the text is stored', async () => {
     const real = store.add;
     const { promise: late, resolve } = Promise.withResolvers<void>();
     store.add = (...args) => late.then(() => real(...args));
@@ -212,7 +212,7 @@ describe('forget', () => {
 });
 
 describe('the memories that a run gets at its beginning', () => {
-  it('are the best five for the message, with dates, but never tainted ones or those of other people', async () => {
+  it('are the five best matches for the message, with dates, and never tainted or of other people', async () => {
     for (const n of [1, 2, 3, 4, 5, 6]) await add(`tea number ${n}`);
     await add('tea number 7', true);
     await add('tea of Bob', false, BOB);
@@ -224,7 +224,7 @@ describe('the memories that a run gets at its beginning', () => {
     expect(JSON.stringify(trace.lines)).not.toContain('tea');
   });
 
-  it('have at most 1,000 tokens, and a shorter memory replaces one that does not fit', async () => {
+  it('have at most 1,000 tokens, and a shorter memory replaces a memory that does not fit', async () => {
     for (const n of [1, 2, 3, 4, 5]) await add(`tea ${n} ${'x'.repeat(990)}`);
     const given = await runOf().given('tea');
     expect(given).toHaveLength(4);
@@ -243,7 +243,7 @@ describe('the memories that a run gets at its beginning', () => {
     expect(used).toEqual({ 'I like tea': clock.now(), 'My dog is Rex': tea.used_at + 1000 });
   });
 
-  it('are none if the backend does not answer in time', async () => {
+  it('are empty if the backend does not answer in time', async () => {
     instead = () => new Promise(() => {});
     const given = runOf().given('tea');
     await tick();
@@ -252,7 +252,7 @@ describe('the memories that a run gets at its beginning', () => {
     expect(trace.lines).toMatchObject([{ verdict: 'fallback', reason: 'memory_unavailable' }]);
   });
 
-  it('are no longer waited for after the run has ended', async () => {
+  it('are no longer awaited after the run has ended', async () => {
     instead = () => new Promise(() => {});
     const given = runOf().given('tea');
     abort.abort(new Error('the run is over'));

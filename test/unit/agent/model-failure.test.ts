@@ -21,7 +21,7 @@ it.each([
   ['a 503 as model_overloaded', call(503), 'model_overloaded', true],
   ['a 400 as model_refused', call(400), 'model_refused', false],
   ['a 401 as model_refused', call(401), 'model_refused', false],
-  ['a 409, which the SDK repeats, as model_refused', call(409), 'model_refused', false],
+  ['a 409, which the SDK retries, as model_refused', call(409), 'model_refused', false],
   [
     'a stream that the network broke as model_broken_stream',
     network('UND_ERR_SOCKET'),

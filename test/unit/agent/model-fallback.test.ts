@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([first.close(), second.close()]));
 
-/** The reply of a run with a fallback, and the lines of its model calls. */
+/** The reply of a run with a fallback, and the trace lines of its model calls. */
 async function run(changes: Partial<LlmSettings>, turn: Partial<AgentTurn> = {}) {
   const settings = llmSettings({
     AGENT_MODEL: 'large',
@@ -82,7 +82,7 @@ describe('a fallback model', () => {
     expect(second.requests).toHaveLength(0);
   });
 
-  test('does not continue after the first model has sent words', async () => {
+  test('does not take over after the first model has sent text', async () => {
     scripts([{ text: ['Let me look.'], tools: [{ name: 'get_user', args: {} }] }, DOWN]);
     const { reply } = await run(toSecond(), { tools: [fakeTool({ ok: true, result: {} })] });
     expect(reply).toBe('model_overloaded');
@@ -111,7 +111,7 @@ describe('a fallback model', () => {
     expect([first.requests.length, second.requests.length]).toEqual([4, 4]);
   });
 
-  test('by default uses the server and the key of the first model', async () => {
+  test('uses the server and the key of the first model by default', async () => {
     scripts(({ model }) => (model === 'large' ? DOWN : { text: ['Small.'] }));
     expect((await run({ AGENT_FALLBACK_MODEL: 'small' })).reply).toBe('Small.');
     expect(first.requests.at(-1)).toMatchObject({ model: 'small', authorization: 'Bearer first-key' });
@@ -131,13 +131,13 @@ describe('the builtin agent as fallback', () => {
     expect(lines.at(-1)).toEqual({ verdict: 'fallback', reason: 'model_overloaded', fallback: 'builtin' });
   });
 
-  test('does not answer after a model has sent words', async () => {
+  test('does not answer after a model has sent text', async () => {
     scripts([{ text: ['Let me look.'], tools: [{ name: 'get_user', args: {} }] }, DOWN]);
     const tools = [fakeTool({ ok: true, result: {} })];
     expect((await run(builtin, { tools })).reply).toBe('model_overloaded');
   });
 
-  test('does not answer after a write, which it could repeat', async () => {
+  test('does not answer after a write, because it could repeat the write', async () => {
     scripts([{ tools: [{ name: 'get_user', args: {} }] }, DOWN]);
     const write = { ...fakeTool({ ok: true, result: {} }), effect: 'write' as const };
     expect((await run(builtin, { text: 'hello', tools: [write] })).reply).toBe('model_overloaded');

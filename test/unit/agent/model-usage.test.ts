@@ -79,7 +79,7 @@ describe('the usage of a run', () => {
     expect(meter.usage?.input_tokens).toBeLessThan(1500);
   });
 
-  test('is not in the line of a failed attempt', async () => {
+  test('is 0 in the trace line of a failed attempt', async () => {
     model.script([{ status: 503, headers: { 'retry-after': '0' } }, { text: ['Hi.'] }]);
     const { meter, lines } = meteredRun();
     await replyOf(await run(meter));
@@ -122,7 +122,7 @@ describe('AGENT_DAILY_TOKENS', () => {
   const answer = { text: ['Hi.'], usage: { prompt_tokens: 300, completion_tokens: 200 } };
   const LIMIT = { AGENT_MAX_OUTPUT_TOKENS: 500 };
 
-  test('refuses the call when it is used up: the reply says so, and the trace gives the reason', async () => {
+  test('refuses a call when the tokens are used up: the reply says so, and the trace gives the reason', async () => {
     model.script([answer]);
     const { meter, lines } = meteredRun({ max: 1200 });
     expect(await replyOf(await run(meter, {}, LIMIT))).toBe('Hi.');
@@ -137,7 +137,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     });
   });
 
-  test('keeps the text so far if it is used up in the middle of a run', async () => {
+  test('keeps the text that was already streamed if the tokens are used up during a run', async () => {
     model.script([{ ...answer, tools: [{ name: 'get_user', args: {} }], text: ['Let me look.'] }]);
     const { meter } = meteredRun({ max: 900 });
     const tools = [fakeTool({ ok: true, result: {} })];
@@ -158,7 +158,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     expect(model.requests.length * 500).toBeLessThanOrEqual(2100);
   });
 
-  test('gets the reservation of a failed call back', async () => {
+  test('gets back the tokens that a failed call had reserved', async () => {
     model.script([{ status: 400 }, { status: 400 }, { status: 400 }, answer]);
     const { meter } = meteredRun({ max: 1000 });
     for (let times = 0; times < 3; times++)

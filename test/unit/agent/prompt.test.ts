@@ -8,7 +8,7 @@ const NOW = new Date('2026-01-02T03:04:05Z');
 const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
 
 describe('the system prompt', () => {
-  test('allows the agent to say that a confirmed action was carried out only if this is true', () => {
+  test('lets the agent say that a confirmed action was carried out only if the action succeeded', () => {
     const about = { tool: 'cancel', summary: 'Cancel order "1"' };
     const done = agentTurn({ confirmed: { ...about, answer: { ok: true, result: 'cancelled' } } });
     expect(systemPrompt(done, undefined, NOW)).toContain('the service has carried it out');
@@ -19,7 +19,7 @@ describe('the system prompt', () => {
     expect(prompt).toContain('status 404');
   });
 
-  test('contains what the claims of a valid token say about the person', () => {
+  test('contains the claims of a valid token about the person', () => {
     const person = { email: 'a@example.com', name: 'Alice', locale: 'de-DE', timezone: 'Europe/Berlin' };
     const prompt = systemPrompt(agentTurn({ person }), 'Be kind.', NOW);
     expect(prompt).toMatch(/^Be kind\.\n\nIt is 2026-01-02T03:04:05\.000Z \(UTC\)\./);
@@ -167,7 +167,7 @@ describe('the conversation that the model gets', () => {
     expect(messages.at(-1)?.content).toBe('now');
   });
 
-  test('has less room for exchanges the longer the summary is', () => {
+  test('has less room for exchanges if the summary is longer', () => {
     const history = Array.from({ length: 10 }, (_, n) => ({
       user: `${n}`,
       speaker: 'u',

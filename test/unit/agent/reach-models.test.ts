@@ -12,7 +12,7 @@ function reach(settings: Partial<Settings>) {
   return lines;
 }
 
-it('a model server that accepts no connection is a warning, without a request', async () => {
+it('a model server that accepts no connection causes a warning, and gets no request', async () => {
   const lines = reach({ AGENT_BASE_URL: `http://127.0.0.1:${await freePort()}/v1` });
   await expect.poll(() => lines).toHaveLength(1);
   expect(lines[0]).toMatchObject({
@@ -23,7 +23,7 @@ it('a model server that accepts no connection is a warning, without a request', 
   });
 });
 
-it('a model server that accepts a connection gets nothing, and is no warning', async () => {
+it('a model server that accepts a connection gets no data, and causes no warning', async () => {
   let bytes = 0;
   const server = createServer((socket) => socket.on('data', (data) => (bytes += data.length)));
   onTestFinished(() => void server.close());
@@ -37,6 +37,6 @@ it('a model server that accepts a connection gets nothing, and is no warning', a
   expect([bytes, lines]).toEqual([0, []]);
 });
 
-it('nothing is reached for without a model', async () => {
+it('no server is contacted if no model is configured', async () => {
   expect(reach({ AGENT_RUNTIME: 'builtin', AGENT_BASE_URL: 'http://127.0.0.1:1/v1' })).toEqual([]);
 });

@@ -54,7 +54,7 @@ describe('the wait before a retry', () => {
     expect(calls).toEqual([0, 2000, 6000, 14_000]);
   });
 
-  it('is skipped, and the call fails, if the run ends before the wait would', async () => {
+  it('is skipped, and the call fails, if it would end after the run', async () => {
     const busy = answer(503, { 'retry-after': '40' });
     const { calls, work } = callWith([busy], 60);
     await vi.runAllTimersAsync();

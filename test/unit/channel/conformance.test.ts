@@ -17,7 +17,7 @@ import courier from '../../fixtures/courier.ts';
 
 const LOST = { outcome: 'failed', detail: 'lost', advice: 'Look for it.' } as const;
 
-/** The sample with one defect, in its behavior or in its use of the scope. */
+/** The sample channel with one defect, in its behavior or in its use of the scope. */
 function broken(
   change: (channel: Channel, scope: ChannelScope) => Partial<Channel>,
   inScope: (scope: ChannelScope) => Partial<ChannelScope> = () => ({}),
@@ -33,7 +33,7 @@ function broken(
 
 const inScope = (change: (scope: ChannelScope) => Partial<ChannelScope>) => broken(() => ({}), change);
 
-/** The sample with another handler. `right` is the correct one. */
+/** The sample channel with another handler. `right` is the correct handler. */
 function taking(
   handle: (
     request: ChannelRequest,
@@ -43,7 +43,7 @@ function taking(
 ): ChannelPlugin {
   return broken((channel, scope) => {
     const [route] = channel.routes;
-    if (!route) throw new Error('the sample has a route');
+    if (!route) throw new Error('the sample has no route');
     const right = async (request: ChannelRequest) => void (await route.handle(request));
     const answer = async (request: ChannelRequest) => {
       await handle(request, right, scope);
@@ -53,7 +53,7 @@ function taking(
   });
 }
 
-/** The sample, which enqueues each message with these changes. */
+/** The sample channel, which enqueues each message with these changes. */
 const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Partial<IncomingMessage>) =>
   inScope((scope) => ({
     enqueue: (messages, request) =>
@@ -63,7 +63,7 @@ const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Pa
       ),
   }));
 
-/** The sample with another way to send. `right` is the correct one. */
+/** The sample channel with another way to send. `right` is the correct way. */
 const sending = (
   send: (
     reply: OutgoingReply,
@@ -75,7 +75,7 @@ const sending = (
     send: (reply) => send(reply, async (other) => channel.send?.(other), scope),
   }));
 
-/** The sample with another way to call the platform. `right` makes the unchanged call. */
+/** The sample channel with another way to call the platform. `right` makes the unchanged call. */
 const calling = (
   call: (right: () => Promise<Response>, scope: ChannelScope, init: RequestInit) => Promise<Response>,
 ) =>
@@ -449,7 +449,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
   ],
 ];
 
-/** The names of those of these cases that fail. */
+/** Returns the names of the given cases that fail. */
 async function failing(options: ConformanceOptions, names: readonly string[]): Promise<string[]> {
   const failed: string[] = [];
   for (const { name, run } of allCases(options)) {
@@ -465,7 +465,7 @@ async function sealed(body: string) {
   const simulator = await courier.simulator?.();
   const settings = { COURIER_SEAL: { reveal: () => 'the seal of this test' } };
   const request = simulator?.sign?.({ method: 'POST', path: '/courier', headers: {}, body }, settings);
-  if (!request) throw new Error('the sample signs');
+  if (!request) throw new Error('the sample does not sign');
   return { settings, request };
 }
 
@@ -481,13 +481,13 @@ describe('a third-party channel', () => {
 });
 
 describe('a channel that has no groups', () => {
-  /** The platform has no groups: a simulated message from a group would be an error of the suite. */
+  /** The platform has no groups: the suite must not simulate a message from a group. */
   const plugin: ChannelPlugin = {
     ...courier,
     capabilities: { ...courier.capabilities, groups: false },
     async simulator() {
       const simulator = await courier.simulator?.();
-      if (!simulator) throw new Error('the sample has a simulator');
+      if (!simulator) throw new Error('the sample has no simulator');
       return {
         ...simulator,
         delivery(event, given) {

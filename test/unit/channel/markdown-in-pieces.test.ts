@@ -47,7 +47,7 @@ function busy(): void {
   while (performance.now() < until);
 }
 
-it('inPieces does one long piece per tick, in turn for all work in progress', async () => {
+it('inPieces runs one long piece per tick, and alternates between the tasks in progress', async () => {
   const done: string[] = [];
   function* long(name: string, count: number): Generator<void, string> {
     for (const _ of pieces(name, count, done)) {
@@ -67,7 +67,7 @@ it('inPieces does one long piece per tick, in turn for all work in progress', as
   expect(await both).toEqual(['a', 'b']);
 });
 
-it('inPieces does many short pieces per tick, so that simultaneous replies need fewer ticks', async () => {
+it('inPieces runs many short pieces per tick, so that simultaneous replies need fewer ticks', async () => {
   const done: string[] = [];
   const all = Promise.all(Array.from({ length: 100 }, (_, reply) => inPieces(pieces(`${reply}:`, 5, done))));
   expect(await turnsUntil(all)).toBeLessThan(50);
@@ -81,7 +81,7 @@ it('inPieces starts no work before it returns', async () => {
   await work;
 });
 
-it('inPieces rejects with the error of a piece, and continues the other work', async () => {
+it('inPieces rejects with the error of a piece, and continues with the other work', async () => {
   const done: string[] = [];
   function* failing(): Generator<void, string> {
     yield;
@@ -97,7 +97,7 @@ it.each([
   ['a list', listMarkdown(100_000)],
   ['one line', 'word '.repeat(20_000)],
 ])(
-  '%s of 100,000 characters takes many pieces to render, with the same result as in one',
+  '%s of 100,000 characters is rendered in many pieces, with the same result as in one piece',
   async (_title, text) => {
     const work = renderMarkdownInPieces(text, PLAIN);
     expect(await turnsUntil(work)).toBeGreaterThan(1);

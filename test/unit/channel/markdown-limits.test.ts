@@ -23,9 +23,9 @@ const PLAIN: Dialect = {
 
 const SIZE = 20_000;
 
-describe('Markdown on which parsers are slow', () => {
+describe('Markdown that slows parsers down', () => {
   it.each(Object.entries(hostileMarkdown(SIZE)))(
-    'because of %s is rendered as messages within the length limit',
+    'is rendered as messages within the length limit: %s',
     (_title, text) => {
       const messages = renderMarkdown(text, PLAIN);
       expect(messages.length).toBeGreaterThan(0);
@@ -43,21 +43,21 @@ describe('Markdown on which parsers are slow', () => {
     ['lists in one line', `${'- '.repeat(500)}word`],
     ['numbered lists in one line', `${'1) '.repeat(500)}word`],
     [
-      'lists by indentation',
+      'lists nested by indentation',
       `${Array.from({ length: 200 }, (_, index) => `${'  '.repeat(index)}- a`).join('\n')}\n${'  '.repeat(200)}- word`,
     ],
     [
-      'quotations and lists over many lines',
+      'quotations and lists across many lines',
       `${'> - '.repeat(5)}a\n`.repeat(50).concat('> - '.repeat(300), 'word'),
     ],
     ['brackets', `${'['.repeat(5000)}word`],
     ['images', `${'!['.repeat(5000)}word${'](a)'.repeat(5000)}`],
     ['emphasis', `${'*a _b '.repeat(2000)}word${' c_ d*'.repeat(2000)}`],
-  ])('because of %s is rendered with its words, however deeply they are nested', (_title, text) => {
+  ])('is rendered with its words, however deeply they are nested: %s', (_title, text) => {
     expect(renderMarkdown(text, PLAIN).join('')).toContain('word');
   });
 
-  it('cannot repeat a long address more often than a limit, however often the text refers to it', () => {
+  it('repeats a long address only a limited number of times, however often the text refers to it', () => {
     const messages = renderMarkdown(`${'[a] '.repeat(10_000)}\n\n[a]: http://${'b'.repeat(1400)}`, PLAIN);
     expect(messages.join('').length).toBeLessThan(150_000);
   });
@@ -85,13 +85,13 @@ describe('limitNesting', () => {
     expect(limitNesting(text)).toBe(text);
   });
 
-  it('hides characters only for the parser, so that the result shows them', () => {
+  it('hides characters only from the parser: they are visible in the result', () => {
     const text = `${'>'.repeat(20)} ${'[ a '.repeat(100)}\n\n- ~~~\n  ${'['.repeat(100)}`;
     expect(limitNesting(text)).toMatch(HIDDEN);
     expect(renderMarkdown(text, PLAIN).join('')).not.toMatch(HIDDEN);
   });
 
-  it('does not accept its hidden characters in a text', () => {
+  it('removes its own placeholder characters from a text', () => {
     expect(renderMarkdown('\ufdd0a\ufdd0', PLAIN)).toEqual(['a']);
   });
 });
@@ -115,7 +115,7 @@ describe('the parts of a long text', () => {
     expect(shown.match(/a \(https:\/\/x\.example\) and more words\[n\]/g)?.length).toBe(1500);
   });
 
-  it('keep a code block that is split as code', () => {
+  it('keep the parts of a split code block as code', () => {
     const code = Array.from({ length: 3000 }, (_, index) => `    line *${index}*;`);
     const messages = renderMarkdown(`\`\`\`ts\n${code.join('\n')}\n\`\`\`\n\nend`, PLAIN);
     const lines = messages.flatMap((message) => message.split('\n')).filter((line) => line.includes('line'));

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Dialect, renderMarkdown } from '../../../src/channel/markdown.ts';
 
-/** A format with markup at both ends, and an escape. */
+/** A format with opening and closing tags, and with escapes. */
 const TAGS: Dialect = {
   limit: 60,
   marksCount: false,
@@ -19,7 +19,7 @@ const TAGS: Dialect = {
   tables: 'aligned',
 };
 
-/** A format with markup characters between words, prefixes of lines, and no escape. */
+/** A format with markup characters between words and with line prefixes, but without escapes. */
 const SIGNS: Dialect = {
   ...TAGS,
   marksCount: true,
@@ -181,7 +181,7 @@ describe('the division of a reply into messages', () => {
   });
 
   it('shows the words between markup characters of any kind', () => {
-    // No titles, definitions or languages of fences, because they are not shown.
+    // Titles, definitions and languages of fences are left out, because they are not shown.
     const signs = fc.string({ unit: fc.constantFrom(...'*_[]()!<>#|-+=.@/ \n\t'), maxLength: 6 });
     fc.assert(
       fc.property(fc.array(signs, { maxLength: 40 }), (gaps) => {

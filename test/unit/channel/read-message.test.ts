@@ -32,7 +32,7 @@ describe('the sources of the token', () => {
     expect(tokenOf(request({}))).toBeUndefined();
   });
 
-  it('have no token if it is an empty string or has another scheme', () => {
+  it('have no token if the token is an empty string or the scheme is not Bearer', () => {
     expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Basic abc' }))).toBe('body');
     expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Bearer ' }))).toBe('body');
     expect(tokenOf(request({ jwt_token: '' }))).toBeUndefined();
@@ -49,7 +49,7 @@ describe('the sources of the token', () => {
   });
 });
 
-describe('the sources of the token that are not enabled', () => {
+describe('disabled sources of the token', () => {
   it('are ignored, whatever they contain', () => {
     const posted = request({
       user_id: 'u',
@@ -65,7 +65,7 @@ describe('the sources of the token that are not enabled', () => {
     expect(readMessage('other', posted, ['body'], problem).metadata).toEqual({ jwt_token: 'body' });
   });
 
-  it('do not hide the claims in the metadata, and a token there is not one of the claims', () => {
+  it('do not affect the other metadata, and a token in the metadata is not passed on', () => {
     const metadata = {
       jwt_token: 'a',
       page_url: 'https://shop.example/',
@@ -86,7 +86,7 @@ describe('the sources of the token that are not enabled', () => {
 describe('the fields of a message', () => {
   const fine = { user_id: 'u', message: 'm' };
 
-  it('are all checked, and each wrong one is reported with its problem', () => {
+  it('are all checked, and each invalid field is reported with its problem', () => {
     expect(
       errorsOf({ user_id: 7, session_id: '', jwt_token: 1, metadata: [] }, { 'idempotency-key': 'a b' }),
     ).toEqual([
@@ -123,7 +123,7 @@ describe('the fields of a message', () => {
     ]);
   });
 
-  it('are read with the text trimmed; a null session counts as missing, and unknown fields are ignored', () => {
+  it('are read: the text is trimmed, a null session counts as missing, and unknown fields are ignored', () => {
     const message = parseMessage(request({ ...fine, message: ' hi ', session_id: null, what: 1 }));
     expect(message).toEqual({
       platform: 'webchat',
@@ -135,7 +135,7 @@ describe('the fields of a message', () => {
     });
   });
 
-  it('lose known keys of the metadata that have the wrong type', () => {
+  it('do not include known keys of the metadata that have the wrong type', () => {
     const metadata = { page_url: 7, user_name: 'Ada', user_agent: null };
     expect(parseMessage(request({ ...fine, metadata })).metadata).toEqual({ user_name: 'Ada' });
   });

@@ -3,7 +3,7 @@ import { ReplyParts } from '../../../src/channel/reply-parts.ts';
 
 const PARTS = () => ['one', 'two', 'three'];
 
-/** Accepts parts like a platform, except those that it was instructed to refuse. */
+/** Accepts parts like a platform, except the parts that it was told to refuse. */
 function platform() {
   const taken: string[] = [];
   const refusing = new Set<string>();
@@ -18,7 +18,7 @@ function platform() {
 }
 
 describe('the parts of a reply', () => {
-  it('are sent in order, and after a failure again from the failed part on', async () => {
+  it('are sent in order, and after a failure, sending continues at the failed part', async () => {
     const { taken, refusing, take } = platform();
     const replies = new ReplyParts();
     refusing.add('two');
@@ -42,7 +42,7 @@ describe('the parts of a reply', () => {
     expect(places).toEqual([0, 1, 1, 2]);
   });
 
-  it('are sent once per reply, even if they equal those of another reply', async () => {
+  it('are sent once per reply, even if another reply has equal parts', async () => {
     const { taken, take } = platform();
     const replies = new ReplyParts();
     await replies.send('r1', () => ['one'], take);
@@ -76,7 +76,7 @@ describe('the parts of a reply', () => {
     expect(taken).toEqual(['two', 'three']);
   });
 
-  describe('with a store beyond this process', () => {
+  describe('with a store that outlives the process', () => {
     function memory() {
       const sent = new Map<string, number>();
       const noted: number[] = [];

@@ -18,8 +18,8 @@ import { ada, anInboxMessage, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { capturedOutput } from './captured-output.ts';
 
-// agentd-audit(1): each command that changes something leaves a line. Those of `person`, `keys`, `memory` and `tools`
-// are tested with their commands.
+// agentd-audit(1): each command that changes something adds a line to the audit log. The lines of `person`, `keys`,
+// `memory` and `tools` are tested with these commands.
 
 const configured = vi.hoisted(() => ({ settings: {} }));
 vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
@@ -59,7 +59,7 @@ it('refuses a channel that does not exist', async () => {
   expect(await linesOf('teamchat:U1')).toEqual([]);
 });
 
-it('the audit log has the command, the system user, the time and the subject of a command, without personal data', async () => {
+it('the audit log records the command, the system user, the time and the subject, without personal data', async () => {
   const session = aSession(Date.now(), { session_id: 'webchat_ada_0123456789abcdefghijkl' });
   await saveSession(store, session);
   const [first, second] = [anInboxMessage(), anInboxMessage()];
@@ -82,7 +82,7 @@ it('the audit log has the command, the system user, the time and the subject of 
   }
 });
 
-it('the audit log has the removal of a link, with an HMAC of the user', async () => {
+it('the audit log records the removal of a link, with an HMAC of the user', async () => {
   const link = { key: 'phonechat:jwt:+15550100123', token: 'a.b.c', person: ada, ttl_ms: 60_000 };
   expect(await store.links.put(link, null)).toBe(true);
   await run(removeLink, ['phone', '+1 555 010 0123']);

@@ -37,7 +37,7 @@ function write(file: string, content: string): void {
   writeFileSync(join(installed, file), content);
 }
 
-/** Makes bin/agentd.js think that it runs on an old Node.js. */
+/** Makes bin/agentd.js see an old version of Node.js. */
 const OLD = [
   '--import',
   `data:text/javascript,if(!process.env.AGENTD_HANDED_OVER)Object.defineProperty(process.versions,'node',{value:'20.11.1'})`,
@@ -53,7 +53,7 @@ function run(node: readonly string[], ...args: string[]) {
   });
 }
 
-/** Runs the installed program; the first Node.js in PATH is the one that runs the tests. */
+/** Runs the installed program. The first Node.js in PATH is the Node.js that runs the tests. */
 function runInstalled(...args: string[]) {
   return spawnSync(join(installed, 'bin/agentd.js'), args, {
     encoding: 'utf8',
@@ -140,7 +140,7 @@ describe('bin/agentd.js', () => {
     expect(run(OLD).status).toBe(137);
   });
 
-  it('stops the process that took over, as SIGTERM would, if it is killed itself', async () => {
+  it('if it is killed, the process that took over stops as after SIGTERM', async () => {
     pinNode();
     write(
       'dist/src/cli/main.js',

@@ -378,7 +378,7 @@ describe('logs', () => {
     expect((await agentd('logs', '--since', '1h', '-n', '120')).stderr).toBe('');
   });
 
-  it('prints the lines since a time that logrotate has moved, too, and names a compressed file', async () => {
+  it('prints the lines since a time even if logrotate has moved them, and names a compressed file', async () => {
     const old = JSON.stringify({ level: 'info', time: '2020-01-01T00:00:00Z', msg: 'old' });
     const write = (suffix: string, mtime: string, ...lines: string[]) => {
       const file = join(settings.STATE_DIR, `agentd.log${suffix}`);

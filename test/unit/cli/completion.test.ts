@@ -124,7 +124,7 @@ describe.skipIf(skips('fish'))('agentd completion fish', () => {
 describe.skipIf(skips('zsh'))('agentd completion zsh', () => {
   const PROMPT = 'ready:';
 
-  /** The command line after these keys and Enter. */
+  /** Returns the command line after these keys and Enter. */
   async function typed(keys: string): Promise<string> {
     await writeFile(
       join(directory, '.zshrc'),
@@ -190,7 +190,7 @@ describe('the vocabulary of the completion', () => {
     expect(words.filter((word) => !/^[A-Za-z0-9_.-]+$/.test(word))).toEqual([]);
   });
 
-  // The scripts decide by the option alone, without its command, whether a value follows.
+  // The scripts know from the option alone whether a value follows, without its command.
   it('has only options that take a value in all commands or in none', async () => {
     const { commands, valued } = await readVocabulary();
     const plain = commands.flatMap(({ options }) => options).filter(({ value }) => value === null);

@@ -20,7 +20,7 @@ import type { Settings } from '../../../src/daemon/settings/settings.ts';
 describe('a check of another server', () => {
   let server: Server;
   let url: string;
-  /** How the server answers. Default: never. */
+  /** How the server answers. By default, it never answers. */
   let answer: Parameters<typeof createServer>[1] = () => {};
   beforeEach(async () => {
     server = createServer((request, response) => answer?.(request, response));
@@ -81,7 +81,7 @@ describe('a check of another server', () => {
     expect(asked).toEqual(['/models']);
   });
 
-  it('also asks the server of the fallback model, with its key or that of the first model', async () => {
+  it('also asks the server of the fallback model, with its own key or the key of the first model', async () => {
     const keys: (string | undefined)[] = [];
     answer = ({ headers }, response) => {
       keys.push(headers.authorization);
@@ -192,7 +192,7 @@ describe('the check of the clock', () => {
     theirs: 1e12 + off_seconds * 1000,
   });
 
-  it('accepts a difference of one minute, and warns about a larger one', () => {
+  it('accepts a difference of one minute, and warns about a larger difference', () => {
     expect(checkClock([reading('a', 60), reading('b', -60)])).toMatchObject([
       { outcome: 'ok', detail: 'same as a, b' },
     ]);

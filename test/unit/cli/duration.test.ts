@@ -23,7 +23,7 @@ describe('a duration', () => {
     [86_400, '1 day'],
     [532_800, '6 days 4 h'],
     [86_460, '1 day'],
-  ])('of %d s is written in its two largest units', (seconds, words) =>
+  ])('is written in its two largest units: %d s', (seconds, words) =>
     expect(durationInWords(seconds)).toBe(words),
   );
 });

@@ -19,7 +19,7 @@ const pages = filesBelow('man')
   .map(({ name, section }) => `${name}(${section})`);
 
 describe('agentd help', () => {
-  it('without a topic shows the help of the program, with the topics', async () => {
+  it('shows the help of the program, with the topics, if no topic is given', async () => {
     const { code, stdout, stderr } = await run('help');
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe((await run('--help')).stdout);

@@ -52,7 +52,7 @@ describe('agentd keys', () => {
   const audited = async () =>
     (await store.audit.list({ limit: 9 })).map(({ command, about }) => `${command}: ${about}`);
 
-  it('rotate writes a new key before the others into the key file, and records it in the audit log', async () => {
+  it('rotate puts a new key at the beginning of the key file, and records this in the audit log', async () => {
     const { printed, stderr } = await call(rotate);
     const [first = '', ...rest] = readFileSync(file, 'utf8').trim().split(',');
     expect(rest).toEqual([key(1)]);
@@ -62,7 +62,7 @@ describe('agentd keys', () => {
     expect(await audited()).toEqual([`keys rotate: ${idOf(first)}`]);
   });
 
-  it('list shows which key seals and how many texts each key has sealed, and remove takes only an unused key', async () => {
+  it('list shows the sealing key and how many texts each key sealed, and remove accepts only unused keys', async () => {
     await keep(key(1));
     await keep(key(3), 'other');
     await call(rotate);
@@ -107,7 +107,7 @@ describe('agentd keys', () => {
     const refused = remove.run({ args: ['x'], options: {}, out: capturedOutput().out });
     await expect(refused).rejects.toThrow(/there is no key x in TOKEN_ENCRYPTION_KEY$/);
     writeFileSync(file, `${key(1)}\n`);
-    // From now on, the key in the file is only used to open.
+    // From now on, the key in the file is used only to open texts.
     expect((await call(list)).printed.map(({ role }: { role: string }) => role)).toEqual([
       'seals',
       'opens',

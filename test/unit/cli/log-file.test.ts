@@ -20,7 +20,7 @@ describe('tail', () => {
     expect(await tail(path, { ...all, count: 2 })).toEqual({ lines: ['two', 'three'], more: true, end: 14 });
   });
 
-  it('returns all lines of a shorter file, and none of an empty one', async () => {
+  it('returns all lines of a shorter file, and no lines of an empty file', async () => {
     writeFileSync(path, 'one\n');
     expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: ['one'], more: false, end: 4 });
     writeFileSync(path, '');
@@ -132,7 +132,7 @@ describe('follow', () => {
     });
   });
 
-  it('continues in the new file after a rotation, and loses no line of the old one', async () => {
+  it('continues in the new file after a rotation, and loses no line of the old file', async () => {
     writeFileSync(path, '');
     await withFollower(0, async (next) => {
       appendFileSync(path, '1\n');

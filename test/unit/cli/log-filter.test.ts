@@ -26,7 +26,7 @@ describe('a log filter', () => {
     [{ session: 'pigeon_alice_AbCdEf…' }, true],
     [{ session: 'pigeon_alice_ZzZzZzGhIjKlMnOpQrStUv' }, false],
     [{ level: 'warn', request: 'r1', channel: 'owl' }, false],
-  ])('of %j matches a sample line: %s', (filter, expected) => {
+  ])('matches a sample line with %j: %s', (filter, expected) => {
     expect(matches(line, filter)).toBe(expected);
   });
 

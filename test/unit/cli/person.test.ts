@@ -141,7 +141,7 @@ describe('agentd person, while a daemon runs,', () => {
       expect(Object.values(others).every((count) => count === 0)).toBe(true);
     }
     expect(await shown([], { sub: bob.canary })).toEqual(bobBefore);
-    // It is no failure if there is nothing to erase.
+    // It is not an error if there is nothing to erase.
     expect((await erased([], { ...bySub, yes: true })).erased).toMatchObject({ sessions: 0, links: 0 });
   });
 

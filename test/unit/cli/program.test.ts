@@ -33,7 +33,7 @@ describe('a command in a directory where `serve --dev` has run', () => {
     });
   });
 
-  it('gets a hint at the .env next to the file of --config, which is not read', async () => {
+  it('prints a hint that the .env next to the file of --config is not read', async () => {
     const config = join(cwd, 'etc/agentd.yaml');
     await mkdir(join(cwd, 'etc'));
     await writeFile(config, '{}');
@@ -49,7 +49,7 @@ describe('a command in a directory where `serve --dev` has run', () => {
     expect((await runIn(...check, '--env-file', env)).stderr).not.toContain('was not read');
   });
 
-  it('shows a hint at the settings of `serve --dev` if its own settings are missing', async () => {
+  it('prints a hint about the settings of `serve --dev` if its own settings are missing', async () => {
     expect((await runIn('logs')).stderr).not.toContain('serve --dev');
     await mkdir(join(cwd, '.agentd'));
     await writeFile(join(cwd, '.agentd/env'), '');

@@ -57,7 +57,7 @@ describe('the token for a command', () => {
     ['Ctrl-C', '\u{3}'],
     ['Ctrl-D', '\u{4}'],
     ['nothing', '\r'],
-  ])('is missing, which is wrong usage, after %s at the prompt', async (_what, typed) => {
+  ])('is missing after %s at the prompt, which is wrong usage', async (_what, typed) => {
     const { stdin, read } = terminal();
     const token = read();
     stdin.write(typed);

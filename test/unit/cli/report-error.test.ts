@@ -75,7 +75,7 @@ describe('report-error', () => {
       /cannot reach the daemon \(127\.0\.0\.1:8080\)/,
     ],
     [
-      'a host of which both addresses refuse',
+      'a host with two addresses that both refuse',
       new TypeError('fetch failed', {
         cause: new AggregateError([coded('ECONNREFUSED'), coded('ECONNREFUSED')]),
       }),
@@ -88,7 +88,7 @@ describe('report-error', () => {
       69,
       /cannot reach the daemon/,
     ],
-  ])('reports %s: exit code, what happened, what to do', (_what, error, exitCode, message) => {
+  ])('reports %s with an exit code, the cause and the remedy', (_what, error, exitCode, message) => {
     const report = explainError(error);
     expect(report.exitCode).toBe(exitCode);
     expect(report.message).toMatch(message);

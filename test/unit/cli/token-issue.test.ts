@@ -52,7 +52,7 @@ describe('agentd token issue', () => {
     expect(await validator.validate(printed.trim())).toMatchObject({ valid: true, user: { user_id: '42' } });
   });
 
-  it('warns about an e-mail address that is none', async () => {
+  it('warns about an invalid e-mail address', async () => {
     await issue({ ...PERSON, email: 'notmail' });
     expect(notes).toBe('warning: --email notmail is not an e-mail address\n');
     await issue(PERSON);

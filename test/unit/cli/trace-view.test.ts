@@ -64,7 +64,7 @@ describe('the timeline of a message', () => {
     expect(traceView(record).acted_for).toBeNull();
   });
 
-  it('explains why a call was not made without a person, and claims no call', () => {
+  it('explains that a call was refused because nobody was signed in, and mentions no default credentials', () => {
     const lines = [
       { step: 'resolve-principal', verdict: 'fallback', reason: 'no_link' },
       { step: 'credentials', verdict: 'fallback', reason: 'no_jwt_context' },

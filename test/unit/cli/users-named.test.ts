@@ -76,13 +76,13 @@ test('a user is found by any spelling of the id that the channel knows', async (
   expect(await sessions('--limit', '1', '--user', 'eve')).toEqual(['s-eve']);
 });
 
-test('a user is reset by any spelling of the id, too', async () => {
+test('`guard reset` also accepts any spelling of the id', async () => {
   expect(await agentd('guard', 'reset', 'webchat', '16505550000')).toMatchObject({ code: 1 });
   expect(await agentd('guard', 'reset', 'phonechat', '16505550000')).toMatchObject({ code: 0 });
   expect(await agentd('guard', 'reset', 'phonechat', '+16505550000')).toMatchObject({ code: 1 });
 });
 
-test('either an id or a user is explained', async () => {
+test('`explain` needs either an id or a user, and refuses both together', async () => {
   expect(await agentd('explain')).toMatchObject({ code: 2 });
   expect(await agentd('explain', 's-eve', '--user', 'eve')).toMatchObject({ code: 2 });
   expect(await agentd('explain', 's-eve', '--platform', 'webchat')).toMatchObject({ code: 2 });

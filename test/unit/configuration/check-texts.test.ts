@@ -53,7 +53,7 @@ describe('texts in the configuration file', () => {
     expect(check(value).problems).toMatchObject([{ setting, problem, source: 'agentd.yaml, line 7' }]);
   });
 
-  it('with misspelled names are reported with a suggestion', () => {
+  it('are reported with a suggestion if their names are misspelled', () => {
     expect(check({ de: { confrim: ['ja'] } }).problems[0]?.right).toBe('confirm, perhaps');
   });
 

@@ -24,7 +24,7 @@ const RSA = rsa(2048);
 
 async function refused(place: ConfigureOptions): Promise<string[]> {
   const error = await configure(place).then(
-    () => expect.unreachable('nothing was wrong'),
+    () => expect.unreachable('the configuration was accepted'),
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(ConfigurationError);
@@ -145,7 +145,7 @@ describe('the settings of tokens', () => {
       ],
     ],
     [
-      'RS256 with a secret that is no PEM',
+      'RS256 with a secret that is not PEM',
       { JWT_ALGORITHM: 'RS256' },
       ['JWT_SECRET_KEY contains no readable PEM'],
     ],
@@ -155,7 +155,7 @@ describe('the settings of tokens', () => {
       ['JWT_PUBLIC_KEY holds a private key, which only the issuer may have'],
     ],
     [
-      'RS256 with a file that is not there',
+      'RS256 with a file that does not exist',
       { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: '/no/such.pem' },
       ['JWT_PUBLIC_KEY is not PEM, and as a path it cannot be read (ENOENT)'],
     ],
@@ -217,7 +217,7 @@ describe('the settings of tokens', () => {
       ['JWT_AUDIENCE is not set, but the key set at JWT_JWKS_URL also signs tokens for other applications'],
     ],
     [
-      'a key set at a name that only begins like a loopback address',
+      'a key set at a host name that only begins like a loopback address',
       {
         JWT_ALGORITHM: 'RS256',
         JWT_JWKS_URL: 'http://127.0.0.1.example.com/keys',
@@ -383,7 +383,7 @@ describe('settings that depend on each other', () => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
 
-  it('cause a warning if one has no effect', async () => {
+  it('cause a warning if one of them has no effect', async () => {
     const env = { ...VALID, API_EMAIL: 'a@example.com', API_PASSWORD: 'p' };
     expect((await configure(placeWith(env))).warnings).toEqual([
       'API_EMAIL has no effect while API_BASE_URL is not set: no business API is called',
@@ -449,8 +449,8 @@ describe('unknown names of settings', () => {
 
   it.each([
     ['of a different program', 'APP_HOME'],
-    ['of a different program, like a short name', 'HOSTS'],
-    ['similar to one that is set', 'JWT_SECRET_KEYS'],
+    ['of a different program, and similar to a short name', 'HOSTS'],
+    ['similar to a name that is set', 'JWT_SECRET_KEYS'],
   ])('are ignored in the environment: %s', async (_what, name) => {
     expect((await configure(placeWith({ ...VALID, [name]: 'x' }))).warnings).toEqual([]);
   });
@@ -459,7 +459,7 @@ describe('unknown names of settings', () => {
   const withOnly = async (channels: string[], env: Record<string, string>) =>
     findUnknownNames(await readSources(placeWith(env)), { known: [], channels, complete: true });
 
-  it('that belong to a documented channel that is not installed cause a warning', async () => {
+  it('cause a warning if they belong to a documented channel that is not installed', async () => {
     const { problems, warnings } = await withOnly(['webchat'], { TEAMCHAT_BOT_TOKEN: 'x' });
     expect(problems).toEqual([]);
     expect(warnings).toEqual([
@@ -467,7 +467,7 @@ describe('unknown names of settings', () => {
     ]);
   });
 
-  it('that enable a channel that is not installed are a problem, which names the known channels', async () => {
+  it('are a problem if they enable a channel that is not installed: the error lists the known channels', async () => {
     const { problems } = await withOnly(['sse', 'webchat'], { MSGBOT_ENABLED: 'true' });
     expect(problems).toEqual([
       {

@@ -11,7 +11,7 @@ const configured = (env: Record<string, string>) => configure(placeWith({ ...VAL
 
 async function refused(env: Record<string, string>): Promise<string[]> {
   const error = await configured(env).then(
-    () => expect.unreachable('nothing was wrong'),
+    () => expect.unreachable('the configuration was accepted'),
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(ConfigurationError);
@@ -30,7 +30,7 @@ describe('the export of traces', () => {
     [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/traces' }, true],
     [{ ...ON, OTEL_SDK_DISABLED: 'true' }, false],
     [{ ...ON, OTEL_TRACES_EXPORTER: 'none' }, false],
-  ])('with %o is on: %s', async (env, exported) => {
+  ])('is on with %o: %s', async (env, exported) => {
     expect(exportsTraces((await configured(env)).settings)).toBe(exported);
   });
 });
@@ -56,7 +56,7 @@ describe('the settings of OpenTelemetry', () => {
     });
   });
 
-  it('for traces take precedence over general ones, and their address is used unchanged', async () => {
+  it('take precedence over general settings if they are for traces, and their address is used unchanged', async () => {
     const { url, protocol, headers, timeout_ms, compression } = await optionsOf({
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/ingest',
       OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',

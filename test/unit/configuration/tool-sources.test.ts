@@ -27,7 +27,10 @@ async function problemsOf(tools: string, env: Record<string, string> = {}): Prom
   return [...found.problems];
 }
 
-/** The problems, as `setting problem`, of a source with the lines `rest`, by default at the origin of the API. */
+/**
+ * Returns the problems, as `setting problem`, of an OpenAPI source with the lines `rest`. By default, the source has
+ * the origin of the API.
+ */
 async function openApiProblems(rest: string, env: Record<string, string> = {}): Promise<string[]> {
   const tools = `tools:\n  - openapi: ./shop.yaml\n    name: shop\n${rest.replace(/^(?=.)/gm, '    ')}`;
   return (await problemsOf(tools, env)).map(({ setting, problem }) => `${setting} ${problem}`);
@@ -461,7 +464,7 @@ describe('the token exchange of a source', () => {
 describe('the secrets and headers of a source', () => {
   const USE = `headers: { X-Key: '\${SHOP_KEY}' }`;
 
-  it('must be in the environment, in .env or in a file that these name', async () => {
+  it('must be in the environment, in .env or in a file that one of these names', async () => {
     const text = `SHOP_KEY: in-the-file\ntools:\n  - { mcp: https://x.example, name: x, secrets: [SHOP_KEY], ${USE}, tools: { a: } }`;
     const problems = await problemsOf(text, { SHOP_KEY: 'in-the-environment' });
     expect(problems).toEqual([

@@ -95,16 +95,16 @@ describe('an answer', () => {
     ['a declining word before the question: ignored', 'decline', 999, 'left'],
     ['any other message after the question: declined', 'other', 1001, 'declined'],
     ['any other message before the question: ignored', 'other', 999, 'left'],
-  ] as const)('that is %s', (_, says, accepted_at, verdict) => {
+  ] as const)('is judged correctly: %s', (_, says, accepted_at, verdict) => {
     expect(judgeAnswer(OF_ANNA, { ...YES, says, accepted_at })).toBe(verdict);
   });
 
-  it('in words is ignored if the question has not been sent yet', () => {
+  it('is ignored if it is in words and the question has not been sent yet', () => {
     for (const says of ['confirm', 'decline', 'other'] as const)
       expect(judgeAnswer({ ...OF_ANNA, asked_at: null }, { ...YES, says })).toBe('left');
   });
 
-  it('by a button confirms at any time, because the person saw the button with the question', () => {
+  it('confirms at any time if it is a button, because the person saw the button with the question', () => {
     expect(judgeAnswer({ ...OF_ANNA, asked_at: null }, { ...YES, ...PRESSED })).toBe('confirmed');
   });
 });

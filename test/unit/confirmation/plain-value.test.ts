@@ -30,7 +30,7 @@ describe('a value in a question', () => {
     ['half of a surrogate pair', '\ud83d', String.raw`\ud83d`],
     ['a noncharacter', '\ufdd0', String.raw`\ufdd0`],
     ['a private-use character', '\ue000', String.raw`\ue000`],
-  ])('shows %s as its number', (_, character, shown) => {
+  ])('shows %s as an escape', (_, character, shown) => {
     expect(quoted(`a${character}b`)).toBe(`"a${shown}b"`);
   });
 

@@ -7,7 +7,7 @@ import type { Piece } from '../../../plugins/webchat/widget/markdown/tree.ts';
 import { readBlocks, readInline } from '../../../src/channel/markdown/parser.ts';
 import { markdownQuestion, questionOf } from '../../../src/daemon/confirmation/question.ts';
 
-/** Values that would be markup on some platform. */
+/** Values that at least one platform would read as markup. */
 const HOSTILE = [
   '*bold* **strong** _em_ __x__ ~s~ ~~del~~',
   '`code` ```block```',

@@ -46,7 +46,7 @@ describe('the settings of platforms for serve --dev', () => {
 
   it.each<[string, () => Promise<PlatformSimulator>, string]>([
     ['throws', () => Promise.reject(new Error('no file')), '`simulator` threw: no file'],
-    ['is nothing', async () => null as never, 'the result of `simulator` is null'],
+    ['is null', async () => null as never, 'the result of `simulator` is null'],
     [
       'lacks a member',
       async () => ({ ...(await telex.simulator()), delivery: undefined }) as never,

@@ -127,7 +127,7 @@ describe('the tools that use the sample API', () => {
   it('read with any credentials, but write only as the person, who must confirm', async () => {
     const { tools } = await configured();
     const [entry] = tools;
-    if (entry?.kind !== 'openapi') throw new Error('it is not an OpenAPI source');
+    if (entry?.kind !== 'openapi') throw new Error('the entry is not an OpenAPI source');
     const source = new OpenApiSource(entry, describeSource(entry, 'http://127.0.0.1:1'));
     await source.start();
     const policies = source

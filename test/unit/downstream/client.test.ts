@@ -26,7 +26,7 @@ const client = (timeoutMs = 5_000) => createDownstream({ baseUrl: `${api.url}/`,
 
 async function failureOf(work: Promise<unknown>): Promise<{ reason: string; message: string }> {
   const error = await work.then(
-    () => expect.fail('it should have failed'),
+    () => expect.fail('the call should have failed'),
     (caught: unknown) => caught,
   );
   expect(error).toBeInstanceOf(DownstreamFailure);
@@ -34,7 +34,7 @@ async function failureOf(work: Promise<unknown>): Promise<{ reason: string; mess
   return { reason, message };
 }
 
-test('a call is sent to a path below the base URL, with the bearer and an encoded query', async () => {
+test('a call is sent to a path below the base URL, with the bearer token and an encoded query', async () => {
   const query = { userEmail: 'a+b&c=d#e@example.com' };
   const response = await client().send({ ...look, query });
   expect(response.status).toBe(404);
@@ -106,7 +106,7 @@ test('the signal of the message aborts the call with its reason', async () => {
   await expect(work).rejects.toBe(reason);
 });
 
-test('a redirect within the origin is followed for GET, with the bearer', async () => {
+test('a redirect within the origin is followed for GET, with the bearer token', async () => {
   api.misbehave('/users', { redirect: '/api/v2/users?userEmail=alice@example.com' }, 3);
   expect(await client().send(look)).toMatchObject({ status: 200, body: { name: 'Alice Example' } });
   expect(api.requests.map((request) => request.sub)).toEqual(['user-1', 'user-1', 'user-1', 'user-1']);
@@ -134,7 +134,7 @@ test('a redirect of a POST is refused, even within the origin', async () => {
   expect(api.requests).toHaveLength(1);
 });
 
-test('a bearer that the API echoes is masked in the result', async () => {
+test('a bearer token that the API echoes is masked in the result', async () => {
   const opaque = new Secret('opaque-token-value');
   api.misbehave('/users', { status: 200, body: { seen: `Bearer ${opaque.reveal()}` } });
   expect(await client().send({ ...look, token: opaque })).toEqual({

@@ -83,7 +83,7 @@ describe('the cache of the default token', () => {
     expect(asked()).toBe(2);
   });
 
-  test('does not request tokens again and again if they have expired when they arrive', async () => {
+  test('does not request tokens repeatedly if they have already expired when they arrive', async () => {
     const source = await start({ tokenLife: -60 });
     await Promise.all([source.get(), source.get()]);
     await source.get();

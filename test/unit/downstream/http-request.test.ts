@@ -82,7 +82,7 @@ test('a request fails if its new connection breaks', async () => {
   expect(sockets).toHaveLength(1);
 });
 
-test('an abort ends a request with the reason of the signal, whether before the request, before the answer or during it', async () => {
+test('a request that is aborted ends with the reason of the signal, even during the answer', async () => {
   const controllers = [new AbortController(), new AbortController(), new AbortController()];
   const [before, during, within] = controllers as [AbortController, AbortController, AbortController];
   before.abort(new Error('deadline'));

@@ -30,7 +30,7 @@ const create = (maxKept = 1_000) =>
 
 async function failureOf(work: Promise<unknown>): Promise<TokenExchangeFailure> {
   const error = await work.then(
-    () => expect.fail('it should have failed'),
+    () => expect.fail('the call should have failed'),
     (caught: unknown) => caught,
   );
   if (!(error instanceof TokenExchangeFailure)) throw error;
@@ -44,7 +44,7 @@ test('the exchange request has every parameter of RFC 8693, and the client authe
   expect(server.exchanged).toEqual([alice.reveal()]);
 });
 
-test('each exchange request is counted as one to the source that needs the token', async () => {
+test('each exchange request is counted for the source that needs the token', async () => {
   const ends: unknown[] = [];
   const observer = {
     downstreamEnded: (source: string, status: number | string) => void ends.push([source, status]),
@@ -118,7 +118,7 @@ describe('the cache of exchanged tokens', () => {
     expect(server.exchanged).toHaveLength(2);
   });
 
-  test("a token is not used after the exp of the person's token, which is then not exchanged", async () => {
+  test("a token is not used after the exp of the person's token, and an expired token is not exchanged", async () => {
     const exchange = create();
     const short = subject('user-1', START / 1000 + 60);
     await exchange.exchange('shop', settings(), short);
@@ -148,7 +148,7 @@ describe('the cache of exchanged tokens', () => {
     expect((await exchange.exchange('shop', settings(), alice)).reveal()).toBe('exchanged-2-for-billing');
   });
 
-  test('the number of tokens is limited, and the least recently used one is dropped first', async () => {
+  test('the number of tokens is limited, and the least recently used token is dropped first', async () => {
     const exchange = create(2);
     const use = async (sub: string) => void (await exchange.exchange('shop', settings(), subject(sub)));
     for (const sub of ['a', 'b', 'a', 'c', 'a']) await use(sub);

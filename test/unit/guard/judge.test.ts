@@ -110,7 +110,7 @@ describe('judge', () => {
     expect(state.turns).toMatchObject({ turns: 201, blocked: 1 });
   });
 
-  it('ends the count of turns no later than a session that is used now would expire', () => {
+  it('stores the count of turns until a session that is used now would expire', () => {
     const at = (now: number) => judge(aState({ turns: 3 }), aMessage(), limits, now).state.turns?.ends_at;
     expect(at(1_000_000 - HOUR)).toBe(1_000_000);
     expect(at(999_999 - HOUR)).toBe(999_999);
@@ -153,7 +153,7 @@ describe('judge', () => {
   });
 });
 
-/** A message that arrives `pass` ms after the one before it, and was sent `late` ms before it arrived. */
+/** A message that arrives `pass` ms after the previous message, and was sent `late` ms before it arrived. */
 const sent = fc.record({
   text: fc.constantFrom('a', 'b', 'c', 'd'),
   pass: fc.integer({ min: -20_000, max: 20_000 }),

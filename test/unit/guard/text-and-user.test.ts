@@ -27,7 +27,7 @@ describe('textHash', () => {
     expect(textHash(one)).not.toBe(textHash(other));
   });
 
-  it('reveals nothing of the text', () => {
+  it('reveals nothing about the text', () => {
     expect(textHash('hello')).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 });

@@ -8,7 +8,7 @@ describe('the body of a request', () => {
   let web: Served;
   beforeAll(async () => {
     web = await serve({
-      // The requests below carry X-Forwarded-For, which causes a warning while no proxy is trusted.
+      // The requests below contain X-Forwarded-For, which causes a warning while no proxy is trusted.
       settings: { TRUST_PROXY: 1 },
       routes: [
         echo,
@@ -52,14 +52,14 @@ describe('the body of a request', () => {
   });
 
   test.each(['', '{', '[]', 'null', '"text"', '1', '{"a":1}x', "{'a':1}"])(
-    'of %j is refused as malformed_json',
+    'is refused as malformed_json: %j',
     async (text) => {
       const response = await post(`${web.url}/echo`, text);
       expect([response.status, (await problem(response)).code]).toEqual([400, 'malformed_json']);
     },
   );
 
-  test('that is not UTF-8 is refused as malformed_json, and the answer does not quote it', async () => {
+  test('is refused as malformed_json if it is not UTF-8, and the answer does not quote it', async () => {
     const response = await post(
       `${web.url}/echo`,
       new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
@@ -68,7 +68,7 @@ describe('the body of a request', () => {
     expect((await problem(response)).detail).toBe('The body is not valid JSON in UTF-8.');
   });
 
-  test('with more than 64 nested levels is refused as invalid_request', async () => {
+  test('is refused as invalid_request if it has more than 64 nested levels', async () => {
     const nested = (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`;
     expect((await post(`${web.url}/echo`, nested(64))).status).toBe(200);
     const response = await post(`${web.url}/echo`, nested(65));
@@ -77,13 +77,13 @@ describe('the body of a request', () => {
     expect([list.status, (await problem(list)).code]).toEqual([400, 'malformed_json']);
   });
 
-  test('with text that only looks nested is accepted', () => {
+  test('is accepted if its text only looks nested', () => {
     const text = `${'['.repeat(100)}"${'{'.repeat(100)}\\`;
     const body = JSON.stringify({ text, [text]: [[], [], {}], after: '}' });
     expect(parseJson(Buffer.from(body))).toEqual(JSON.parse(body));
   });
 
-  test('with deep nesting does not delay other requests', () => {
+  test('does not delay other requests if it is deeply nested', () => {
     const body = Buffer.from(`{"a":${'['.repeat(8e6)}${']'.repeat(8e6)}}`);
     const began = performance.now();
     expect(() => parseJson(body)).toThrow('The body is nested too deeply.');
@@ -96,13 +96,13 @@ describe('the body of a request', () => {
     ['application/json-patch+json', {}],
     ['application/json; charset=latin1', {}],
     ['application/json', { 'Content-Encoding': 'gzip' }],
-  ])('with content type %j and headers %j is refused as unsupported_media_type', async (type, headers) => {
+  ])('is refused as unsupported_media_type with content type %j and headers %j', async (type, headers) => {
     const body = 'Content-Encoding' in headers ? new Uint8Array(gzipSync('{}')) : '{}';
     const response = await post(`${web.url}/echo`, body, { 'Content-Type': type, ...headers });
     expect([response.status, (await problem(response)).code]).toEqual([415, 'unsupported_media_type']);
   });
 
-  test('over the limit is refused as body_too_large, whether its length is given or not', async () => {
+  test('is refused as body_too_large if it exceeds the limit, even if its length is not announced', async () => {
     const exact = (length: number) => `{"a":"${'x'.repeat(length - 8)}"}`;
     expect((await post(`${web.url}/echo`, exact(2048))).status).toBe(200);
     for (const length of [2049, 300_000, 3_000_000]) {
@@ -120,14 +120,14 @@ describe('the body of a request', () => {
     );
   });
 
-  test('that is refused does not prevent another request on the same connection', async () => {
+  test('does not prevent another request on the same connection if it is refused', async () => {
     const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
     const first = `${head}Content-Length: 4096\r\n\r\n${'x'.repeat(4096)}`;
     const answer = await sendRaw(web.port, `${first}${head}Connection: close\r\nContent-Length: 2\r\n\r\n{}`);
     expect(answer).toMatch(/^HTTP\/1.1 413 [\s\S]*HTTP\/1.1 200 /);
   });
 
-  test('of a DELETE may be present or absent', async () => {
+  test('may be present or absent in a DELETE', async () => {
     expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE' })).json()).toEqual({ length: 0 });
     expect(await (await fetch(`${web.url}/echo`, { method: 'DELETE', body: 'abc' })).json()).toEqual({
       length: 3,

@@ -35,7 +35,7 @@ describe('the client address', () => {
     ['the entry without its brackets and port', '[2001:db8::1]:4711', 1, '2001:db8:0:0::/64'],
     ['the socket address, if the entry is invalid', 'unknown', 1, '10.0.0.1'],
     ['the socket address, if the entry is empty', '192.0.2.1, ', 1, '10.0.0.1'],
-    ['the entry to the right of an invalid one', '192.0.2.1, _hidden, 10.0.0.2', 3, '10.0.0.2'],
+    ['the entry to the right of an invalid entry', '192.0.2.1, _hidden, 10.0.0.2', 3, '10.0.0.2'],
   ])('is %s: header %j, %i trusted proxies', (_, forwarded, hops, address) => {
     expect(clientAddress('10.0.0.1', forwarded, hops)).toBe(address);
   });
@@ -48,7 +48,7 @@ describe('the client address', () => {
     );
   });
 
-  test('for every IPv6 address has only its first four groups', () => {
+  test('contains only the first four groups of an IPv6 address', () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         expect(clientAddress(address, undefined, 0)).toMatch(

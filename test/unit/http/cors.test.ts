@@ -69,7 +69,7 @@ describe('CORS with named origins', () => {
     expect(response.headers.get('x-request-id')).not.toBeNull();
   });
 
-  test('an OPTIONS request without an origin gets the methods, and one for an unknown path gets 404', async () => {
+  test('an OPTIONS request without an origin gets the methods, and an unknown path gets 404', async () => {
     const response = await fetch(`${web.url}/echo`, { method: 'OPTIONS' });
     expect([response.status, response.headers.get('allow')]).toEqual([204, 'POST, OPTIONS']);
     expect((await fetch(`${web.url}/nowhere`, { method: 'OPTIONS', headers: ALLOWED })).status).toBe(404);

@@ -67,7 +67,7 @@ test('the same limit applies to a body whose length is not announced', async () 
   expect(await chunked(8193)).toMatch(/^HTTP\/1.1 413 /);
 });
 
-test('while 16 large bodies are received, another one gets 503, but smaller bodies are accepted', async () => {
+test('while 16 large bodies are received, another large body gets 503, but smaller bodies are accepted', async () => {
   gate = Promise.withResolvers();
   inside = 0;
   const held = Array.from({ length: LARGE_AT_ONCE }, () => statusOf('/held', 8192));
@@ -107,7 +107,7 @@ test('slow senders of large bodies lose their slots if other senders wait', asyn
   await left;
 });
 
-describe('the sender that loses its slot to another one', () => {
+describe('the sender that loses its slot to another sender', () => {
   const WANTED = 1_000_000;
   const route: Route = { ...echo, bodyLimit: WANTED };
   let time: number;
@@ -147,7 +147,7 @@ describe('the sender that loses its slot to another one', () => {
     expect(() => new Sender()).toThrow('Too many large bodies');
   });
 
-  test('has sent less than 256 KiB per second, but not the whole body', () => {
+  test('has sent less than 256 KiB per second, and not yet the whole body', () => {
     const all = fill();
     for (const sender of all) {
       if (all.indexOf(sender) % 2 === 0) sender.complete = true;

@@ -61,7 +61,7 @@ describe('problem documents', () => {
     },
   );
 
-  test('are not needed for an encoded path parameter, which arrives decoded', async () => {
+  test('are not sent for an encoded path parameter, which the handler gets decoded', async () => {
     expect(await (await fetch(`${web.url}/things/a%20b%2Fc?x=1`)).json()).toEqual({ name: 'a b/c' });
   });
 
@@ -78,7 +78,7 @@ describe('problem documents', () => {
     );
   });
 
-  test('have no body in answers to HEAD, which otherwise match those to GET', async () => {
+  test('have no body in responses to HEAD, which otherwise match the responses to GET', async () => {
     const response = await fetch(`${web.url}/things/a`, { method: 'HEAD' });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-length')).toBe(String('{"name":"a"}'.length));
@@ -108,13 +108,13 @@ describe('problem documents', () => {
     },
   );
 
-  test('of status 401 come with a header that names the authentication', async () => {
+  test('have a header that names the authentication scheme if the status is 401', async () => {
     const response = await fetch(`${web.url}/signature`);
     expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     expect((await problem(response)).code).toBe('invalid_signature');
   });
 
-  test('of status 503 come with the wait in whole seconds, and the cause is logged', async () => {
+  test('have a header with the wait in whole seconds if the status is 503, and the cause is logged', async () => {
     const response = await fetch(`${web.url}/busy`);
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
     expect(web.log.find(({ msg }) => msg === 'request failed')).toMatchObject({
@@ -143,7 +143,7 @@ describe('problem documents', () => {
     },
   );
 
-  test('come with the security headers, like every response', async () => {
+  test('have the security headers, like every response', async () => {
     for (const path of ['/', '/nowhere', '/bug']) {
       const { headers } = await fetch(`${web.url}${path}`);
       expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -193,13 +193,13 @@ describe('invalid requests:', () => {
     refused(await sendRaw(web.port, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'Bad Request');
   });
 
-  test('two Host headers get 400, because a proxy may have used the other one', async () => {
+  test('two Host headers get 400, because a proxy may have used the other header', async () => {
     const web = await serve();
     const head = 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n';
     refused(await sendRaw(web.port, head), 400, 'Bad Request');
   });
 
-  test('CONNECT gets 405 with a problem document, and the connection is not just closed', async () => {
+  test('CONNECT gets 405 with a problem document before the connection is closed', async () => {
     const web = await serve();
     const answer = await sendRaw(
       web.port,

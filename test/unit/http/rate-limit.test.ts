@@ -29,7 +29,7 @@ describe('the rate limit', () => {
     });
   });
 
-  test('counts a person by the token in the header or the body, over all limited routes', async () => {
+  test('counts a person by the token in the header or the body, across all limited routes', async () => {
     const web = await serve({ routes: [limited, { ...limited, path: '/second' }] });
     const statuses = [
       (await post(`${web.url}/limited`, '{}', ANA)).status,
@@ -42,7 +42,7 @@ describe('the rate limit', () => {
     expect(new Set(web.hits)).toEqual(new Set(['http:person:["","","ana"]', 'http:person:["","","bo"]']));
   });
 
-  test('counts an invalid token for the address of the client, so that invented tokens do not help', async () => {
+  test('counts an invalid token for the client address, so that invented tokens do not evade the limit', async () => {
     const web = await serve({ routes: [limited] });
     for (let i = 0; i < 3; i++) await post(`${web.url}/limited`, '{}', { Authorization: `Bearer bad-${i}` });
     expect(web.hits).toEqual(Array(3).fill('http:address:127.0.0.1'));
@@ -142,7 +142,7 @@ describe('the traces of refused requests', () => {
     ]);
   });
 
-  test('do not make requests wait for the store: their number is limited, and lost ones are logged once', async () => {
+  test('do not make requests wait: their number is limited, and lost traces are logged once', async () => {
     let kept = 0;
     const web = await serve({
       routes: [limited],

@@ -126,14 +126,17 @@ describe('a route with its own form of refusals', () => {
       },
     ],
     ['returns nothing', () => undefined as unknown as object],
-  ])('refuses with a problem document if its function %s, which is logged', async (_how, refusal) => {
-    const odd = await serve({ routes: [{ ...registry, limited: false, refusal }] });
-    const response = await post(`${odd.url}/registry`, '{"what":"nothing"}');
-    expect(response.status).toBe(404);
-    expect(response.headers.get('content-type')).toBe('application/problem+json');
-    expect(await problem(response)).toMatchObject({ code: 'not_found' });
-    expect(odd.log.some(({ msg }) => msg === '`refusal` of a route failed')).toBe(true);
-  });
+  ])(
+    'refuses with a problem document, and logs the problem, if its own function %s',
+    async (_how, refusal) => {
+      const odd = await serve({ routes: [{ ...registry, limited: false, refusal }] });
+      const response = await post(`${odd.url}/registry`, '{"what":"nothing"}');
+      expect(response.status).toBe(404);
+      expect(response.headers.get('content-type')).toBe('application/problem+json');
+      expect(await problem(response)).toMatchObject({ code: 'not_found' });
+      expect(odd.log.some(({ msg }) => msg === '`refusal` of a route failed')).toBe(true);
+    },
+  );
 });
 
 describe('a route with its own headers', () => {

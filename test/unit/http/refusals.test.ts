@@ -27,7 +27,7 @@ function fixture() {
       started_at: 1,
       error: new AgentdError('rate_limited', 'Too many.'),
     });
-  /** The stored traces and log lines are known in the next tick. */
+  /** Resolves in the next tick, when traces are stored and log lines are written. */
   const settle = () => new Promise(setImmediate);
   return { time, kept, log, refuse, settle };
 }

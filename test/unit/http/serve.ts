@@ -11,7 +11,7 @@ import type { LimitStore } from '../../../src/daemon/store/limits.ts';
 import { NO_OBSERVER } from '../../../src/daemon/trace/observer.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
-/** The settings that the tests of this folder use; others are not read here. */
+/** The settings that the tests of this folder use. The tested code reads no other settings. */
 const SETTINGS = {
   BODY_LIMIT_BYTES: 2048,
   TRUST_PROXY: 0,
@@ -46,7 +46,7 @@ export type LogLine = Record<string, unknown> & { level: number; msg: string };
 
 const served: Server[] = [];
 
-/** The server on a free loopback port with one channel, `web`; every part below it is a stub. */
+/** Starts the server on a free loopback port with one channel, `web`. Every part below the server is a stub. */
 export async function serve(options: ServeOptions = {}): Promise<Served> {
   const log: LogLine[] = [];
   const traces: TraceRecord[] = [];
@@ -132,7 +132,7 @@ export const echo: Route = {
   handle: (request) => ({ body: { got: request.json() } }),
 };
 
-/** A limited route: the token is in the header, or else in the body. */
+/** A limited route. The token is in the header, otherwise in the body. */
 export const limited: Route = {
   method: 'POST',
   path: '/limited',

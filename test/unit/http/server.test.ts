@@ -108,9 +108,9 @@ describe('the answer of a route', () => {
     ['text', { status: 201, body: '<b>' }, 201, 'text/plain; charset=utf-8', '<b>'],
     ['bytes', { body: new Uint8Array([104, 105]) }, 200, 'application/octet-stream', 'hi'],
     ['nothing', {}, 200, null, ''],
-    ['nothing, as 204', { status: 204 }, 204, null, ''],
+    ['nothing, with status 204', { status: 204 }, 204, null, ''],
     ['its own type', { headers: { 'content-type': 'text/html' }, body: '<p>' }, 200, 'text/html', '<p>'],
-  ])('with %s has the right status, type and body', async (_, response, status, type, text) => {
+  ])('has the right status, type and body for %s', async (_, response, status, type, text) => {
     const web = await serve({ routes: [answering(response)] });
     const got = await fetch(`${web.url}/answer`);
     expect([got.status, got.headers.get('content-type'), await got.text()]).toEqual([status, type, text]);
@@ -134,7 +134,7 @@ describe('the answer of a route', () => {
     ['an invalid header name', { headers: { 'X A': 'a' } }],
     ['a framing header', { headers: { 'Content-Length': '3' }, body: 'abc' }],
     ['an invalid status', { status: 99 }],
-  ])('with %s becomes a 500, and no part of it is sent', async (_, response) => {
+  ])('becomes a 500 if it contains %s, and no part of it is sent', async (_, response) => {
     const web = await serve({
       routes: [answering({ ...response, headers: { ...response.headers, 'X-B': 'b' } })],
     });
@@ -223,7 +223,7 @@ describe('a stream', () => {
     expect(await response.text()).toBe('one,2');
   });
 
-  test('through a proxy closes its connection, because the proxy could send the next request on it to a stopping daemon', async () => {
+  test('closes its connection to a proxy, so that the proxy does not reuse it for a stopping daemon', async () => {
     const web = await serve({ routes: [streaming(async (out) => void out.write('all'))] });
     const head = 'GET /stream HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.1\r\n\r\n';
     const answer = await sendRaw(web.port, `${head}${head}`);
@@ -329,8 +329,8 @@ describe('a stream', () => {
   });
 });
 
-describe('the stop of the server', () => {
-  test('lets running requests finish, refuses new ones on old and new connections, and closes the connections', async () => {
+describe('a server that is stopping', () => {
+  test('finishes running requests, refuses new requests on all connections, and closes the connections', async () => {
     const { route, arrived, finish } = slow();
     const web = await serve({ routes: [route, echo, limited] });
     const running = fetch(`${web.url}/slow`);
@@ -398,7 +398,7 @@ describe('the stop of the server', () => {
     expect(await running).toBe('cut');
   });
 
-  test('ends streams at once, so that their readers reconnect elsewhere and are not refused', async () => {
+  test('ends streams at once, so that their readers reconnect to another daemon and are not refused', async () => {
     const route: Route = {
       method: 'GET',
       path: '/stream',

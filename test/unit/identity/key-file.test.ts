@@ -39,7 +39,7 @@ const write = (content: string, mode = 0o600) => writeFileSync(path, content, { 
 const keyIn = async () => (await readKeyFile(directory))?.keys.reveal();
 
 describe('the key file', () => {
-  it('is created once, readable only by its owner, without other files', async () => {
+  it('is created once and readable only by its owner, and no other files remain', async () => {
     await makeKeyFile(directory);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const made = await keyIn();
@@ -73,8 +73,8 @@ describe('the key file', () => {
 
   it.each([
     ['is empty', ''],
-    ['is cut short', `${key(1).slice(0, 20)}\n`],
-    ['says off', 'off\n'],
+    ['is truncated', `${key(1).slice(0, 20)}\n`],
+    ['contains the word off', 'off\n'],
     ['has a broken second key', `${key(1)},x\n`],
     ['is far too long', 'x'.repeat(5000)],
   ])(
@@ -93,7 +93,7 @@ describe('the key file', () => {
     await expect(readKeyFile(directory)).rejects.toThrow('is not a regular file');
   });
 
-  it.each([0o640, 0o604, 0o622])('with mode %o causes a warning', async (mode) => {
+  it.each([0o640, 0o604, 0o622])('causes a warning if its mode is %o', async (mode) => {
     write(`${key(1)}\n`);
     chmodSync(path, mode);
     expect((await readKeyFile(directory))?.loose).toContain(
@@ -129,7 +129,7 @@ describe('the seal of the daemon', () => {
     expect((await sealOf()).open('a.b.c', 'record')).toBe('a.b.c');
   });
 
-  it('seals with the key of the setting, if set, and creates no other', async () => {
+  it('seals with the key of the setting, if set, and creates no other key', async () => {
     const seal = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) }, 5);
     expect(seal.open(sealed(1), 'record')).toBe('a.b.c');
     expect(readdirSync(directory)).toEqual([]);
@@ -165,7 +165,7 @@ describe('the seal of an administrator', () => {
       TOKEN_ENCRYPTION_KEY: keys === undefined ? undefined : new Secret(keys),
     });
 
-  it('creates no key, and reports if it has none', async () => {
+  it('creates no key, and reports that it has none', async () => {
     expect((await of()).knowsKey).toBe(false);
     expect(readdirSync(directory)).toEqual([]);
   });
@@ -228,7 +228,7 @@ describe('a command that changes the key file', () => {
 });
 
 describe('the key file of a running daemon', () => {
-  it('is read again when it has changed, and its new keys then seal and open', async () => {
+  it('is read again when it has changed, and its new keys are then used to seal and open', async () => {
     write(key(1));
     const file = await readKeyFile(directory);
     if (!file) throw new Error('there is no file');

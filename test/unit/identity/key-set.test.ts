@@ -12,10 +12,10 @@ const one = rsaPair();
 const two = rsaPair();
 const SECOND = 1000;
 const MINUTE = 60_000;
-/** A time that is long enough even on a busy machine. */
+/** Long enough even on a busy machine. */
 const PATIENTLY = { timeout: 60_000 };
 
-/** An issuer on loopback, which counts requests for its keys, and gives configured answers. */
+/** A local issuer that counts requests for its keys, and gives the answers that a test has set. */
 let server: Server;
 let fetches = 0;
 let answer: (response: ServerResponse, path: string) => void;
@@ -121,7 +121,8 @@ describe('a key set', () => {
       expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'Invalid Signature' });
     }, PATIENTLY);
     expect(await ask(keys, two.privateKey, { kid: '2' })).toMatchObject({ said: 'valid' });
-    // The first time, then because of the age of the keys, and then for the key that is no longer published.
+    // The keys were fetched for the first token, then because of their age, and then for the key that is no longer
+    // published.
     expect(fetches).toBe(3);
   });
 
@@ -154,8 +155,8 @@ describe('a key set', () => {
   it.each([
     ['for another algorithm', { alg: 'RS512' }],
     ['for encryption', { use: 'enc' }],
-    ['not for verifying', { key_ops: ['encrypt'], use: undefined }],
-  ])('does not use a key %s', async (_what, more) => {
+    ['not meant for verification', { key_ops: ['encrypt'], use: undefined }],
+  ])('does not use a key that is %s', async (_what, more) => {
     publish(jwk(one.publicKey, { kid: '1', ...more }));
     expect(await ask(createKeySet(url), one.privateKey, { kid: '1' })).toMatchObject({
       said: 'Invalid Signature',
@@ -170,7 +171,7 @@ describe('a key set', () => {
     });
   });
 
-  it('does not make a MAC valid that was made with its public data', async () => {
+  it('does not validate a MAC that was made with its public data', async () => {
     publish(jwk(one.publicKey, { kid: '1' }), { kty: 'oct', k: 'c2VjcmV0', kid: 'mac' });
     const keys = createKeySet(url);
     const settings = { ...SETTINGS, JWT_ALGORITHM: 'RS256' as const };
@@ -200,7 +201,7 @@ describe('a key set that cannot be fetched', () => {
       'Expected status 200, got 302.',
     ],
     [
-      'answers endlessly',
+      'sends an endless answer',
       (response) => response.end(JSON.stringify({ keys: [], more: 'x'.repeat(300_000) })),
       'Expected at most 262144 bytes.',
     ],
@@ -271,7 +272,7 @@ describe('a clock that was set back by an hour', () => {
     expect(await ask(keys, two.privateKey, { kid: '2' })).toMatchObject({ said: 'valid' });
   });
 
-  it('does not delay the next request after a failed one', async () => {
+  it('does not delay the next request after a failed request', async () => {
     answer = (response) => {
       vi.setSystemTime(NOW + 3 * SECOND);
       response.writeHead(500).end();

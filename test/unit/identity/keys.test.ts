@@ -156,7 +156,7 @@ describe('an unusable key', () => {
       `JWT_PUBLIC_KEY contains no readable PEM: ${right}`,
     ],
     [
-      'an HS256 secret left in place',
+      'an HS256 secret that was not removed',
       { ...RS256, JWT_SECRET_KEY: new Secret('a-shared-secret') },
       `JWT_SECRET_KEY contains no readable PEM: ${right}`,
     ],
@@ -165,15 +165,12 @@ describe('an unusable key', () => {
       { ...RS256, JWT_PUBLIC_KEY: '/nowhere/key.pem' },
       `JWT_PUBLIC_KEY is not PEM, and as a path it cannot be read (ENOENT): ${right}`,
     ],
-  ])(
-    'such as %s is refused with the setting, the problem and a correct value',
-    async (_what, settings, message) => {
-      await expect(importKeys({ ...SETTINGS, ...settings })).rejects.toMatchObject({
-        name: 'UnusableKey',
-        message,
-      });
-    },
-  );
+  ])('is refused with the setting, the problem and a correct value: %s', async (_what, settings, message) => {
+    await expect(importKeys({ ...SETTINGS, ...settings })).rejects.toMatchObject({
+      name: 'UnusableKey',
+      message,
+    });
+  });
 
   it('is accepted if signatures are not checked', async () => {
     const keys = await importKeys({ ...SETTINGS, ...RS256, JWT_VERIFY_SIGNATURE: false });

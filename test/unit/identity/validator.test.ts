@@ -23,7 +23,7 @@ const STRICT = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: 'agentd' };
 const past = NOW_S - 1;
 const future = NOW_S + 60;
 
-describe('if a token has several faults, the first one in the sequence of checks is the reason', () => {
+describe('if a token has several faults, the first fault in the sequence of checks is the reason', () => {
   const faults: [fault: string, token: string, reason: TokenReason][] = [
     ['two parts, no alg', `${encode({})}.${encode({})}`, 'JWT Malformed'],
     [
@@ -256,7 +256,7 @@ describe('the issuer and the audience of a token', () => {
     ['an empty list of audiences', { iss: STRICT.JWT_ISSUER, aud: [] }, 'Invalid Audience'],
     ['an audience that contains the name', { iss: STRICT.JWT_ISSUER, aud: 'agentd2' }, 'Invalid Audience'],
     ['an audience that is an object', { iss: STRICT.JWT_ISSUER, aud: { agentd: true } }, 'Invalid Audience'],
-    ['an audience nested deeper', { iss: STRICT.JWT_ISSUER, aud: [['agentd']] }, 'Invalid Audience'],
+    ['an audience in a nested list', { iss: STRICT.JWT_ISSUER, aud: [['agentd']] }, 'Invalid Audience'],
   ])('are judged correctly for %s', async (_what, claims, expected) => {
     expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), STRICT)).toBe(expected);
   });
@@ -267,7 +267,7 @@ describe('the issuer and the audience of a token', () => {
 });
 
 describe('a valid token', () => {
-  it('gives the user context, the claims, the person and the expiry in ms', async () => {
+  it('provides the user context, the claims, the person and the expiry in ms', async () => {
     const claims = {
       ...CLAIMS,
       iss: 'i',
@@ -287,7 +287,7 @@ describe('a valid token', () => {
     expect(verdict.expires_at).toBe(CLAIMS.exp * 1000);
   });
 
-  it('loses only the optional claims that have a wrong type', async () => {
+  it('is accepted without the optional claims that have a wrong type', async () => {
     const wrong = {
       name: 1,
       roles: 'admin',

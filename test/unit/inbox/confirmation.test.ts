@@ -102,7 +102,7 @@ describe('a press of a button', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('by another person changes nothing, and that person is told so', async () => {
+  it('changes nothing if another person pressed the button, and that person is told so', async () => {
     const id = await ask();
     const before = world.sent.length;
     expect(await world.press({ id, approve: true }, 'bob')).toEqual({
@@ -116,7 +116,7 @@ describe('a press of a button', () => {
     expect(world.calls).toHaveLength(1);
   });
 
-  it('in another chat changes nothing', async () => {
+  it('changes nothing if it is in another chat', async () => {
     const id = await ask();
     const elsewhere = { thread_id: 'telex:other' };
     expect(await world.press({ id, approve: true }, 'ada', elsewhere)).toEqual({
@@ -126,7 +126,7 @@ describe('a press of a button', () => {
     expect(await stateOf(id)).toBe('pending');
   });
 
-  it('for an unknown or expired action changes nothing', async () => {
+  it('changes nothing if the action is unknown or has expired', async () => {
     expect(await world.press({ id: 'unknown', approve: true })).toEqual({ outcome: 'refused', text: GONE });
     const id = await ask();
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
@@ -233,7 +233,7 @@ describe('after a sign-in or sign-out, the daemon', () => {
   it('asks for sign-in while the link has no usable token, and keeps the action pending', async () => {
     await signIn('ada');
     const id = await ask();
-    // The link is gone as if its token had expired: nobody has signed out.
+    // The link disappears as if its token had expired. Nobody has signed out.
     const removed = await world.store.links.remove('telex:jwt:ada');
     expect(removed).toBe(true);
     expect(await world.write('yes')).toEqual([SIGN_IN]);
@@ -245,7 +245,7 @@ describe('after a sign-in or sign-out, the daemon', () => {
     expect(await world.write('yes')).toEqual([DONE]);
   });
 
-  it('withdraws the action of another person at the next message at the latest', async () => {
+  it('withdraws the action at the next message at the latest if another person was linked', async () => {
     await signIn('ada');
     const id = await ask();
     const bert = {
@@ -280,8 +280,8 @@ describe('an action that is withdrawn while its confirmation waits to be process
   });
 });
 
-describe('after a process died during a confirmation, the next one', () => {
-  /** Acts like a run of the waiting message whose process dies right after it has settled the action. */
+describe('after a process died during a confirmation, the next process', () => {
+  /** Simulates a run of the waiting message whose process dies right after it has settled the action. */
   async function dieAfterSettling(id: string, to: 'started' | 'declined'): Promise<void> {
     const { sessions, inbox, actions } = world.store;
     const claim = await sessions.claim('telex:room');

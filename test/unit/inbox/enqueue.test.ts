@@ -113,7 +113,7 @@ describe('enqueue', () => {
       'must have at most 256 characters',
     ],
     ['a control character', { message_id: 'a\u0000' }, 'message_id', 'must not contain control characters'],
-    ['white space for a text', { text: ' \n' }, 'text', 'must not be empty'],
+    ['a text of white space only', { text: ' \n' }, 'text', 'must not be empty'],
     ['a text that is too long', { text: 'x'.repeat(16_001) }, 'text', 'must have at most 16000 characters'],
     [
       'too much metadata',
@@ -123,13 +123,13 @@ describe('enqueue', () => {
     ],
     ['metadata that is not JSON', { metadata: { x: 1n } }, 'metadata', 'must be JSON'],
     [
-      'a place that is too long',
+      'a reply_to that is too long',
       { reply_to: { x: 'x'.repeat(9000) } },
       'reply_to',
       'must have at most 8192 characters as JSON',
     ],
     ['an invalid time', { sent_at: Number.NaN }, 'sent_at', 'must be a number, ms since the epoch'],
-  ])('refuses %s, and then stores nothing of the delivery', async (_title, members, field, message) => {
+  ])('refuses %s, and then stores nothing from the delivery', async (_title, members, field, message) => {
     await expect(take(aMessage(), aMessage(members))).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'A message cannot be accepted.',
@@ -172,7 +172,7 @@ describe('enqueue', () => {
     });
   });
 
-  it('shows the typing indicator at once, and ignores a failure of it', async () => {
+  it('shows the typing indicator at once, and ignores its failure', async () => {
     const shown: unknown[] = [];
     const channel = {
       routes: [],

@@ -42,16 +42,16 @@ describe('a failed run', () => {
       'passing',
       'agent_failed',
     ],
-    ['a runtime that threw', agentFailed(new Error('a defect')), 'counts', 'agent_failed'],
+    ['a runtime that threw an error', agentFailed(new Error('a defect')), 'counts', 'agent_failed'],
     [
       'a runtime with a wrong argument',
       agentFailed(network('ERR_INVALID_ARG_TYPE')),
       'counts',
       'agent_failed',
     ],
-    ['an answer without words', coded('empty_reply', false), 'counts', 'agent_failed: empty_reply'],
+    ['an answer without text', coded('empty_reply', false), 'counts', 'agent_failed: empty_reply'],
     ['a defect', new TypeError('x is not a function'), 'counts', 'internal_error: TypeError'],
-  ])('because of %s is classified correctly', (_title, error, kind, failure) => {
+  ])('is classified correctly: %s', (_title, error, kind, failure) => {
     expect(judgeRun(error)).toEqual({ failure, kind, askedSeconds: 0 });
   });
 

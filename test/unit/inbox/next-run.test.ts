@@ -9,7 +9,7 @@ const SERVICES = { texts: new Texts() };
 const LATE = 61_000;
 
 describe('after a run that failed for a temporary reason', () => {
-  it('the person is notified if the time limit for such failures has passed', () => {
+  it('the person is notified if the time limit for temporary failures has passed', () => {
     const failure = { failure: 'unavailable', kind: 'passing', askedSeconds: 0 } as const;
     expect(afterFailedRun(message, failure, BUDGETS, LATE, SERVICES)).toMatchObject({ kind: 'notify' });
   });

@@ -82,7 +82,7 @@ describe('notify', () => {
     });
   });
 
-  it('drops a hint only if its reader has already received enough of them, and never drops other texts', async () => {
+  it('drops a hint only if its reader has already received enough hints, and never drops other texts', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'I read words only.', { message_id: 'm1', throttle_key: 'u1' });
     await notify(notifier, to, 'I read words only.', { message_id: 'm2', throttle_key: 'u1' });

@@ -26,11 +26,14 @@ const LENGTHS = [
   ['23 h', 23 * HOUR],
 ] as const;
 const PEOPLE = 3;
-/** Number of words in a long reply, which is several messages on each platform. */
+/** Number of words in a long reply, which becomes several messages on each platform. */
 const LONG_WORDS = 800;
 const RUN_MS = 900 * SECOND;
 
-/** Times of the messages during the outage, as fractions of its length. There is also one before and one after it. */
+/**
+ * Times of the messages during the outage, as fractions of its length. One more message is sent before the outage, and
+ * one after it.
+ */
 const MOMENTS = [0, 0.3, 0.6, 0.95];
 
 interface Written {
@@ -38,7 +41,7 @@ interface Written {
   at: number;
 }
 
-/** A clock, platforms, and a daemon that can be replaced by another one. */
+/** A clock, platforms, and a daemon that can be replaced by another daemon. */
 class World {
   readonly clock = new VirtualClock(Date.UTC(2030, 0, 1));
   readonly began = this.clock.now() + MINUTE;
@@ -81,7 +84,7 @@ class World {
     return since >= 0 && since < length;
   }
 
-  /** Sends a message of each person at each of these times, and lets time pass until the last of them. */
+  /** Sends a message of each person at each of these times, and advances the clock until the last of them. */
   async writeAll(times: readonly number[], textOf: (number: number) => string): Promise<void> {
     for (const at of times) {
       await this.process.passUntil(at);
@@ -112,7 +115,7 @@ class World {
     return [this.began - 10 * SECOND, ...during, this.began + length + SECOND];
   }
 
-  /** What each person wrote, and which replies they got, in order. */
+  /** Yields what each person wrote, and which replies they got, in order. */
   *conversations(): Generator<{ texts: string[]; answers: string[] }> {
     for (const platform of this.platforms) {
       const users = new Map<string, SimulatedEvent[]>();
@@ -163,13 +166,13 @@ function modelError(count: number): Error {
 }
 
 describe.each(LENGTHS)('an outage of %s', (_length, length) => {
-  it('of the model loses no message, and sends one notice for each message whose time limit has passed', async () => {
+  it('loses no message if the model fails, and each message past its time limit gets one notice', async () => {
     let runs = 0;
     const world = await World.with(['teamchat'], (here) =>
       echo(() => (here.isDuring(length) ? modelError(runs++) : null)),
     );
     await world.writeAll(world.momentsOf(length), (number) => `question ${number}`);
-    // A session's messages run one after another, and each has its full time.
+    // A session's messages run one after another, and each gets its full time limit.
     await world.process.passUntil(world.clock.now() + MOMENTS.length * RUN_MS + HOUR);
 
     const messages = await world.messages();
@@ -190,7 +193,7 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
   });
 
   it.each(PLATFORMS.map(({ plugin }) => plugin.name))(
-    'of %s loses no reply, and repeats no part that the platform has confirmed',
+    'loses no reply if %s fails, and repeats no part that the platform has confirmed',
     async (name) => {
       const world = await World.with([name], () => echo(() => null));
       const [platform] = world.platforms as [VirtualPlatform];
@@ -207,7 +210,7 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
       const times = world.momentsOf(length);
       await world.writeAll(times.slice(0, 3), textOf);
       expect(parts).toBeGreaterThan(1);
-      // The sent parts, and the outage, are remembered after the end of the process.
+      // The sent parts and the outage are still known after the process has ended.
       await world.process.kill();
       await world.start();
       await world.writeAll(times.slice(3), textOf);
@@ -227,7 +230,7 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
         expect(said).toBe(expected.join(' '));
       }
       expect(people).toBe(PEOPLE);
-      // Only probes are sent: limited by the back-off, however many messages wait.
+      // Only probes are sent. The back-off limits their number, however many messages wait.
       expect(calls).toBeLessThan(60 + length / MINUTE);
     },
   );
@@ -241,7 +244,7 @@ describe('an outage of the business API', () => {
   afterAll(() => api.close());
 
   it.each(LENGTHS)(
-    'of %s does not prevent replies, in which the agent says that it cannot look things up',
+    'of %s does not prevent replies: the agent says that it cannot look things up',
     async (_length, length) => {
       const env = {
         API_BASE_URL: api.url,

@@ -11,10 +11,10 @@ import { fastStateDirectory } from '../store/state-directory.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
-/** How often the worker looks for messages that have become due, ms. */
+/** How often the worker looks for messages that have become due, in ms. */
 const POLL_MS = 500;
 
-/** What a run does with its text before it answers `re: <text>`: it may wait or throw. */
+/** What a run does before it answers `re: <text>`: it may wait or throw. */
 type Plan = (text: string, signal: AbortSignal) => void | Promise<void>;
 
 let clock: VirtualClock;
@@ -86,7 +86,7 @@ const status = (code: number, description: string, parameters: object = {}) =>
   new Response(JSON.stringify({ ok: false, error_code: code, description, parameters }), { status: code });
 
 describe('a run that fails', () => {
-  it('for a temporary reason does not count as an attempt, and is repeated until the time limit has passed', async () => {
+  it('does not count as an attempt if the reason is temporary, and is repeated until the time limit', async () => {
     const at: number[] = [];
     plan = () => {
       at.push(clock.now());
@@ -100,7 +100,7 @@ describe('a run that fails', () => {
     expect(waits[0]).toBeLessThanOrEqual(1000);
     expect(Math.max(...waits)).toBeGreaterThan(30 * SECOND);
     expect(Math.max(...waits)).toBeLessThanOrEqual(60 * SECOND);
-    // The worker finds a message that becomes due between two polls at the second of them.
+    // A message that becomes due between two polls is found at the second poll.
     expect(at.at(-1)).toBeGreaterThanOrEqual(began + 600 * SECOND);
     expect(at.at(-1)).toBeLessThan(began + 600 * SECOND + POLL_MS);
     expect(answers(1)).toEqual([TEXTS.failure_notice.default]);
@@ -125,7 +125,7 @@ describe('a run that fails', () => {
     expect(answers(1)).toEqual(['re: hello']);
   });
 
-  it('for any other reason counts as an attempt, and the person gets one notice before the next answer', async () => {
+  it('counts as an attempt for any other reason, and the person gets one notice before the next answer', async () => {
     plan = (text) => {
       if (text === 'bad') throw new Error('a defect');
     };
@@ -137,7 +137,7 @@ describe('a run that fails', () => {
     expect(answers(1)).toEqual([TEXTS.failure_notice.default, 're: good']);
   });
 
-  it('because the daemon stops is repeated after the next start, however often', async () => {
+  it('is repeated after the next start if the daemon stopped, however often this happens', async () => {
     plan = (_text, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     for (let stops = 0; stops < 4; stops++) {
@@ -155,7 +155,7 @@ describe('a run that fails', () => {
 });
 
 describe('a platform', () => {
-  it('that asks to wait is not called before, and does not count as unreachable', async () => {
+  it('is not called before the end of a wait that it asks for, and does not count as unreachable', async () => {
     const calls = watchCalls((count) =>
       count <= 3 ? status(429, 'Too Many Requests', { retry_after: 30 }) : null,
     );
@@ -195,7 +195,7 @@ describe('a platform', () => {
     expect((await all()).map(({ state }) => state)).toEqual(['replied', 'replied', 'failed', 'replied']);
   });
 
-  it('that refuses the token is tried with one message at a time, however many wait', async () => {
+  it('is tried with one message at a time while it refuses the token, however many messages wait', async () => {
     let refuses = true;
     const calls = watchCalls(() => (refuses ? status(401, 'Unauthorized') : null));
     await start();
@@ -216,7 +216,7 @@ describe('a platform', () => {
     expect(process.worker.health('msgbot')).toBeNull();
   });
 
-  it('that is down for a day leaves the replies in the list of failed messages, without a notice', async () => {
+  it('leaves the replies in the list of failed messages if it is down for a day, without a notice', async () => {
     watchCalls(() => new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }));
     await start();
     for (let person = 1; person <= 8; person++) await write(person, 'hello');
@@ -324,7 +324,7 @@ describe('after a process has died', () => {
 
 describe('a process that dies at any call of the store', () => {
   it.each(['before', 'after'] as const)(
-    '%s the call takes effect loses nothing, and repeats only parts that were being sent',
+    'loses nothing if it dies %s the call takes effect, and repeats only parts that were being sent',
     async (when) => {
       let call = 1;
       for (; ; call++) {

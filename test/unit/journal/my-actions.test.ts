@@ -128,7 +128,7 @@ describe('my_actions', () => {
     expect(await listed(sender)).toMatchObject({ ok: false, message: expect.stringMatching('Sign-in') });
   });
 
-  test('takes no argument that names a person', async () => {
+  test('accepts no argument that names a person', async () => {
     const { bound } = bindOne(tool, { audience: { memory_of: ada, shared: false } });
     expect(await bound.call({ sub: 'bob' })).toEqual({ ok: false, message: 'There is no argument `sub`.' });
   });

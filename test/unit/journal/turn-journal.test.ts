@@ -27,9 +27,9 @@ let now: number;
 let store: Store;
 let peer: Store;
 let claim: SessionClaim;
-/** The sent requests: the arguments and the idempotency key. */
+/** The requests that were sent: the arguments and the idempotency key. */
 let sent: { args: object; key: string | null }[];
-/** The answers of the API, in order; after them `{ ok: true }`. */
+/** The answers of the API, in order. After the last of them, the API answers `{ ok: true }`. */
 let answers: Sent[];
 
 beforeEach(async () => {
@@ -129,7 +129,7 @@ describe('a write', () => {
     expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
   });
 
-  test('counts as having an unknown outcome if it still runs when the reply ends', async () => {
+  test('has an unknown outcome if it is still running when the reply ends', async () => {
     const tool: Tool = { ...cancel, send: () => new Promise(() => undefined) };
     const { call, journal } = await begin({}, tool);
     void call({ id: 7 });
@@ -148,7 +148,7 @@ describe('a write', () => {
     expect(lines()).toEqual([['failed', 'not_recorded']]);
   });
 
-  test('is recorded as failed if it was perhaps recorded but not sent', async () => {
+  test('is recorded as failed if it was not sent because nobody knows whether its start was recorded', async () => {
     const { call, journal } = await begin();
     const { start } = store.actions;
     store.actions.start = async (...given) => {
@@ -187,7 +187,7 @@ describe('a write', () => {
     expect(lines().at(-1)).toEqual(['failed', 'claim_lost']);
   });
 
-  test('is not sent by a run that has lost its idempotency key, whatever the session is', async () => {
+  test('is not sent by a run that has lost its idempotency key, regardless of its session', async () => {
     const found = await store.idempotency.claim('k', 'body');
     if (found.outcome !== 'new') throw new Error('the key is taken');
     const { call } = await begin({ claims: { session: claim, key: found.claim } });
@@ -209,7 +209,7 @@ describe('a write', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('has its outcome recorded again before the reply if recording it failed', async () => {
+  test('is recorded again before the reply if recording its outcome failed', async () => {
     const { call, journal } = await begin();
     const { finish } = store.actions;
     store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
@@ -221,7 +221,7 @@ describe('a write', () => {
     expect((await listed()).map(({ state }) => state)).toEqual(['done', 'done']);
   });
 
-  test('counts as separate from an equal earlier one', async () => {
+  test('is separate from an equal earlier write', async () => {
     const { call } = await begin();
     await call({ id: 7 });
     await call({ id: 7 });
@@ -300,7 +300,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('compares the arguments of calls together with the bound ones', async () => {
+  test('compares all arguments of calls, including the bound arguments', async () => {
     const tool: Tool = {
       ...cancel,
       async send() {
@@ -310,7 +310,7 @@ describe('a repeated run', () => {
     const { journal } = await begin();
     const known = (args: Record<string, unknown>) => journal.known({ tool, args, given: { id: 7 } });
     const first = await known({ id: 7, customer: 'ada' });
-    if (first.state !== 'new') throw new Error('it is known');
+    if (first.state !== 'new') throw new Error('the write is known');
     await journal.start(first.write, {
       tool,
       args: { id: 7, customer: 'ada' },
@@ -429,7 +429,7 @@ describe('a repeated run', () => {
     expect(await (await begin()).call({ id: 8 })).toMatchObject({ ok: true });
   });
 
-  test('for a different person learns nothing of the earlier run, and repeats no write', async () => {
+  test('learns nothing about the earlier run if the person is different, and repeats no write', async () => {
     answers = [answered(200, { secret: 'of ada' })];
     await (await begin()).call({ id: 7 });
     for (const person of [bob, null]) {
@@ -443,7 +443,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('for a person also knows the writes that were made before sign-in', async () => {
+  test('also knows the writes that were made before the person signed in', async () => {
     await (await begin({ person: null })).call({ id: 7 });
     const { call } = await begin({ person: ada });
     expect(await call({ id: 7 })).toEqual({ ok: true, result: { cancelled: true } });

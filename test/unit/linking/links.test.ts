@@ -87,7 +87,7 @@ describe('a link', () => {
     });
   });
 
-  it('of another person is replaced only if that is allowed', async () => {
+  it('is replaced by the link of another person only if that is allowed', async () => {
     const adas = await token({ sub: 'ada' });
     await link(services, TELEX, 'u1', adas);
     const bobs = await token({ sub: 'bob' });
@@ -116,7 +116,7 @@ describe('a link', () => {
     expect((await link(services, TELEX, 'u1', await token({ sub: 'bob' }), never)).linked).toBe(true);
   });
 
-  it('is checked and replaced in one step, so that only one of two people who link at the same time gets it', async () => {
+  it('is checked and replaced atomically: if two people link at the same time, only one of them succeeds', async () => {
     const [adas, bobs] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const outcomes = await Promise.all([
       link(services, TELEX, 'u1', adas, never),
@@ -136,7 +136,7 @@ describe('a link', () => {
   });
 });
 
-/** Like a platform whose ids are numbers, which it writes in two ways. Links are stored under `+1-…`. */
+/** Imitates a platform that writes each number in several ways. Links are stored under `+1-…`. */
 const NUMBERED: ChannelPlugin = {
   ...TELEX,
   linking: {
@@ -164,7 +164,7 @@ describe('a link for an id with several spellings', () => {
     expect(await findLink(services, NUMBERED, '+1556')).toBeNull();
   });
 
-  it('is found under another spelling if there is none under the first', async () => {
+  it('is found under another spelling if there is no link under the first', async () => {
     await putAt('+1555', 'ada');
     expect(await findLink(services, NUMBERED, '+1-555')).toMatchObject({
       key: 'telex:jwt:+1555',
@@ -174,7 +174,7 @@ describe('a link for an id with several spellings', () => {
     expect(await findLink(services, NUMBERED, '+1555')).toMatchObject({ key: 'telex:jwt:+1-555' });
   });
 
-  it('belongs to one person: a new link replaces those under other spellings, if that is allowed', async () => {
+  it('belongs to one person: a new link replaces the links under other spellings, if that is allowed', async () => {
     await putAt('+1555', 'ada');
     const bobs = await token({ sub: 'bob' });
     expect(await link(services, NUMBERED, '+1-555', bobs, never)).toMatchObject({
@@ -222,11 +222,11 @@ describe('a link for an id with several spellings', () => {
   });
 
   it.each([
-    ['not a list', 'u1'],
+    ['something other than a list', 'u1'],
     ['an empty id', ['']],
     ['a control character', ['a\n']],
     ['half of a surrogate pair', ['\ud800']],
-    ['too many', Array.from({ length: 9 }, (_, n) => `u${n}`)],
+    ['too many ids', Array.from({ length: 9 }, (_, n) => `u${n}`)],
   ])('is not looked up if the channel returns %s as spellings', async (_what, given) => {
     const broken = { name: 'telex', linking: { argument: 'ID', idsOf: () => given as string[] } };
     await expect(findLink(services, broken, 'u1')).rejects.toThrow(
@@ -252,7 +252,7 @@ describe('a sender with a number and a second id', () => {
     expect(await sender(NUMBER)).toMatchObject({ person: ADA });
   });
 
-  it('counts as a different sender if the second id differs from the bound one, and then gets no link', async () => {
+  it('counts as a different sender, and gets no link, if the second id differs from the bound id', async () => {
     await sender(NUMBER, 'US.1');
     expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
     expect(await sender('US.2')).toBeNull();
@@ -309,7 +309,7 @@ describe('a sender with a number and a second id', () => {
     expect(found.filter((one) => one === 'other_sender')).toHaveLength(1);
   });
 
-  it('whose second id has moved to another number is found under that number', async () => {
+  it('is found under another number if the second id has moved to that number', async () => {
     await sender(NUMBER, 'US.1');
     await link(services, NUMBERED, '+1-777', await token({ sub: 'bob' }));
     expect(await sender('+1-777', 'US.1')).toMatchObject({ key: 'telex:jwt:+1-777' });

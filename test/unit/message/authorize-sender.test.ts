@@ -60,7 +60,7 @@ describe('authorize-sender', () => {
     },
   );
 
-  it('refuses a session id that only a channel assigns, except from that channel', async () => {
+  it('refuses a new session id in the form that only platforms assign, except from a platform', async () => {
     const named = { session_id: 'webchat:room' };
     await expect(runStep(world, authorizeSender, Object.assign(visitor(), named))).rejects.toMatchObject({
       code: 'session_forbidden',
@@ -74,7 +74,7 @@ describe('authorize-sender', () => {
     expect((await runStep(world, authorizeSender, other)).turn.found?.session_id).toBe('s');
   });
 
-  it('finds a session by its id before sign-in, but only for its owner', async () => {
+  it('finds a session by the id that it had before sign-in, but only for its owner', async () => {
     await stored({ session_id: 'new', former_id: 's', owner: person('ada'), generated: true });
     const owner = await runStep(world, authorizeSender, visitor(signedIn('ada')));
     expect(owner.turn).toMatchObject({ session_id: 'new', session_tag: 's' });
@@ -85,7 +85,7 @@ describe('authorize-sender', () => {
     expect(stranger.line.reason).toBe('former_id_ignored');
   });
 
-  it('waits for the requests of the session that arrived earlier', async () => {
+  it('waits for earlier requests of the same session', async () => {
     const sequencer = new RequestSequencer();
     const first = sequencer.ticketIn('s');
     const second = { ...visitor(), ticket: sequencer.ticketIn('s') };

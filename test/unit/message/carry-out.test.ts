@@ -19,7 +19,7 @@ const NEVER_REPEATED = {
   finish: () => Promise.reject(new Error('an outcome that is known was recorded again')),
 };
 
-describe('the answer of a call that an earlier run has made', () => {
+describe('the answer of a call that an earlier run made', () => {
   it.each([
     [
       'marks the memories of the run as tainted if the tool has another origin',

@@ -38,7 +38,10 @@ async function say(
   return last;
 }
 
-/** A session with one turn, in a store whose next commit fails with an error, whether it was carried out or not. */
+/**
+ * A session with one turn. The next commit of its store fails with an error. If `isCarriedOut`, the commit takes effect
+ * before it fails.
+ */
 async function sessionWith({ isCarriedOut }: { isCarriedOut: boolean }) {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));
   const store = openMemoryStore(emptyState(), { clock });
@@ -58,7 +61,7 @@ const replies = async ({ sessions }: Store) =>
   (await sessions.turns('room')).map(({ text, reply }) => `${text} → ${reply}`);
 
 describe('a commit whose outcome is unknown', () => {
-  it('does not store a failed turn in addition to the turn that may be stored', async () => {
+  it('does not store a failed turn, because the answered turn may already be stored', async () => {
     const { say: repeat, store } = await sessionWith({ isCarriedOut: true });
     await expect(repeat('request-1')).rejects.toMatchObject({ code: 'unavailable' });
     expect(await replies(store)).toEqual(['hi → re: hi', 'hello → re: hello']);

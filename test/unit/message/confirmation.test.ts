@@ -3,7 +3,7 @@ import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { token } from '../../support/tokens.ts';
 
-/* agentd-agent(7), "Confirmation", for web clients. */
+/* The rules of agentd-agent(7), "Confirmation", for web clients. */
 
 const MINUTE = 60_000;
 const ASKED =
@@ -75,7 +75,7 @@ describe('a call that needs confirmation', () => {
     expect(confirmation).toBeNull();
   });
 
-  it('is refused while another call waits for confirmation, in the same run or in a later one', async () => {
+  it('is refused while another call waits for confirmation, in the same run or in a later run', async () => {
     const { response } = await world.say('cancel 1004 and 1005', { token: ada });
     expect(response).toContain('another action waits');
     expect(response).toContain('Cancel order "1004"');
@@ -99,7 +99,6 @@ describe('a call that needs confirmation', () => {
     const { response, confirmation } = await world.say('cancel 1004', { token: ada, session: 'a' });
     expect([response, confirmation?.summary]).toEqual([ASKED, 'Cancel order "1004"']);
     const masked = await world.say(`cancel ${bert}`, { token: ada, session: 'b' });
-    // The token in the message was masked before the agent saw it.
     expect(masked.confirmation?.summary).not.toContain(bert);
   });
 
@@ -133,7 +132,7 @@ describe('an answer', () => {
     },
   );
 
-  it('in any other words declines the action, and is processed as an ordinary message', async () => {
+  it('with any other text declines the action, and is processed as an ordinary message', async () => {
     await ask('cancel 1004 because *late*');
     expect((await world.say('what else?', { token: ada })).response).toBe(
       'Not done: Cancel order "1004" (reason: "\\*late\\*")\n\nYou said: what else?',
@@ -176,14 +175,14 @@ describe('an answer', () => {
     expect((await world.say('yes', { token: ada })).response).toBe(DONE);
   });
 
-  it('comes too late if it comes more than 15 minutes after the question', async () => {
+  it('is an ordinary message if it arrives more than 15 minutes after the question', async () => {
     await ask();
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
     expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
     expect(world.calls).toEqual([]);
   });
 
-  it('counts only once', async () => {
+  it('does not confirm the same action twice', async () => {
     await ask();
     await world.say('yes', { token: ada });
     expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
@@ -215,11 +214,11 @@ describe('metadata.confirm', () => {
     expect(world.calls).toEqual([]);
   });
 
-  it('with an id that is not pending fails with confirmation_gone, and changes nothing', async () => {
+  it('with the id of an action that is not pending fails with confirmation_gone, and changes nothing', async () => {
     const { id } = await ask();
     const say = (message: object) => codeOf(world.say('', { token: ada, ...message }));
     expect(await say({ confirm: { id: 'unknown', approve: true } })).toBe('confirmation_gone');
-    // Another session cannot settle it, even if it belongs to the same person.
+    // A message in another session cannot confirm the action, even if it is from the same person.
     expect(await say({ session: 'other', confirm: { id, approve: true } })).toBe('confirmation_gone');
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
     expect(await say({ confirm: { id, approve: true } })).toBe('answered');
@@ -253,7 +252,7 @@ describe('metadata.confirm', () => {
 });
 
 describe('the confirmation of an action', () => {
-  it('needs a valid token of the person in the confirming message, not just the stored one', async () => {
+  it('needs a valid token of the person in the confirming message, because a stored token is not enough', async () => {
     const opened = await world.say('cancel 1004', { token: ada, session: null });
     const session = opened.session_id;
     const id = opened.confirmation?.id ?? '';
@@ -265,7 +264,7 @@ describe('the confirmation of an action', () => {
     expect((await world.say('yes', { session, token: ada })).response).toBe(DONE);
   });
 
-  it('is refused if somebody guesses the session: the answer asks for sign-in, and does not reveal the action', async () => {
+  it('is refused if somebody guesses the session id: the reply asks for sign-in, and does not reveal the action', async () => {
     const { id } = await ask();
     for (const confirm of [undefined, { id, approve: true }, { id, approve: false }]) {
       const { response } = await world.say(confirm ? '' : 'yes', confirm ? { confirm } : {});
@@ -276,7 +275,7 @@ describe('the confirmation of an action', () => {
     expect((await world.say('yes', { token: ada })).response).toBe(DONE);
   });
 
-  it('is ignored if it comes from another person', async () => {
+  it('is refused if another person sends it', async () => {
     const { id } = await ask();
     expect(await codeOf(world.say('yes', { token: bert }))).toBe('session_forbidden');
     expect(
@@ -339,7 +338,7 @@ describe('after a confirmation', () => {
     });
   });
 
-  it('the journal has the outcome of the action, whose id is the idempotency key of the call', async () => {
+  it('the journal has the outcome of the action, and the action id is the idempotency key of the call', async () => {
     const { id } = await ask();
     await world.say('yes', { token: ada });
     expect(world.calls).toMatchObject([{ key: id }]);
@@ -393,7 +392,7 @@ describe('the loop guard, while a call waits for confirmation,', () => {
     expect(world.calls).toHaveLength(4);
   });
 
-  it('counts equal texts if no call waits', async () => {
+  it('counts equal texts as repetition if no call waits', async () => {
     const codes: unknown[] = [];
     for (let n = 0; n < 3; n++) codes.push(await codeOf(world.say('yes', { token: ada })));
     expect(codes).toEqual(['answered', 'answered', 'loop_guard_blocked']);

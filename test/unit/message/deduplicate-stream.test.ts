@@ -57,7 +57,7 @@ describe('deduplicate, for a stream', () => {
     await expect(otherStream).rejects.toMatchObject({ code: 'idempotency_key_reused' });
   });
 
-  it('leaves the claim of the key to the run', async () => {
+  it('does not claim the key, because the run of the stream claims it', async () => {
     const { turn } = await runStep(world, deduplicateStream, starting({ message_id: 'k' }));
     expect(turn.idempotency_key).toEqual(expect.any(String));
     expect((await runStep(world, deduplicate, starting({ message_id: 'k' }))).turn.key).not.toBeNull();

@@ -68,7 +68,7 @@ describe('deduplicate', () => {
     expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
   });
 
-  it('makes the id of a new session again until it lies beside its key, and never that of a named one', async () => {
+  it('generates session ids until the store can keep one beside the key, but never changes an id that the client chose', async () => {
     const ids: string[] = [];
     world.store.lieTogether = (id) => ids.push(id) > 3;
     const { turn } = await runStep(world, deduplicate, { ...withKey('k'), session_is_generated: true });
@@ -78,14 +78,14 @@ describe('deduplicate', () => {
     expect((await runStep(world, deduplicate, named)).turn.session_id).toBe('s');
   });
 
-  it('treats the same key of different senders as different keys', async () => {
+  it('treats the same key from different senders as different keys', async () => {
     await runStep(world, deduplicate, withKey('k'));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('bob')));
     await runStep(world, deduplicate, { ...withKey('k'), address: '192.0.2.2' });
   });
 
-  it('does not give an answer for a person to anybody else', async () => {
+  it('does not return the answer for one person to anybody else', async () => {
     const { turn } = await runStep(world, deduplicate, withKey('k'));
     await answer(turn.key as KeyClaim, '["","","ada"]');
     await expect(runStep(world, deduplicate, withKey('k'))).rejects.toMatchObject({

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { EventQueue } from '../../../src/daemon/message/event-queue.ts';
 
-it('an event queue returns all events in order, even those from before the reader, and then ends', async () => {
+it('an event queue returns all events in order, including events from before the reader started, and then ends', async () => {
   const queue = new EventQueue<number>();
   queue.push(1);
   const seen: number[] = [];

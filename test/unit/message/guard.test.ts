@@ -54,7 +54,7 @@ describe('guard', () => {
     });
   });
 
-  it('takes back the count of a turn only if the message failed before it ran', async () => {
+  it('subtracts the turn from the count only if the message failed before the agent ran', async () => {
     const failed = await runStep(world, guard, message());
     await failed.turn.release(true);
     expect(await turns()).toBe(1);
@@ -65,7 +65,7 @@ describe('guard', () => {
     await expect(turns()).rejects.toMatchObject({ members: { reason: 'turn_limit' } });
   });
 
-  it('takes back the count of a turn if the message ran in another session', async () => {
+  it('subtracts the turn from the count if the message ran in another session', async () => {
     const moved = await runStep(world, guard, message());
     const elsewhere = { principal: { person: null, reason: 'no_token' }, session_tag: 'other' };
     await Object.assign(moved.turn, elsewhere).release(false);
@@ -82,7 +82,7 @@ describe('guard', () => {
 });
 
 describe('guard, for a message that was already checked on arrival,', () => {
-  it('counts nothing, and takes back the count if the message fails before it runs', async () => {
+  it('counts nothing, and subtracts the turn from the count if the message fails before the agent runs', async () => {
     const { counted_in } = (await runStep(world, guard, message())).turn;
     const { turn, line } = await runStep(world, guardedOnArrival, { ...message(), counted_in });
     expect(line.reason).toBe('checked_on_arrival');
@@ -90,7 +90,7 @@ describe('guard, for a message that was already checked on arrival,', () => {
     expect(await turns()).toBe(1);
   });
 
-  it('takes back the count of a turn if the message runs in a session other than the counted one', async () => {
+  it('subtracts the turn from the count if the message runs in a different session', async () => {
     const { counted_in } = (await runStep(world, guard, message())).turn;
     const moved = { ...message(), ...named(null), session_tag: 'another session', counted_in };
     const { turn } = await runStep(world, guardedOnArrival, moved);

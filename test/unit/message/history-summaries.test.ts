@@ -15,7 +15,7 @@ import {
   stepWorld,
 } from '../../support/step.ts';
 
-/** Tokens of each exchange, and room for three exchanges. */
+/** The tokens of each exchange. The history has room for three exchanges. */
 const EXCHANGE_TOKENS = 100;
 const ROOM = 3 * EXCHANGE_TOKENS + 50;
 const TIMEOUT_S = 60;
@@ -23,7 +23,7 @@ const TIMEOUT_S = 60;
 let world: StepWorld;
 let seen: AgentTurn[];
 let asked: SummaryRequest[];
-/** The summary that the runtime writes. */
+/** How the runtime writes a summary. */
 let sumUp: (request: SummaryRequest) => Promise<string>;
 let count: number;
 
@@ -142,7 +142,7 @@ describe('messages for which the history has no room', () => {
     expect(shown().history).toHaveLength(25);
   });
 
-  it('are recognized as summarized by their time if the last summarized turn can no longer be found', async () => {
+  it('are recognized by their time as already summarized if the last summarized turn no longer exists', async () => {
     await sayAll(['1', '2', '3', '4'], ADA);
     const kept = await world.store.summaries.find('s', person('ada'));
     expect(kept).toMatchObject({ through_turn: 'turn-3' });
@@ -214,10 +214,10 @@ describe('the summary of a conversation', () => {
   });
 });
 
-describe('a summary that cannot be made', () => {
+describe('a summary that cannot be written', () => {
   const lastTrace = async () => (await world.store.traces.find('s')).at(-1);
 
-  it('leaves out the beginning of the conversation, and is tried again later', async () => {
+  it('is reported in a trace and in the log, and is tried again later', async () => {
     sumUp = () => Promise.reject(new Error('the model is down'));
     await sayAll(['1', '2', '3', '4'], ADA);
     expect(await lastTrace()).toMatchObject({

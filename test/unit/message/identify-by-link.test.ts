@@ -46,7 +46,7 @@ describe('identify, by a link', () => {
     expect(world.lines).toMatchObject([{}, { level: 'warn', request_id: 'request-1' }]);
   });
 
-  it('marks an expired sign-in as not yet mentioned until a turn has succeeded after it', async () => {
+  it('reports an expired sign-in as already mentioned only after a turn has succeeded since the expiry', async () => {
     await linked('u1', 60);
     world.clock.moveTo(world.clock.now() + 2 * MINUTE);
     const notified = async (failed: boolean) => {

@@ -75,7 +75,7 @@ describe('lock-session', () => {
     expect(turn.found).toEqual(session);
   });
 
-  it('locks the right session if another message has signed in, which has changed the session id', async () => {
+  it('locks the right session if a sign-in by another message has changed the session id', async () => {
     const before = aSession(world.clock.now(), { session_id: 's', generated: true });
     const after = { ...before, session_id: 'new', former_id: 's', owner: person('ada') };
     await saveSession(world.store, after);
@@ -83,7 +83,7 @@ describe('lock-session', () => {
     expect(turn.session_id).toMatch(/^webchat_visitor_/);
     expect([turn.found, turn.claim.session_tag]).toEqual([null, turn.session_id]);
     expect(line.reason).toBe('session_changed');
-    // The session from before sign-in is not locked.
+    // The stranger's message did not lock Ada's session, so Ada's message can lock it.
     const owner = await runStep(world, lockSession, authorized({ ...named(before), ...signedIn('ada') }));
     expect(owner.turn).toMatchObject({ session_id: 'new', claim: { session_tag: 's' } });
   });

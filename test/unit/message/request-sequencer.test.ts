@@ -28,7 +28,7 @@ async function isReached(ticket: Ticket): Promise<boolean> {
 }
 
 describe('the tickets of requests', () => {
-  it('are reached in order: the first at once, the next when the previous one has left', async () => {
+  it('are reached in order: the first at once, and each other ticket when the previous ticket has left', async () => {
     const sequencer = new RequestSequencer();
     const [first, second] = [ticketFor(sequencer, 'a'), ticketFor(sequencer, 'a')];
     expect(await isReached(first)).toBe(true);

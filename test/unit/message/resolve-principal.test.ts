@@ -29,7 +29,7 @@ beforeEach(async () => {
 const INVALID: { credential: Credential } = { credential: { kind: 'invalid', reason: 'Token Expired' } };
 const SIGNED_OUT: { credential: Credential } = { credential: { kind: 'signed-out' } };
 
-/** A stored session; with `sub`, one in which `visitor` has sent that person's token. */
+/** Stores a session. If `sub` is given, `visitor` has sent a token of that person in the session. */
 async function stored(members: Partial<Session> = {}, sub?: string, ttl = 3600): Promise<Session> {
   const plain = aSession(world.clock.now(), {
     session_id: 's',
@@ -156,14 +156,14 @@ describe('resolve-principal, without a token', () => {
     expect(resolved.changes.session).toEqual(resolved.session);
   });
 
-  it('does not give an ended session back to its person if the token of the message is invalid', async () => {
+  it('does not restore the person of an ended session if the token of the message is invalid', async () => {
     const turn = await opened(await stored({}, 'ada'), INVALID);
     await world.peer.sessions.end('s');
     const { turn: resolved } = await runStep(world, resolvePrincipal, turn);
     expect(resolved.session).toMatchObject({ owner: null, credential_owner: null, metadata: {} });
   });
 
-  it('acts for the person whose token is stored if the daemon created the session id, which is secret', async () => {
+  it('acts for the person of the stored token if the daemon generated the session id, because a generated id is secret', async () => {
     const { turn, line } = await runStep(
       world,
       resolvePrincipal,

@@ -75,7 +75,7 @@ function resolved(principal = NOBODY, members: object = {}) {
   });
 }
 const tick = () => new Promise(setImmediate);
-/** Never writes anything; ends when its signal aborts, or never. */
+/** Yields no text. Throws when its signal aborts, and never ends without a signal. */
 async function* hanging(signal?: AbortSignal): AsyncGenerator<string> {
   await new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
   yield 'too late';
@@ -195,7 +195,7 @@ describe('run-agent', () => {
     await tick();
     world.clock.moveTo(world.clock.now() + 60_000);
     await expect(asked).rejects.toMatchObject({ code: 'agent_timeout' });
-    // The run is free again.
+    // The run slot is free again.
     run = async function* () {
       yield 'next';
     };
@@ -382,7 +382,7 @@ describe('the history that the agent gets', () => {
     return seen?.history.map(({ user, before_sign_in }) => (before_sign_in ? `(${user})` : user));
   }
 
-  it('has the turns of the same person, and marks those from before the sign-in', async () => {
+  it('has the turns of the same person, and marks the turns from before the sign-in', async () => {
     expect(await shownTo(ADA, { generated: true })).toEqual(['(of nobody)', 'of Ada']);
   });
 

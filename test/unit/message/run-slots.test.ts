@@ -15,7 +15,7 @@ function slots(limits: { concurrency?: number; max?: number; wait_ms?: number } 
   return { clock, stopping, waits, take, line };
 }
 
-it('the run slots grant all free runs at once, and the next run as soon as one is released', async () => {
+it('the run slots grant all free runs at once, and the next run as soon as a run is released', async () => {
   const { take, waits } = slots({ concurrency: 2 });
   const releases = [await take(), await take()];
   const order: number[] = [];

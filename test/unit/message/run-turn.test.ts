@@ -80,7 +80,7 @@ describe('a turn', () => {
     expect(await run(aTurnOf(world, withKey))).toMatchObject({ answered: true });
   });
 
-  it('that fails also stores what its outlet wants, such as the error event of a stream', async () => {
+  it('that fails also stores the data that its outlet requests, for example the error event of a stream', async () => {
     await world.store.streams.create(aStream({ stream_id: 'stream' }));
     const claim = await world.store.streams.claim('stream', { owner: null, reader: null });
     if (!claim) throw new Error('no claim');
@@ -100,7 +100,7 @@ describe('a turn', () => {
     expect([await turns(), (await traces()).length]).toEqual([[], 1]);
   });
 
-  it('that is refused stores a trace that cannot be found by the session of somebody else', async () => {
+  it('that is refused stores a trace that cannot be found under the session, which belongs to somebody else', async () => {
     await saveSession(world.store, aSession(world.clock.now(), { session_id: 's', user_id: 'somebody' }));
     const ended = await run();
     expect(ended).toMatchObject({ answered: false, error: { code: 'session_forbidden' } });
@@ -108,11 +108,11 @@ describe('a turn', () => {
     expect(await world.store.traces.find('s')).toEqual([]);
   });
 
-  it('whose session another daemon has claimed sends nothing and is not stored', async () => {
+  it('whose session another daemon has claimed does not complete its reply and is not stored', async () => {
     before = async () => {
       world.clock.moveTo(world.clock.now() + CLAIM_MS);
       if ((await world.peer.sessions.claim('s')) === null) {
-        // The claim has just been renewed.
+        // The claim was just renewed, so let it expire.
         world.services.claims.stop();
         world.clock.moveTo(world.clock.now() + CLAIM_MS);
         expect(await world.peer.sessions.claim('s')).not.toBeNull();

@@ -37,7 +37,7 @@ function daemon(limits: Partial<typeof LIMITS> = {}) {
   return { store, lock, claims, waits, acquire };
 }
 
-/** Lets time pass from timer to timer, each of which may set another one. */
+/** Moves the clock in small steps, because each timer may set another timer. */
 async function pass(ms: number): Promise<void> {
   const end = clock.now() + ms;
   await tick();
@@ -162,7 +162,7 @@ describe('in two processes', () => {
     await (await third).release();
   });
 
-  it('the commit of a turn ends its claim, which is not reported as lost, but the next message waits for the release', async () => {
+  it('the commit of a turn ends its claim without reporting it as lost, but the next message waits for the release', async () => {
     const [one, other] = [daemon(), daemon()];
     const lost = new AbortController();
     const first = await one.acquire('s', { lost });

@@ -69,7 +69,7 @@ describe('store-reply', () => {
     });
   });
 
-  it('stores what the outlet wants, such as the last events of a stream', async () => {
+  it('stores the data that the outlet requests, for example the last events of a stream', async () => {
     await world.store.streams.create(aStream({ stream_id: 'stream' }));
     const claim = await world.store.streams.claim('stream', { owner: null, reader: null });
     if (!claim) throw new Error('no claim');

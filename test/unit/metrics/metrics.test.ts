@@ -15,7 +15,7 @@ beforeEach(() => {
   metrics = new Metrics('1.2.3');
 });
 
-/** The value of a sample, as it is in the text. */
+/** The value of a sample in the text of the metrics, or undefined if it is not there. */
 async function sample(name: string): Promise<number | undefined> {
   const line = (await metrics.text()).split('\n').find((candidate) => candidate.startsWith(`${name} `));
   return line === undefined ? undefined : Number(line.slice(name.length + 1));
@@ -43,7 +43,7 @@ describe('metrics', () => {
     expect(text).toContain('# TYPE nodejs_active_resources gauge');
   });
 
-  it('have the help texts of their records, and no other metrics of agentd exist', async () => {
+  it('have the help texts of their records, and every metric of agentd has a record', async () => {
     const text = await metrics.text();
     const named = [...text.matchAll(/^# HELP (agentd_\w+) (.*)$/gm)].map(([, name, help]) => ({
       name,
@@ -101,7 +101,7 @@ describe('metrics', () => {
       trace('answered', [
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'user' } },
         { step: 'credentials', verdict: 'fallback', reason: 'no_token', detail: { credentials: 'default' } },
-        // In the next three, a policy decides the credentials; the third call was refused, so it was not made.
+        // In the next three lines, a policy decides the credentials. The third call was refused, so it was not made.
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'default' } },
         { step: 'credentials', verdict: 'ok', detail: { credentials: 'none' } },
         { step: 'credentials', verdict: 'refused', reason: 'no_jwt_context', detail: { policy: 'user' } },
@@ -183,7 +183,7 @@ describe('metrics', () => {
   });
 });
 
-/** Ports that are not measured: for administration, or called only for each probe or once an hour. */
+/** Ports that are not measured, because they are for administration, or only probes or hourly work call them. */
 const UNMEASURED = ['persons', 'replicas', 'maintenance'];
 
 describe('a measured store', () => {

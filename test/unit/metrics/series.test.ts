@@ -21,7 +21,7 @@ const LABELS = [
 ];
 
 describe('a histogram', () => {
-  it('is written in the same way as by prom-client', async () => {
+  it('is written exactly as prom-client writes it', async () => {
     const [registry, expected] = [new Registry(), new Registry()];
     const ours = new Histogram(record, registry);
     const reference = new ReferenceHistogram({
@@ -30,7 +30,7 @@ describe('a histogram', () => {
       buckets: [...(buckets ?? [])],
     });
     expect(await registry.metrics()).toBe(await expected.metrics());
-    // On a bound, between two bounds, above the last bound, and negative because the clock was set back.
+    // Values on a bound, between two bounds and above the last bound. A clock that is set back causes negative values.
     const seconds = [0.01, 0.0100001, 0.5, 0.75, 1, 1.5, 3600, 0, -1];
     for (const [index, value] of seconds.entries()) {
       const labels = LABELS[index % LABELS.length] ?? {};
@@ -42,7 +42,7 @@ describe('a histogram', () => {
 });
 
 describe('a counter', () => {
-  it('is written in the same way as by prom-client, however often it is read', async () => {
+  it('is written exactly as prom-client writes it, however often it is read', async () => {
     const [registry, expected] = [new Registry(), new Registry()];
     const ours = new Counter({ ...record, kind: 'counter' }, registry);
     const reference = new ReferenceCounter({

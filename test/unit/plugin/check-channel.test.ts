@@ -98,14 +98,14 @@ describe('the routes of all channels', () => {
     expect(refusals(routeProblems(channels))).toEqual([]);
   });
 
-  it('are refused if two channels have the same one, even with different parameter names', () => {
+  it('are refused if two channels have the same route, even with different parameter names', () => {
     const channels = [active('a', route('/x/:id')), active('b', route('/x/:key'))];
     expect(refusals(routeProblems(channels))).toEqual([
       'channel b: the route POST /x/:key is taken by the channel a → another path',
     ]);
   });
 
-  it('are refused if the daemon itself has the same one', () => {
+  it('are refused if the daemon itself has the same route', () => {
     expect(refusals(routeProblems([active('a', route('/', 'GET'))]))).toEqual([
       'channel a: the route GET / is taken by the daemon itself → another path',
     ]);

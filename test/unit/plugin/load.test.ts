@@ -4,7 +4,7 @@ import { loadPlugins, type PluginSearch } from '../../../src/daemon/plugin/load.
 import { placeWith } from '../settings/place.ts';
 import { pluginSource } from './plugin-source.ts';
 
-/** A folder with these files, and a search in it. */
+/** Creates a folder with these files. @returns a search for plugins in the folder */
 function searchIn(
   files: Record<string, string>,
   {
@@ -61,7 +61,7 @@ describe('a plugin is found', () => {
     ['exports', manifest({ exports: './lib/main.js' })],
     ['exports for import', manifest({ exports: { '.': { types: './x.d.ts', import: './lib/main.js' } } })],
     ['main', manifest({ main: 'lib/main.js' })],
-  ])('as the installed package with its name, by the %s of the package', async (_what, content) => {
+  ])('in the installed package with its name, through the %s of the package', async (_what, content) => {
     const at = 'node_modules/agentd-channel-telex';
     const files = { [`${at}/package.json`]: content, [`${at}/lib/main.js`]: pluginSource() };
     expect(await found(searchIn(files, { platforms: ['telex'] }))).toEqual([
@@ -123,7 +123,7 @@ describe('a plugin is found', () => {
     expect((await loadPlugins(search)).byItem.get('./telex.mjs')?.plugin.name).toBe('telex');
   });
 
-  it('not by an unknown name, which is reported together with the active channels', async () => {
+  it('never by an unknown name, which is reported later, together with the active channels', async () => {
     const { byItem, refused, problems } = await loadPlugins(searchIn({}, { platforms: ['telex'] }));
     expect([byItem.size, refused.size, problems.length]).toEqual([0, 0, 0]);
   });
@@ -175,7 +175,7 @@ describe('a plugin is refused', () => {
       { 'p/index.ts': pluginSource({ summary: '1' }) },
       'plugins[0] `summary` is 1 (in FOLDER/p/index.ts) → one sentence',
     ],
-  ])('if its path is that of %s', async (_what, files, problem) => {
+  ])('if its path is the path of %s', async (_what, files, problem) => {
     expect((await refusal(files, { plugins: ['./p'] })).problems).toEqual([problem]);
   });
 
@@ -273,7 +273,7 @@ describe('a plugin is refused', () => {
     ]);
   });
 
-  it('if it has a namespace, shared with web clients, although its platform says who writes', async () => {
+  it('if it shares a namespace with web clients although its platform identifies the sender', async () => {
     const capabilities = `{ delivery: 'push', namespace: 'web', textLimit: null, markdown: 'none', typing: false }`;
     expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
       'plugins[0] `capabilities.namespace` is "web" → absent with `delivery: \'push\'`',
@@ -287,7 +287,7 @@ describe('a plugin is refused', () => {
     ]);
   });
 
-  it('if the paths of its event stream lead to no stream', async () => {
+  it('if the paths of its event stream are invalid', async () => {
     const eventStream = `{ start: '', stream: '/telex/stream' }`;
     expect(await refusalOf(pluginSource({ eventStream }))).toEqual([
       'plugins[0] `eventStream.start` is "" → a path',

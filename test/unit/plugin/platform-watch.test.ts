@@ -27,7 +27,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** An active channel whose checks get `answers` in order, of which the last one is repeated. */
+/** An active channel. Its checks get `answers` in order, and then the last answer again and again. */
 function watched(members: Partial<Channel> = {}) {
   const channel: Channel = { routes: [], send: async () => {}, ...members };
   const plugin: ChannelPlugin = {
@@ -76,7 +76,7 @@ it('the platform watch marks a channel as degraded if the token is refused, unti
   expect(asked).toBe(3);
 });
 
-it('the platform watch marks a channel as ok again if the platform accepts a reply, but not if it refuses one', async () => {
+it('the platform watch marks a channel as ok again if the platform accepts a reply, but not if it refuses a reply', async () => {
   answers = [REFUSED];
   let refuses = true;
   const channel = watched({
@@ -115,7 +115,7 @@ it('the platform watch checks at growing intervals, and no longer after it is st
   expect(asked).toBe(9);
 });
 
-it('the platform watch passes a channel on unchanged, even if it is an object of a class with private state', async () => {
+it('the methods of a watched channel work even if the channel is an object of a class with private fields', async () => {
   class Telex implements Channel {
     readonly routes = [];
     #said: string[] = [];

@@ -23,7 +23,7 @@ it('the scope of a channel that answers in the response does not include the inb
   await expect(scope.edit('m1', 'text')).rejects.toThrow(problem('edit'));
 });
 
-it('the scope of a channel whose platform says who writes does not include the entry points for web clients', async () => {
+it('the scope of a channel whose platform identifies the sender does not include the entry points for web clients', async () => {
   const scope = await scopeOf(TELEX);
   const message = {
     platform: 'telex',

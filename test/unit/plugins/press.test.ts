@@ -203,7 +203,7 @@ describe('a press of a button in WhatsApp', () => {
     ],
   });
 
-  it('is from its sender, and a press of any other button is a message with the title of that button', () => {
+  it('comes from the sender of the message, and a press of any other button becomes a message with the title of the button', () => {
     const { presses, messages } = parseWhatsApp(webhook({ id: YES, title: 'Confirm' }), new Set(['1']));
     expect(messages).toEqual([]);
     expect(presses).toMatchObject([{ user_id: '+4915100000', text: '', confirm: { id: ID, approve: true } }]);

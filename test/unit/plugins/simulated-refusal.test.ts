@@ -68,7 +68,7 @@ describe.each(PLUGINS)('a simulated refusal for $name', (plugin) => {
     expect(failure.final).toBe(false);
   });
 
-  it('passes on the wait that it requests', async () => {
+  it('with a time to wait makes the channel report that time', async () => {
     const { failure } = await refused(plugin, { status: 429, retryAfterSeconds: 7 });
     expect(failure).toMatchObject({ final: false, retryAfterSeconds: 7 });
   });

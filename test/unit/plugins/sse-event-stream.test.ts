@@ -8,7 +8,7 @@ function event(id: number): StreamEvent {
   return { id, event: 'text_chunk', data: `{"text":"${id}"}` };
 }
 
-/** A stream whose events the test sends, and a response whose socket is full if the test wants it. */
+/** A stream whose events come from the test, and a response whose socket the test can mark as full. */
 function writing() {
   const gone = new AbortController();
   const end = Promise.withResolvers<void>();
@@ -45,7 +45,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('an event stream', () => {
-  it('sends the reconnect time once and then the events, and sends simultaneous events in one piece', async () => {
+  it('sends the reconnect time once and then the events, and sends events that arrive together in one write', async () => {
     const { take, end, done, state } = writing();
     take(event(1), event(2));
     take(event(3));

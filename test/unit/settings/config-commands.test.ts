@@ -97,12 +97,12 @@ describe('config show', () => {
     expect(stdout).not.toContain(SECRET);
   });
 
-  it('shows only settings that are set with --set', async () => {
+  it('shows with --set only the settings that are set', async () => {
     const { stdout } = await config('show --set', VALID);
     expect(stdout.trimEnd().split('\n')).toHaveLength(4);
   });
 
-  it('prints an array of values in their own types with --json', async () => {
+  it('prints with --json an array in which each value has its own type', async () => {
     const list = JSON.parse((await config('show --json', { ...VALID, PORT: '9000' })).stdout);
     expect(list).toContainEqual({ name: 'PORT', value: 9000, source: '.env', secret: false });
     expect(list).toContainEqual({ name: 'JWT_SECRET_KEY', value: '[secret]', source: '.env', secret: true });

@@ -21,7 +21,7 @@ describe('the backend of long-term memory', () => {
     expect(chosen({ SESSION_BACKEND: undefined, DATABASE_URL: url })).toBe('sqlite');
   });
 
-  it('is the one that the setting names, under either name of Postgres', () => {
+  it('is the backend that MEMORY_BACKEND names, and `postgres` and `cloudsql` are the same backend', () => {
     for (const [MEMORY_BACKEND, backend] of [
       ['sqlite', 'sqlite'],
       ['postgres', 'postgres'],

@@ -36,7 +36,7 @@ describe('a secret in a file', () => {
     },
   );
 
-  it('may be named in .env or in the configuration file; its path is relative to that file', async () => {
+  it('may be named in .env or in the configuration file, and its path is relative to that file', async () => {
     const files = { 'secrets/jwt': `${SECRET}\n` };
     const line = 'JWT_SECRET_KEY_FILE=secrets/jwt';
     expect(await secretOf(placeWith(WITHOUT, { ...files, '.env': line }))).toBe(SECRET);
@@ -54,7 +54,7 @@ describe('a secret in a file', () => {
     expect(JSON.stringify(effective)).not.toContain(SECRET);
   });
 
-  it('is passed to the channel that it is for', async () => {
+  it('is passed to the channel that has the setting', async () => {
     const channel = `export default { name: 'telex', apiVersion: 1, summary: 'By telex.',
       settings: [{ name: 'TELEX_TOKEN', kind: 'string', secret: true, required: true, sentence: 'Token.' }],
       detect: (settings) => settings.TELEX_TOKEN !== undefined,
@@ -108,7 +108,7 @@ describe('a secret in a file is refused', () => {
     ['if it is a directory', { 'secrets/jwt/inner': '' }, 'is not the path of a regular file'],
     ['if it is empty', { 'secrets/jwt': '\n' }, 'is an empty file'],
     ['if it is far too long', { 'secrets/jwt': 'x'.repeat(65_537) }, 'is a file of more than 64 KiB'],
-  ])('%s, and nothing else is revealed', async (_what, files, problem) => {
+  ])('%s, and no other problem is reported', async (_what, files, problem) => {
     expect(await problemsOf(placeWith(FILE, files))).toEqual([`JWT_SECRET_KEY_FILE ${problem}`]);
   });
 

@@ -26,7 +26,7 @@ describe('the source of a setting', () => {
     expect(await givenIn(placeWith({ PORT: blank }, files), 'PORT')).toEqual(['2', '.env']);
   });
 
-  it('is the file of variables that is named, instead of .env', async () => {
+  it('is the named file of variables instead of .env', async () => {
     const place = placeWith({}, { ...files, 'other.env': 'PORT=9' });
     expect(await givenIn({ ...place, envFile: 'other.env' }, 'PORT')).toEqual(['9', 'other.env']);
     expect(await givenIn({ ...place, envFile: 'other.env' }, 'HOST')).toEqual(['three', 'agentd.yaml']);
@@ -42,7 +42,7 @@ describe('the source of a setting', () => {
     expect(await givenIn(placeWith({}, { [name]: content }), 'PORT')).toEqual([7, name]);
   });
 
-  it('is the configuration file that is named, instead of one that would be found', async () => {
+  it('is the named configuration file instead of a file that would be found', async () => {
     const place = placeWith({}, { ...files, 'etc/my.yaml': 'PORT: 9\nplugins: [./x.ts]' });
     const named = { ...place, configFile: 'etc/my.yaml' };
     expect(await givenIn(named, 'PORT')).toEqual(['2', '.env']);
@@ -69,7 +69,7 @@ describe('a file that cannot be read', () => {
     ]);
   });
 
-  it('is reported with the line of the error, and without quoting it', async () => {
+  it('is reported with the line number of the error, and without quoting the line', async () => {
     expect(await problemsOf({ 'agentd.yaml': 'PORT: 1\nAPI_PASSWORD: "hunter2\n' })).toEqual([
       expect.stringMatching(/^agentd\.yaml cannot be read: there is a mistake in line \d: (?!.*hunter2)/),
     ]);
@@ -84,7 +84,7 @@ describe('a file that cannot be read', () => {
     ]);
   });
 
-  it('is reported if it does not contain settings by name', async () => {
+  it('is reported if it is not an object at its top level', async () => {
     expect(await problemsOf({ 'agentd.yaml': '- PORT' })).toEqual([
       'agentd.yaml is not an object at its top level',
     ]);

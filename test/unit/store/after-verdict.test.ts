@@ -68,7 +68,8 @@ it('afterVerdict stores a notice for the first message over the turn limit of it
   });
 });
 
-it('afterVerdict stores the notice of a repeated blocked message again, because the inbox may have had no room, but no trace', () => {
+it('afterVerdict stores the notice for a repeated blocked message again, but stores no second trace', () => {
+  // The notice is stored again because the inbox may have been full.
   expect(afterVerdict(arrival, { ...inCircuit, repeated: true }, 5)).toEqual({ message: null, trace: null });
   expect(afterVerdict(arrival, { ...overLimit, repeated: true }, 5)).toEqual({
     message: afterVerdict(arrival, overLimit, 5).message,

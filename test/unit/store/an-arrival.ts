@@ -3,7 +3,7 @@ import type { GuardedMessage } from '../../../src/daemon/guard/verdict.ts';
 import type { Arrival, NewInboxMessage } from '../../../src/daemon/store/inbox.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
 
-/** A message that a platform delivered, of u1 in `chat:s`. */
+/** A message that a platform delivered, from the user u1 in the session `chat:s`. */
 export function anArrival(
   message: Partial<NewInboxMessage> = {},
   guarded: Partial<GuardedMessage> = {},

@@ -9,7 +9,7 @@ import { openAt, stateDirectory } from './state-directory.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** A database of the second schema with one answer, and with a second one of `filler` bytes if that is not 0. */
+/** A database of the second schema with one answer, and, if `filler` is not 0, another answer of `filler` bytes. */
 function olderDatabase(directory: string, filler = 0): string {
   const path = join(directory, 'agentd.db');
   const db = new Database(path);
@@ -51,7 +51,7 @@ it('a migration makes an older database release its free pages from then on (aut
   await store.check();
 });
 
-it('the store copies neither a new database nor one that is up to date', async () => {
+it('the store does not copy a new database or a database that is up to date', async () => {
   const directory = stateDirectory();
   const path = join(directory, 'agentd.db');
   await openAt(path).close();

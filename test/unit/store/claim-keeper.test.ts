@@ -72,7 +72,7 @@ it('the keeper sends no second renewal while the store has not answered the firs
   expect(renewals).toEqual([4000]);
 });
 
-it('the keeper continues to renew when it gets a new claim after it had none', async () => {
+it('the keeper starts to renew again when it gets a claim after its only claim was dropped', async () => {
   const { keeper, renewals, drop, pass, port } = keeping(async () => true);
   drop();
   await pass(2);

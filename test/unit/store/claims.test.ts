@@ -50,7 +50,7 @@ it('an expired claim can be renewed and used until another caller takes it over'
   expect(claims.renew('a', first)).toBe(false);
 });
 
-it('after the clock was set back, an old claim expires no later than a new one would', () => {
+it('after the clock was set back, an old claim expires no later than a new claim would', () => {
   const { time, claims, take } = fixture();
   take('a');
   time.now -= 1_000_000;

@@ -18,16 +18,16 @@ import {
 import { commitUnderClaim, saveSession, storeReply } from '../../contract/store-writes.ts';
 import { stateDirectory } from './state-directory.ts';
 
-// Plays a history in which the n-th write fails, for n = 1, 2, 3, … until the history has no n-th write. After each
-// failure, acknowledged data is stored, nothing is half written, and the store still works.
+// Plays a history in which the n-th write fails, for n = 1, 2, 3, … until the history has no n-th write. Checks after
+// each failure that acknowledged data is stored, that nothing is half written, and that the store still works.
 
 interface Failure {
   code: string;
   /** Number of writes in a row that fail. */
   times: number;
   /**
-   * What SQLite does before it reports the failure: `nothing`, it ends the transaction (`rollback`), or it completes
-   * the `write`.
+   * What SQLite does before it reports the failure: `nothing`, or end the transaction (`rollback`), or complete the
+   * write (`write`).
    */
   first: 'nothing' | 'rollback' | 'write';
 }
@@ -168,7 +168,7 @@ async function play(store: SqliteStore, now: number): Promise<History> {
   return history;
 }
 
-/** Null if the environment failed; any other failure fails the test. */
+/** @returns null if the store is unavailable. Any other error fails the test. */
 async function done<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
@@ -212,7 +212,7 @@ async function expectWhole(store: SqliteStore, history: History): Promise<void> 
   expect(await store.maintenance.examine()).toEqual([]);
 }
 
-/** The visible state, so that the state in memory can be compared with the one that the next process loads. */
+/** The visible state, so that the state in memory can be compared with the state that the next process loads. */
 async function seen(store: SqliteStore): Promise<unknown> {
   return {
     sessions: await store.sessions.list({ limit: 100 }),
@@ -279,15 +279,15 @@ async function playWithFailure(n: number, failure: Failure): Promise<boolean> {
   return failed;
 }
 
-it('the store loses nothing if the n-th write fails', { timeout: 120_000 }, async () => {
+it('the store loses no acknowledged data, whichever write fails', { timeout: 120_000 }, async () => {
   let n = 1;
   while (await playWithFailure(n, FULL)) n++;
-  // Each statement of the history has failed once.
+  // Each write of the history has failed once.
   expect(n).toBeGreaterThan(60);
 });
 
 it.each(OTHERS)(
-  'the store loses nothing if $times writes fail with $code (what SQLite does before it fails: $first)',
+  'the store loses no acknowledged data if $times writes fail with $code (what SQLite does before it fails: $first)',
   { timeout: 300_000 },
   async (failure) => {
     const stride = ALL ? 1 : OTHERS.length;

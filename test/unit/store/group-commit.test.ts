@@ -71,7 +71,7 @@ it('the group commit includes writes that arrive a moment later, and waits for t
   await Promise.all([first, second]);
   expect(commits()).toBe(2);
 
-  // The last commit was fast, so the next one does not wait.
+  // The last commit was fast, so the next commit does not wait.
   const third = insert(3);
   await ioPhase();
   await new Promise((resolve) => setTimeout(resolve, 50));
@@ -93,7 +93,7 @@ it('one slow commit does not make the group commit delay later writes for long',
   const first = insert(1).then(() => {
     isCommitted = true;
   });
-  // Another write joins at each tick of the event loop, which takes 2 ms or more: at most 25 of them within 50 ms.
+  // A write arrives at each tick of the event loop. A tick takes 2 ms or more, so at most 25 arrive within 50 ms.
   const others: Promise<unknown>[] = [];
   for (let x = 2; !isCommitted; x++) {
     others.push(insert(x));

@@ -6,8 +6,8 @@ import { aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-// The counts of turns are in memory until the next commit writes them. Statements of the same commit may read or change
-// their table.
+// The counts of turns are in memory until the next commit writes them. Other statements of that commit may read or
+// change the table of the counts.
 
 function fixture() {
   const path = join(stateDirectory(), 'agentd.db');

@@ -7,7 +7,7 @@ import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { connectTo, openAt, stateDirectory } from './state-directory.ts';
 
-/** If the store blocked until the lock is free, the event loop would pause for almost `HELD_MS`. One wait is 20 ms. */
+/** The store blocks for 20 ms at a time. If it blocked until the lock is free, the pause would be almost `HELD_MS`. */
 const LONGEST_PAUSE_MS = 1000;
 const HELD_MS = 1500;
 

@@ -10,7 +10,7 @@ it('after kill -9, the store is intact and has every acknowledged write', async 
   const acknowledged: string[] = [];
   while (acknowledged.length < 3000) acknowledged.push(await nextLine(writer));
   await writer.kill();
-  // Everything that it printed before it died was acknowledged.
+  // Every id that the writer printed before it was killed was acknowledged.
   for (let line = await writer.lines.next(); !line.done; line = await writer.lines.next()) {
     acknowledged.push(line.value);
   }

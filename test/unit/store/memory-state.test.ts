@@ -8,7 +8,7 @@ import { ada, anInboxMessage, aSession, aStream, aTrace, GUARD_LIMITS } from '..
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { beginFullTurn } from '../../contract/turns-contract.ts';
 
-// The contract of the ports is in test/contract; these tests are for what only the reference store guarantees.
+// The contract of the ports is in test/contract. These tests check the guarantees that only the reference store gives.
 
 const DAY = 24 * 60 * 60 * 1000;
 

@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     await redis.stop();
   });
 
-  /** Everything on the disk of the server. */
+  /** All files on the disk of the server, by their names. */
   function files(): Map<string, Buffer> {
     const names = readdirSync(redis.directory, { recursive: true, withFileTypes: true }).filter((one) =>
       one.isFile(),
@@ -49,7 +49,7 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     return new Map(names.map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name))]));
   }
   const inFiles = (name: string) => findCanaries([{ name, value: name }], files());
-  /** Keys and values that contain the name. */
+  /** The keys that contain the name, in the key itself or in its value. */
   async function inKeys(name: string): Promise<string[]> {
     const keys = await redis.client.keys('*');
     const dumps = await Promise.all(keys.map((key) => redis.client.dumpBuffer(key)));
@@ -116,7 +116,7 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     const action = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
     const late = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
     for (const one of [action, late]) await store.actions.start(null, one);
-    // As if the record had expired: its index still names it.
+    // The record is gone, as if it had expired, but its index still names it.
     await redis.client.del(`agentd:{action:${action.action_id}}:record`);
     await administrator.persons?.erase({ person: dora.person, link_keys: [] });
     expect(await inKeys(dora.canary)).toEqual([]);

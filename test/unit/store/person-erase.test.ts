@@ -15,7 +15,7 @@ import {
   THREAD,
 } from '../../support/person-world.ts';
 
-// agentd-person(1): after an erasure no file of the store contains a byte of the data.
+// agentd-person(1): after an erasure, no file of the store contains a byte of the person's data.
 
 const clock = { now: () => Date.UTC(2030, 0, 1) };
 const ada = aResident('Ada');
@@ -81,7 +81,7 @@ describe('an erasure while a daemon runs', () => {
     expect(existsSync(path)).toBe(true);
     expect(await administrator.maintenance.examine()).toEqual([]);
     await administrator.close();
-    // The daemon writes its state from memory, and no data of the person returns.
+    // The daemon now writes its in-memory state, which must not bring back data of the person.
     await daemon.limits.hit(`http:person:${bob.person}`, { max: 5, window_ms: 1000 });
     await daemon.check();
     expect(found(ada.canary)).toEqual([]);

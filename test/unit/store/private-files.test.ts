@@ -37,7 +37,7 @@ describe.skipIf(process.getuid?.() !== 0)('root', () => {
     expect(mode(directory)).toBe('700');
   });
 
-  it('changes no directory that exists', () => {
+  it('does not change the owner of an existing directory', () => {
     const above = stateDirectory();
     const directory = join(above, 'state');
     mkdirSync(directory);

@@ -21,8 +21,8 @@ import { createPrivateFile } from '../../../src/daemon/store/sqlite/database.ts'
 import { restoreSqliteStore } from '../../../src/daemon/store/sqlite/restore.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 
-// A user who owns the directory in which root makes files replaces each of them at once, for example with a symbolic
-// link to a file of root. Root must not give that file away.
+// The attack: a user owns the directory in which root creates files, and replaces each new file at once, for example
+// with a symbolic link to a file of root. Root must not make the user the owner of that file.
 
 const race = vi.hoisted(() => ({
   /** Runs after a file or directory was made at this path, and before anything else is done with it. */
@@ -94,7 +94,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Gives the directory to its user, who replaces each new file with a symbolic link. */
+/** Gives the directory to the user, who moves each new file away and puts a link there. @returns the moved paths */
 function begin(target: string): string[] {
   chownSync(theirs, USER, USER);
   const made: string[] = [];
@@ -109,84 +109,96 @@ function begin(target: string): string[] {
 
 const ownerOf = (path: string) => lstatSync(path).uid;
 
-describe.skipIf(process.getuid?.() !== 0)('a user who replaces what root makes in their directory', () => {
-  it('gets the file that was made, and not the one at its path', () => {
-    chownSync(theirs, USER, USER);
-    const path = join(theirs, 'file');
-    const fd = openSync(path, 'wx', 0o600);
-    renameSync(path, `${path}.moved`);
-    symlinkSync(victim, path);
-    giveToOwner(fd, theirs);
-    closeSync(fd);
-    expect([ownerOf(victim), ownerOf(`${path}.moved`)]).toEqual([0, USER]);
-  });
+describe.skipIf(process.getuid?.() !== 0)(
+  'a user who replaces the files that root creates in their directory',
+  () => {
+    it('becomes the owner of the created file, and not of the file that is now at its path', () => {
+      chownSync(theirs, USER, USER);
+      const path = join(theirs, 'file');
+      const fd = openSync(path, 'wx', 0o600);
+      renameSync(path, `${path}.moved`);
+      symlinkSync(victim, path);
+      giveToOwner(fd, theirs);
+      closeSync(fd);
+      expect([ownerOf(victim), ownerOf(`${path}.moved`)]).toEqual([0, USER]);
+    });
 
-  it('gets no other file with the store', () => {
-    const [path, made] = [join(theirs, 'agentd.db'), begin(victim)];
+    it('becomes the owner of no other file when root creates the store', () => {
+      const [path, made] = [join(theirs, 'agentd.db'), begin(victim)];
+      createPrivateFile(path);
+      expect([ownerOf(victim), ...made.map(ownerOf)]).toEqual([0, USER]);
+    });
+
+    it('becomes the owner of no other file when root creates the key file', async () => {
+      const made = begin(victim);
+      await makeKeyFile(theirs);
+      expect([ownerOf(victim), ...made.map(ownerOf)]).toEqual([0, USER]);
+    });
+
+    it('becomes the owner of no other file when root restores a backup, and the mode of that file does not change', async () => {
+      const options = { role: 'daemon', clock: { now: () => Date.now() }, traceRetentionMs: 1000 } as const;
+      const [path, backup] = [join(theirs, 'agentd.db'), join(folder, 'backup.db')];
+      const store = openSqliteStore(join(folder, 'old', 'agentd.db'), options);
+      await store.maintenance.backup(backup);
+      await store.close();
+      createPrivateFile(join(theirs, 'agentd.lock'));
+      const made = begin(victim);
+      expect(() => restoreSqliteStore(path, backup)).toThrow('cannot be read as a store');
+      expect([ownerOf(victim), statSync(victim).mode & 0o777, ...made.map(ownerOf)]).toEqual([
+        0,
+        0o640,
+        USER,
+      ]);
+    });
+
+    it('becomes the owner of no other directory', () => {
+      begin(victims);
+      expect(() => makePrivateDirectory(join(theirs, 'state'), giveDirectoryToOwner)).toThrow(
+        /ENOTDIR|ELOOP/,
+      );
+      expect(ownerOf(victims)).toBe(0);
+    });
+
+    it('does not become the owner of a directory to which a parent directory links for a moment', () => {
+      chownSync(theirs, USER, USER);
+      const [above, moved] = [join(theirs, 'a'), join(theirs, 'b')];
+      race.open = (path, open) => {
+        if (!path.endsWith('full')) return open();
+        renameSync(above, moved);
+        symlinkSync(victims, above);
+        const fd = open();
+        rmSync(above);
+        renameSync(moved, above);
+        return fd;
+      };
+      makePrivateDirectory(join(above, 'full'), giveDirectoryToOwner);
+      expect([ownerOf(above), ownerOf(join(victims, 'full'))]).toEqual([USER, 0]);
+    });
+
+    it('does not become the owner of a directory of root that already has files', () => {
+      const other = join(theirs, 'of-root');
+      mkdirSync(other);
+      writeFileSync(join(other, 'file'), '');
+      chownSync(theirs, USER, USER);
+      const path = join(theirs, 'state');
+      race.onMade = () => {
+        race.onMade = () => {};
+        rmSync(path, { recursive: true });
+        renameSync(other, path);
+      };
+      makePrivateDirectory(path, giveDirectoryToOwner);
+      expect(ownerOf(path)).toBe(0);
+    });
+  },
+);
+
+it.skipIf(process.getuid?.() !== 0)(
+  'if root may not change owners, it stays the owner of the files that it creates',
+  () => {
+    chownSync(theirs, USER, USER);
+    race.mayChown = false;
+    const path = join(theirs, 'state', 'agentd.db');
     createPrivateFile(path);
-    expect([ownerOf(victim), ...made.map(ownerOf)]).toEqual([0, USER]);
-  });
-
-  it('gets no other file with the key', async () => {
-    const made = begin(victim);
-    await makeKeyFile(theirs);
-    expect([ownerOf(victim), ...made.map(ownerOf)]).toEqual([0, USER]);
-  });
-
-  it('gets no other file with a restored store, and the mode of the file stays', async () => {
-    const options = { role: 'daemon', clock: { now: () => Date.now() }, traceRetentionMs: 1000 } as const;
-    const [path, backup] = [join(theirs, 'agentd.db'), join(folder, 'backup.db')];
-    const store = openSqliteStore(join(folder, 'old', 'agentd.db'), options);
-    await store.maintenance.backup(backup);
-    await store.close();
-    createPrivateFile(join(theirs, 'agentd.lock'));
-    const made = begin(victim);
-    expect(() => restoreSqliteStore(path, backup)).toThrow('cannot be read as a store');
-    expect([ownerOf(victim), statSync(victim).mode & 0o777, ...made.map(ownerOf)]).toEqual([0, 0o640, USER]);
-  });
-
-  it('gets no other directory', () => {
-    begin(victims);
-    expect(() => makePrivateDirectory(join(theirs, 'state'), giveDirectoryToOwner)).toThrow(/ENOTDIR|ELOOP/);
-    expect(ownerOf(victims)).toBe(0);
-  });
-
-  it('gets no directory to which a link above the path leads for a moment', () => {
-    chownSync(theirs, USER, USER);
-    const [above, moved] = [join(theirs, 'a'), join(theirs, 'b')];
-    race.open = (path, open) => {
-      if (!path.endsWith('full')) return open();
-      renameSync(above, moved);
-      symlinkSync(victims, above);
-      const fd = open();
-      rmSync(above);
-      renameSync(moved, above);
-      return fd;
-    };
-    makePrivateDirectory(join(above, 'full'), giveDirectoryToOwner);
-    expect([ownerOf(above), ownerOf(join(victims, 'full'))]).toEqual([USER, 0]);
-  });
-
-  it('gets no directory of root that already has files', () => {
-    const other = join(theirs, 'of-root');
-    mkdirSync(other);
-    writeFileSync(join(other, 'file'), '');
-    chownSync(theirs, USER, USER);
-    const path = join(theirs, 'state');
-    race.onMade = () => {
-      race.onMade = () => {};
-      rmSync(path, { recursive: true });
-      renameSync(other, path);
-    };
-    makePrivateDirectory(path, giveDirectoryToOwner);
-    expect(ownerOf(path)).toBe(0);
-  });
-});
-
-it.skipIf(process.getuid?.() !== 0)('root that may not change owners keeps what it makes', () => {
-  chownSync(theirs, USER, USER);
-  race.mayChown = false;
-  const path = join(theirs, 'state', 'agentd.db');
-  createPrivateFile(path);
-  expect([ownerOf(join(theirs, 'state')), ownerOf(path)]).toEqual([0, 0]);
-});
+    expect([ownerOf(join(theirs, 'state')), ownerOf(path)]).toEqual([0, 0]);
+  },
+);

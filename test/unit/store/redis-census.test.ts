@@ -7,7 +7,7 @@ import type { Store } from '../../../src/daemon/store/store.ts';
 import { aResident, fillAsPerson, fillAsUser } from '../../support/person-world.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 
-// agentd-doctor(1): keys by kind, and those that should expire but never do.
+// agentd-doctor(1) counts the keys by kind, and reports keys that should expire but never do.
 
 describe.skipIf(!hasRedis)('the keys of a real Redis server', () => {
   let redis: RedisServer;

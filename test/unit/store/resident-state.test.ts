@@ -17,20 +17,20 @@ import { ada, aSession } from '../../contract/fixtures.ts';
 import { type SeededRandom, seededRandom } from '../../support/random.ts';
 import { stateDirectory } from './state-directory.ts';
 
-// The state of the guard and the limits in memory always equals the state that a new process would load: after every
-// command, whatever was done before, by any process, and wherever the clock was set.
+// After every command, the in-memory state of the guard and of the limits equals the state that a new process would
+// load. This is true after any commands of any process, and even if the clock was set forward or back.
 
 const RUNS = Number(process.env.RESIDENT_RUNS ?? 50);
 const COMMANDS = 100;
 
-/** So small that the oldest rows are rewritten within a run. */
+/** This value is so small that the oldest rows are rewritten within a run. */
 const SURPLUS = 3;
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 const DAY = 24 * HOUR;
 
-/** Collects the state in memory. */
+/** Collects the parts of the in-memory state, so that the test can compare and reload them. */
 class WatchedCommit extends GroupCommit {
   readonly logs: StateLog<unknown, unknown>[] = [];
   readonly #residents: Resident[] = [];
@@ -70,7 +70,7 @@ function processOn(db: Database.Database, clock: { now(): number }): Process {
   return { commit, guard, turns, sessions, limits: new SqliteLimits(db, commit, clock, SURPLUS) };
 }
 
-/** The whole state, including expired entries, since the clock may be set back. */
+/** The whole state, including expired entries, because the clock may be set back. */
 function contentOf({ commit: { logs }, turns }: Process): unknown[] {
   const counts = ['s1', 's2'].map((session) => turns.find(session, Number.NEGATIVE_INFINITY).row);
   const packings = [GUARD_USER_PACKING.pack, LIMIT_PACKING.pack];
@@ -118,7 +118,7 @@ function aMessage(random: SeededRandom, now: number): GuardedMessage {
   };
 }
 
-/** One command of a history. A wait never exceeds its maximum, measured with the current clock. */
+/** Runs a random command. Checks that no wait exceeds its maximum, measured with the current clock. */
 async function step(
   random: SeededRandom,
   { guard, limits, sessions, commit }: Process,

@@ -18,7 +18,7 @@ import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sql
 import { aPendingAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 
-// agentd-backup(1), agentd-restore(1).
+// The rules of agentd-backup(1) and agentd-restore(1).
 
 const clock = { now: () => Date.now() };
 let folder: string;
@@ -111,7 +111,7 @@ describe('a backup', () => {
     expect(restoreSqliteStore(path, backup)).toBe(`${path}.before-restore`);
     expect(await sessionsOf(open())).toEqual(['before']);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    // A second restore does not replace the only copy of what was live.
+    // A second restore does not replace the only copy of the store that was in use.
     expect(restoreSqliteStore(path, backup)).toBe(`${path}.before-restore-2`);
     // The replaced store is still complete.
     restoreSqliteStore(path, `${path}.before-restore`);

@@ -30,7 +30,7 @@ function fixture(mib: number) {
     const { bavail, bsize } = statfsSync(directory);
     return bavail * bsize;
   };
-  /** Makes other programs use all remaining space. @returns a function that frees it */
+  /** Fills all remaining space, as another program could. @returns a function that frees the space */
   const takeAll = () => {
     const ballast = join(directory, 'ballast');
     expect(() => writeFileSync(ballast, Buffer.alloc(mib * MIB, 'x'))).toThrow('ENOSPC');
@@ -43,7 +43,7 @@ function fixture(mib: number) {
 /** @returns the session of the turn. */
 async function keepOneTurn(store: SqliteStore, now: number): Promise<string> {
   const session = aSession(now, { expires_at: now + TTL_MS });
-  // The text cannot be compressed, like varied texts on a real disk.
+  // The text is random, so that a file system with compression cannot make it smaller.
   const record = aTurn({ text: randomUUID().repeat(1000) });
   const changes = { session, turn: { record, ttl_ms: TTL_MS }, trace: aTrace(session) };
   await commitUnderClaim(store, session.session_id, changes);
@@ -105,7 +105,7 @@ it.skipIf(!canMount)(
 );
 
 it.skipIf(!canMount).each([0, 200])(
-  'after %i turns, the store recovers even though others filled the disk to the last byte and free nothing',
+  'after %i turns, the store recovers even if other programs have filled the disk to the last byte and free nothing',
   async (turns) => {
     const { time, store, takeAll } = fixture(64);
     await sweepAll(store);
@@ -143,9 +143,9 @@ it.skipIf(!canMount)(
   },
 );
 
-// The log of 350 turns is as large as a log gets, and needs almost as much space in the database.
+// After 350 turns, the write-ahead log has its maximum size, and needs almost as much space in the database.
 it.skipIf(!canMount).each([0, 200, 350])(
-  'after %i turns, the store still stores answers when others have filled the disk to the last byte',
+  'after %i turns, the store still stores answers when other programs have filled the disk to the last byte',
   async (turns) => {
     const { directory, time, store, free, takeAll } = fixture(64);
     await sweepAll(store);

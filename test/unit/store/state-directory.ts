@@ -14,7 +14,7 @@ export function stateDirectory(): string {
 
 /**
  * An empty directory that is removed when the test has finished. It is in memory if the system has an in-memory file
- * system. For tests that write thousands of commits and do not depend on the disk.
+ * system. Use it for tests that write thousands of commits and do not depend on the disk.
  */
 export function fastStateDirectory(): string {
   const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'agentd-store-'));
@@ -30,7 +30,7 @@ export function openAt(path: string, role: 'daemon' | 'administrator' = 'daemon'
   return store;
 }
 
-/** A connection to a database, new or not, that is closed when the test has finished. */
+/** A connection to a new or existing database. The connection is closed when the test has finished. */
 export function connectTo(path: string): Database.Database {
   const db = new Database(path);
   db.pragma('journal_mode = WAL');

@@ -18,7 +18,7 @@ describe('the window of tokens', () => {
     const step = fc.record({
       pass_ms: fc.oneof(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 0, max: TOKEN_WINDOW_MS })),
       tokens: fc.integer({ min: 0, max: 700 }),
-      /** Tokens of the reservation that is settled. */
+      /** The share of the reserved tokens that was used. */
       share: fc.double({ min: 0, max: 1, noNaN: true }),
       settles: fc.boolean(),
     });

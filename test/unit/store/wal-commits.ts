@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Commits in the write-ahead log: the frames that contain the size of the database after them (SQLite file format,
- * 4.1).
+ * Counts the commits in the write-ahead log. Only the last frame of a commit contains the size of the database (SQLite
+ * file format, 4.1).
  */
 export function commitsIn(path: string): number {
   const log = readFileSync(`${path}-wal`);

@@ -19,7 +19,7 @@ function memory(hintsMayBeLost = false) {
     addUnheard(event: StreamEvent['event']) {
       events.push({ id: events.length + 1, event, data: '{}' });
     },
-    /** @param told whether the store passes the added events on */
+    /** @param told whether the notification of the store contains the added events */
     add(names: readonly StreamEvent['event'][], told = false) {
       const added = names.map((event, index) => ({ id: events.length + 1 + index, event, data: '{}' }));
       events.push(...added);
@@ -37,7 +37,7 @@ function memory(hintsMayBeLost = false) {
   };
 }
 
-/** A reader that has room until the test changes it. */
+/** A reader that has room until the test sets `full`. */
 class Listener implements StreamReader {
   readonly #leaving = new AbortController();
   readonly signal = this.#leaving.signal;
@@ -136,7 +136,7 @@ describe('a stream with readers', () => {
     expect(reader.ids).toEqual([[1], [2]]);
     expect(store.state.reads).toBe(1);
     store.add(['text_chunk']);
-    // This event is passed on while the previous one is being read. Each of them arrives once, in order.
+    // This notification contains its event, and arrives while the previous event is being read. Both are sent once.
     store.add(['text_chunk'], true);
     await turn();
     expect(reader.ids.flat()).toEqual([1, 2, 3, 4]);
@@ -169,7 +169,7 @@ describe('a stream with readers', () => {
     expect(slow.ids.flat()).toEqual(first.ids.flat());
   });
 
-  it('fails only the reader that is given up as too slow', async () => {
+  it('ends with an error only for the reader that is too slow', async () => {
     const { store, broadcaster, follow } = following();
     const [{ reader: slow, end }, { reader: quick }] = [follow(), follow()];
     slow.full = true;
@@ -183,7 +183,7 @@ describe('a stream with readers', () => {
     expect(broadcaster.size).toBe(0);
   });
 
-  it('fails only the reader that throws', async () => {
+  it('ends with an error only for the reader that throws', async () => {
     const { store, follow } = following();
     const [{ reader: broken, end }, { reader: whole }] = [follow(), follow()];
     broken.take = () => {
@@ -195,7 +195,7 @@ describe('a stream with readers', () => {
     expect(whole.ids).toEqual([[1]]);
   });
 
-  it('drops a reader that disconnects, even one without room, and is freed when its last reader disconnects', async () => {
+  it('drops a reader that disconnects, even a reader without room, and is freed when its last reader disconnects', async () => {
     const { store, broadcaster, follow } = following();
     const [{ reader: one, end }, { reader: full, end: fullEnd }] = [follow(), follow()];
     full.full = true;

@@ -10,13 +10,13 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const END = completed({ stream_id: 's', session_id: 't', response: 'all' }, null);
 const CLAIM = { owner: 'me', stream_id: 's' };
 
-/** A store whose appends end when the test ends them. */
+/** A store in which the test decides when each append ends. */
 function manualStore(gather_ms: number) {
   const appends: { events: readonly StreamEvent[]; done: () => void; fail: (error: Error) => void }[] = [];
   const store = {
     appends,
     gather_ms,
-    /** The result of `find`. */
+    /** The number of the last stored event, which `find` returns. */
     last_event: 0,
     find: async () => ({ last_event: store.last_event }) as StreamRecord,
     append(claim: typeof CLAIM, events: readonly StreamEvent[]): Promise<boolean> {

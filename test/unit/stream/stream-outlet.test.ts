@@ -40,7 +40,7 @@ const reply = (members: Partial<CompleteReply> = {}): CompleteReply => ({
   replayed: false,
   ...members,
 });
-/** Stores the events like the turn's commit. */
+/** Stores the events, as the commit of the turn does. */
 async function commit(changes: Awaited<ReturnType<StreamOutlet['changes']>>): Promise<void> {
   if (changes.events) await world.store.streams.append(changes.events.claim, changes.events.events);
 }
@@ -123,7 +123,7 @@ describe('the outlet of a stream', () => {
 });
 
 describe('a stream that is stopped', () => {
-  it('ends at once before it has any text, and its turn adds nothing', async () => {
+  it('ends at once if it has no text yet, and its turn adds nothing', async () => {
     expect(await outlet.stop()).toBe(true);
     const ended = ['1 stream_start', '2 complete  true', '3 stream_complete  true'];
     expect(await events()).toEqual(ended);
@@ -184,7 +184,7 @@ describe('a request to stop', () => {
     stop.close();
   });
 
-  it('is no longer looked for after it is closed, even if the last lookup failed', async () => {
+  it('is no longer noticed after the lookup is closed, even if the last lookup failed', async () => {
     const { find } = world.store.streams;
     world.services.store.streams.find = () => Promise.reject(new Error('disk'));
     const stop = new StopRequest(world.services, 'stream');

@@ -120,7 +120,7 @@ describe('the traceparent header of a request', () => {
 describe('the sampling of a message', () => {
   const sampled = `00-${TRACE}-${SPAN}-01`;
   const unsampled = `00-${TRACE}-${SPAN}-00`;
-  /** With a ratio of 0.5, the first half of all trace ids is sampled. */
+  /** A parent with a low trace id. With a ratio of 0.5, the lower half of all trace ids would be sampled. */
   const low = `00-${'0'.repeat(31)}1-${SPAN}-01`;
   const flagOf = (traceparent: string | null) => traceparent?.slice(-2);
 
@@ -147,7 +147,7 @@ describe('the sampling of a message', () => {
     },
   );
 
-  it('applies to everything within the message', async () => {
+  it('is the same for all spans of the message', async () => {
     const telemetry = await telemetryOf({ sampler: 'traceidratio', sampler_ratio: 0.5 });
     for (let index = 0; index < 100; index++) {
       const span = telemetry.observer.messageBegan({ ...MESSAGE, parent: low });
@@ -344,7 +344,7 @@ describe('a span', () => {
     expect([parent('execute_tool a'), parent('execute_tool b')]).toEqual([id('run-agent'), id('run-agent')]);
   });
 
-  it('is created for at most as many lines as a trace has', async () => {
+  it('is not created for more lines than a trace can have', async () => {
     const spans = await spansOf((trace) => {
       for (let index = 0; index < 1000; index++)
         trace.begin('tool').end({ verdict: 'ok', detail: { tool: 'a' } });

@@ -8,7 +8,7 @@ import { loadPlugins } from '../../../src/daemon/plugin/load.ts';
 import { textRecords } from '../../../src/daemon/texts/text-records.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 
-// agentd-settings(5), "Texts": the samples in the package.
+// agentd-settings(5), "Texts": the sample translations in the package.
 
 const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
 const own = plugins.flatMap(({ plugin }) => plugin.texts ?? []);
@@ -45,7 +45,7 @@ it.each(['de', 'es'])(
   },
 );
 
-it('a text of a channel is in the language of the reader if it exists, otherwise in that of DEFAULT_LOCALE, otherwise in English', () => {
+it('a text of a channel is in the language of the reader if it is translated, otherwise in DEFAULT_LOCALE, otherwise in English', () => {
   const { replaced } = sample('de');
   const [text] = own.filter(({ name }) => name === 'msgbot_signed_out');
   if (!text) throw new Error('there is no such text');

@@ -21,11 +21,11 @@ describe('texts', () => {
     expect(texts.words('decline')).toEqual(['no', 'cancel', 'stop']);
   });
 
-  it.each(['de-AT', 'de_AT', 'DE', 'de-Latn-AT'])('have a language for %s', (locale) => {
+  it.each(['de-AT', 'de_AT', 'DE', 'de-Latn-AT'])('are in German for the locale %s', (locale) => {
     expect(new Texts(new Map([['de', GERMAN]])).in(locale).words('confirm')[0]).toBe('ja');
   });
 
-  it('are taken from the entry for the whole language tag if it has the text', () => {
+  it('are from the entry for the whole language tag if it has the text, otherwise from the entry for the language', () => {
     const replaced = new Map([
       ['pt', { confirm: ['sim'], confirm_gone: 'pt' }],
       ['pt-br', { confirm_gone: 'pt-br' }],

@@ -74,7 +74,7 @@ describe('the arguments of a call', () => {
     expect(lines()).toEqual([['failed', 'invalid_arguments']]);
   });
 
-  test('are refused if one is missing, which the message names', async () => {
+  test('are refused if one is missing, and the message names the missing argument', async () => {
     const { bound } = bind(() => expect.fail('it was called'), undefined, {
       ...parameters,
       required: ['email'],
@@ -85,7 +85,7 @@ describe('the arguments of a call', () => {
     });
   });
 
-  test.each([undefined, null, {}, { email: null }])('such as %j may omit the optional ones', async (args) => {
+  test.each([undefined, null, {}, { email: null }])('may omit optional arguments: %j', async (args) => {
     const { bound } = bind(async (given) => answered(given));
     expect(await bound.call(args)).toEqual({ ok: true, result: {} });
   });

@@ -41,7 +41,7 @@ describe('patterns of a schema', () => {
     });
   });
 
-  it('that name properties are limited in time, too', () => {
+  it('for the names of properties are limited in time, too', () => {
     const schema = { type: 'object', patternProperties: { '^(a+)+$': {} }, additionalProperties: false };
     expect(checkArguments(schema, { [`${'a'.repeat(40)}!`]: 1 })).toMatchObject({ ok: false });
   });

@@ -12,8 +12,7 @@ import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { aToolRun, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
-// The order of the steps of a call: the calls of the journal and of the confirmation desk, before and after the call is
-// sent.
+// These tests check in which order a call uses the journal and the confirmation desk, before and after it is sent.
 
 const write: JournaledWrite = { action_id: 'action-1', key: 'key-1' };
 const fresh: KnownWrite = { state: 'new', write, further: false };
@@ -88,7 +87,7 @@ function scene({
 
 const names = (events: unknown[]) => events.map((event) => (event as unknown[])[0]);
 
-test('a write is looked up in the journal, recorded, and sent under its key; then its outcome is recorded', async () => {
+test('a write is looked up in the journal, recorded, and sent under its key, and then its outcome is recorded', async () => {
   const { call, events } = scene();
   expect(await call()).toEqual({ ok: true, result: { n: 1 } });
   expect(events).toEqual([
@@ -189,7 +188,7 @@ describe('a repeated run', () => {
     expect(names(events)).toEqual(['known']);
   });
 
-  test('repeats such a call under the same key if the tool allows it, without asking again', async () => {
+  test('repeats a call whose outcome is unknown under the same key if the tool allows it, without asking again', async () => {
     const tool = { idempotent: true, confirm: 'always' } as const;
     const { call, events } = scene({ known: { state: 'unknown', write }, tool });
     expect(await call()).toMatchObject({ ok: true });
@@ -270,7 +269,7 @@ describe('a confirmed call', () => {
     ]);
   });
 
-  test('uses the credentials that the person has when confirming; without any, it is not sent and is recorded as failed', async () => {
+  test('uses the credentials that the person has when confirming, and fails without being sent if there are none', async () => {
     const made = scene({ tool: { confirm: 'always', credentials: 'user' } });
     const context = contextOf(sessionOf('s', 'u', null));
     expect(await withRequestContext(context, () => execute(made))).toMatchObject({ ok: false });

@@ -8,7 +8,7 @@ import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-aut
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { accessTo, type BoundTool, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
-// For whom a call acts, with which credential, and which part of its answer is shown.
+// These tests check for whom a call acts, with which credential, and which part of its answer is shown.
 
 const secret = 'a secret of the tests that is long enough';
 const claims = {
@@ -159,21 +159,26 @@ describe('the credential of a call', () => {
   const own = (rest: object = {}) => shop({ base_url: `${api.url}/v2`, ...rest });
 
   test.each<[string, () => Partial<Tool>, string | null, string | null]>([
-    // Policy and source, credentials with a person, credentials without a person. Null: no call is made.
+    // Each row: the policy and source, the credentials with a person and without a person. Null: no call is made.
     ['user-or-default at the API', () => ({ ...own(), credentials: 'user-or-default' }), 'user', 'default'],
     ['user at the API', () => ({ ...own(), credentials: 'user' }), 'user', null],
     ['default at the API', () => ({ ...own(), credentials: 'default' }), 'default', 'default'],
     ['none at the API', () => ({ ...own(), credentials: 'none' }), 'none', 'none'],
-    ['none elsewhere', () => ({ ...foreign(), credentials: 'none' }), 'none', 'none'],
+    ['none at another origin', () => ({ ...foreign(), credentials: 'none' }), 'none', 'none'],
     [
-      'user elsewhere, named',
+      'user at another origin, which the entry allows',
       () => ({ ...foreign({ credentials: 'user' }), credentials: 'user' }),
       'user',
       null,
     ],
-    ['user elsewhere, not named', () => ({ ...foreign(), credentials: 'user' }), null, null],
     [
-      'user elsewhere, named, over http',
+      'user at another origin, which the entry does not allow',
+      () => ({ ...foreign(), credentials: 'user' }),
+      null,
+      null,
+    ],
+    [
+      'user at another origin over http, which the entry allows',
       () => ({
         ...shop({ base_url: 'http://billing.example.net', credentials: 'user' }),
         credentials: 'user',
@@ -182,7 +187,7 @@ describe('the credential of a call', () => {
       null,
     ],
     [
-      'user at a loopback address, named',
+      'user at a loopback address, which the entry allows',
       () => ({ ...shop({ base_url: 'http://127.0.0.1:1', credentials: 'user' }), credentials: 'user' }),
       'user',
       null,
@@ -194,26 +199,31 @@ describe('the credential of a call', () => {
       null,
     ],
     [
-      'default elsewhere',
+      'default at another origin',
       () => ({ ...foreign({ credentials: 'user' }), credentials: 'default' }),
       null,
       null,
     ],
     [
-      'user-or-default elsewhere',
+      'user-or-default at another origin',
       () => ({ ...foreign({ credentials: 'user' }), credentials: 'user-or-default' }),
       null,
       null,
     ],
     ['exchange', () => ({ ...foreign({ exchange }), credentials: 'exchange' }), 'exchange', null],
-    ['exchange without its entry', () => ({ ...foreign(), credentials: 'exchange' }), null, null],
     [
-      'user without an address',
+      'exchange without an exchange in the entry',
+      () => ({ ...foreign(), credentials: 'exchange' }),
+      null,
+      null,
+    ],
+    [
+      'user at a source without an address',
       () => ({ source: builtInSource(undefined), credentials: 'user' }),
       'none',
       null,
     ],
-  ])('%s', async (_, rest, withPerson, withoutPerson) => {
+  ])('follows the policy: %s', async (_, rest, withPerson, withoutPerson) => {
     expect((await sentBy(rest(), signedIn())).credentials).toBe(withPerson);
     expect((await sentBy(rest(), anonymous())).credentials).toBe(withoutPerson);
   });
@@ -287,10 +297,10 @@ describe('the part of an answer that is shown', () => {
   test.each<[string, unknown, readonly string[] | 'all', unknown]>([
     ['an object', order, ['id', 'none'], { id: 'A-1' }],
     ['an array', [order, { total: 1 }, 'text'], ['id'], [{ id: 'A-1' }, {}]],
-    ['an object, all', order, 'all', order],
+    ['an object (all fields)', order, 'all', order],
     ['a text', 'private words', ['id'], null],
-    ['a text, all', 'public words', 'all', 'public words'],
-    ['a name of the prototype', order, ['toString', '__proto__'], {}],
+    ['a text (all of it)', 'public words', 'all', 'public words'],
+    ['an object, and no inherited members', order, ['toString', '__proto__'], {}],
   ])('has only the public fields of %s without sign-in', async (_, result, fields, expected) => {
     expect(await shown(answering(result, { public: fields }))).toEqual(expected);
     expect(await shown(answering(result, { public: fields }), signedIn())).toEqual(result);
@@ -330,7 +340,7 @@ describe('the part of an answer that is shown', () => {
       );
   });
 
-  test('has the tokens in the body of a 4xx masked', async () => {
+  test('masks the tokens in the body of a 4xx', async () => {
     expect(await shown(answering(`echo ${token}`, {}, 400), signedIn())).toBe(
       'The call was refused with the status 400. The answer was: echo [token]',
     );
@@ -359,7 +369,7 @@ describe('the part of an answer that is shown', () => {
     expect(await shown(failing({ public: 'all' }))).toBe('The tool reported an error: order of Bob');
   });
 
-  test('has opaque tokens and fixed headers that an API echoes masked, even in parts of JSON texts', async () => {
+  test('masks opaque tokens and fixed headers that an API echoes, even in parts of JSON texts', async () => {
     const key = 'key/with+slashes==';
     const source = sourceOf({ base_url: api.url, headers: { 'X-Api-Key': key } }, api.url);
     const echo = toolOf({

@@ -37,7 +37,7 @@ const messageOf = (args: unknown, schema = ORDER) => {
 };
 
 test.each([[{ id: 2 ** 53 }], [{ id: 1, list: [{ at: -(2 ** 60) }] }]])(
-  'an integer that a JavaScript number cannot hold exactly is refused, because it would name something else: %j',
+  'an integer that a JavaScript number cannot store exactly is refused, because it could be a different id: %j',
   (args) => {
     expect(messageOf(args, { type: 'object' })).toBe(
       'An argument has a number with too many digits: it cannot be sent exactly. Say so to the person.',

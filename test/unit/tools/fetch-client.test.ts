@@ -7,7 +7,7 @@ import { FakeApi } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
 
-// agentd-metrics(7), `agentd_downstream_requests_total`, for protocol libraries.
+// The metric `agentd_downstream_requests_total` (agentd-metrics(7)) for requests of protocol libraries.
 
 let api: FakeApi;
 beforeAll(async () => {
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** The count for a request that this signal ends. */
+/** The statuses under which a request that this signal ends is counted. */
 async function counted(signal: AbortSignal): Promise<unknown[]> {
   const ends: unknown[] = [];
   const source = sourceOf({ base_url: api.url });

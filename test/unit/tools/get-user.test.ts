@@ -74,7 +74,7 @@ describe('get_user with the token of a user', () => {
     expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user: ALICE } });
   });
 
-  test('does not take a user that has `items` for a collection', async () => {
+  test('does not mistake a user that has `items` for a collection', async () => {
     const user = { email: ALICE.email, items: [{ id: 1 }] };
     api.misbehave('/users', { status: 200, body: user });
     expect(await ask({}, signedIn())).toEqual({ ok: true, result: { user } });
@@ -108,7 +108,7 @@ describe('get_user with the token of a user', () => {
   });
 });
 
-describe('get_user under default credentials', () => {
+describe('get_user with default credentials', () => {
   const hidden = {
     ok: true,
     result: {
@@ -126,7 +126,7 @@ describe('get_user under default credentials', () => {
     expect(api.requests).toEqual([]);
   });
 
-  test('makes the call, and answers the same whether the person exists or not', async () => {
+  test('makes the call, and gives the same answer whether or not the person exists', async () => {
     expect(await ask({ email: ALICE.email }, anonymous())).toEqual(hidden);
     expect(await ask({ email: 'nobody@example.com' }, anonymous())).toEqual(hidden);
     expect(looked()).toEqual([
@@ -145,7 +145,7 @@ describe('get_user under default credentials', () => {
     { status: 404 },
     { redirect: 'https://elsewhere.example/' },
     'huge',
-  ] as const)('also answers the same if the API answers %o', async (how) => {
+  ] as const)('also gives the same answer if the API answers %o', async (how) => {
     api.misbehave('/users', how);
     expect(await ask({ email: ALICE.email }, anonymous(), ['name'])).toEqual(hidden);
   });

@@ -181,7 +181,7 @@ describe('a tool of a module', () => {
     );
   });
 
-  test('gets only public fields of data that `api` fetched with default credentials', async () => {
+  test('gives the agent only the public fields of data that `api` fetched with default credentials', async () => {
     const get = `return api.get('/users', { query: { userEmail: '${ALICE.email}' } })`;
     expect(await call(calling(get), anonymous())).toEqual({ ok: true, result: {} });
     const some = calling(get, `effect: 'read', public: ['name', 'none']`);
@@ -206,7 +206,7 @@ describe('a tool of a module', () => {
     });
   });
 
-  test('that does not catch a refusal of the API has it reported to the agent', async () => {
+  test('that does not catch a refusal of the API passes the refusal on to the agent', async () => {
     api.misbehave('/things', { status: 409, body: { error: 'shipped' } });
     const code = calling(`return api.get('/things')`);
     expect(await call(code, signedIn())).toEqual({
@@ -230,7 +230,7 @@ describe('a tool of a module', () => {
     });
   });
 
-  test('that throws any other error has it logged, but not reported to the agent', async () => {
+  test('that throws any other error causes a warning in the log, and the agent gets no details', async () => {
     const { bound, logged } = await bind(calling(`throw new Error('the password is hunter2')`), signedIn());
     expect(await bound.call({})).toEqual({
       ok: false,
@@ -248,7 +248,7 @@ describe('a tool of a module', () => {
     expect(await call(calling('return idempotency_key'), signedIn())).toEqual({ ok: true, result: null });
   });
 
-  test('that returns undefined returns null', async () => {
+  test('that returns undefined gives the agent null', async () => {
     expect(await call(calling(''), signedIn())).toEqual({ ok: true, result: null });
   });
 });

@@ -7,7 +7,7 @@ import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
-// What a source can and cannot do with the client of a call.
+// These tests check what a source can do with the client of a call, and what it cannot do.
 
 const secret = 'a secret of the tests that is long enough';
 const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const signedIn = () => contextOf(sessionOf('s', 'u', alice));
 
-/** The result of using the client of one call. */
+/** Calls a tool that runs `work` with its client. @returns the result of `work` */
 async function withClient<T>(
   work: (client: ToolClient) => Promise<T>,
   rest: Partial<Tool> = {},

@@ -21,7 +21,7 @@ beforeAll(async () => {
 beforeEach(() => api.requests.splice(0));
 afterAll(() => Promise.all([api.close(), elsewhere.close()]));
 
-/** Spans that are distinguished by their position in the tree. */
+/** A span. Its `traceparent` is its position in the tree of spans. */
 function spanAt(place: string): Span {
   return {
     traceparent: place,

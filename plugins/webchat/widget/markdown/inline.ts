@@ -1,7 +1,7 @@
 import { safeAddress } from './link.ts';
 import { type Element, element, type Piece, type Tag } from './tree.ts';
 
-/** Deeper emphasis is shown as text. */
+/** Emphasis that is nested deeper is shown as text. */
 const MAX_DEPTH = 6;
 
 /** Characters at which something other than plain text may begin. */
@@ -13,7 +13,7 @@ const ANGLE_LINK = /<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/y;
 const BARE_LINK = /https?:\/\/[^\s<>`|\\]{1,2000}/y;
 const PUNCTUATION = /[!-/:-@[-`{-~]/;
 
-/** The end of emphasis: not after a space, and not part of a longer mark. */
+/** Patterns for the end of emphasis: not after a space, and not part of a longer mark. */
 const MARKS: Readonly<Record<string, { tag: Tag; close: RegExp }>> = {
   '**': { tag: 'strong', close: /(?<=[^\s])\*\*(?!\*)/g },
   __: { tag: 'strong', close: /(?<=[^\s])__(?![\p{L}\p{N}_])/gu },
@@ -22,11 +22,11 @@ const MARKS: Readonly<Record<string, { tag: Tag; close: RegExp }>> = {
   _: { tag: 'em', close: /(?<=[^\s_])_(?![\p{L}\p{N}_])/gu },
 };
 
-/** Parses the text of one block. The time is proportional to the length of any text. */
+/** Parses the text of one block. For any text, the time is proportional to the length. */
 export function parseInline(text: string, depth = 0, inLink = false): Piece[] {
   const pieces: Piece[] = [];
   let plain = '';
-  /** Marks that have no end in the rest of the text. */
+  /** Marks that have no closing mark in the rest of the text. */
   const endless = new Set<string>();
   let at = 0;
   const put = (piece: Element, end: number) => {
@@ -72,7 +72,7 @@ interface Place {
   endless: Set<string>;
 }
 
-/** The element that begins here, and its end. Null if the mark is only text. */
+/** Returns the element that begins here, and its end. Null if the mark is only text. */
 function special(text: string, at: number, mark: string, place: Place): [Element, number] | null {
   if (mark === '\n') return [element('br'), at + 1];
   if (mark.startsWith('`')) return code(text, at, mark, place.endless);
@@ -95,7 +95,7 @@ function code(text: string, at: number, mark: string, endless: Set<string>): [El
   return null;
 }
 
-/** Removes one space on each side, which only separates a backtick from the marks. */
+/** Removes one space on each side. These spaces only separate a backtick in the code from the marks. */
 function trimOnce(words: string): string {
   const line = words.replaceAll('\n', ' ');
   return line.length > 2 && line.startsWith(' ') && line.endsWith(' ') ? line.slice(1, -1) : line;
@@ -123,7 +123,7 @@ function plainLink(form: RegExp, text: string, at: number): [Element, number] | 
   ];
 }
 
-/** Removes the full stop of a sentence and a bracket around an address, which are not part of the address. */
+/** Removes the period of a sentence and a bracket around an address. Neither is part of the address. */
 function withoutTail(address: string): string {
   let end = address.length;
   while (end > 0) {

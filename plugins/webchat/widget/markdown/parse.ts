@@ -1,9 +1,9 @@
 import { parseInline } from './inline.ts';
 import { type Element, element, type Piece } from './tree.ts';
 
-/** Longer texts are cut. A reply of the daemon has at most 100,000 characters. */
+/** Longer texts are truncated. A reply of the daemon has at most 100,000 characters. */
 const MAX_CHARACTERS = 200_000;
-/** Deeper lists and quotations are shown as paragraphs. */
+/** Lists and quotations that are nested deeper are shown as paragraphs. */
 const MAX_DEPTH = 6;
 const MAX_COLUMNS = 20;
 
@@ -14,9 +14,9 @@ const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-*+]|(\d{1,9})[.)])(?:( {1,4})(?=\S)| *$)/;
 
 /**
- * Parses Markdown into a tree of allowed elements: the part of CommonMark that agents write, tables, and bare
- * addresses. HTML is text. A single line break is a line break, as in a chat. Incomplete markup of a streamed text is
- * shown as far as it goes.
+ * Parses Markdown into a tree of allowed elements. It supports the part of CommonMark that agents write, tables, and
+ * bare addresses. HTML is shown as text. As is usual in chats, a single line break is shown as a line break. While a
+ * text is streamed, incomplete markup is shown as well as possible.
  */
 export function parseMarkdown(text: string): Element[] {
   const bounded = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
@@ -24,8 +24,8 @@ export function parseMarkdown(text: string): Element[] {
 }
 
 /**
- * Removes characters that reorder or hide the text around them: controls, and bidirectional embeddings and overrides.
- * Bidirectional marks and isolates are kept, because right-to-left texts need them.
+ * Removes characters that reorder or hide the text around them: control characters, and bidirectional embeddings and
+ * overrides. Bidirectional marks and isolates are kept, because right-to-left texts need them.
  */
 export function withoutTricks(text: string): string {
   return text
@@ -34,7 +34,7 @@ export function withoutTricks(text: string): string {
     .replaceAll('\t', '    ');
 }
 
-/** Takes the leading lines that belong to one block, if there are any. */
+/** Parses one block at the beginning of the lines. Null if they begin with another kind of block. */
 type Taker = (lines: readonly string[], at: number, depth: number) => [Element, number] | null;
 
 const TAKERS: readonly Taker[] = [takeFence, takeHeading, takeRule, takeQuote, takeList, takeTable];
@@ -76,7 +76,7 @@ function takeParagraph(lines: readonly string[], at: number, depth: number): [El
   return [element('p', parseInline(words)), end];
 }
 
-/** Whether a block may begin here, right below a paragraph. */
+/** Whether a block may begin on this line, directly below a paragraph. */
 function interrupts(lines: readonly string[], at: number, depth: number): boolean {
   const line = lines[at] ?? '';
   return (
@@ -147,14 +147,15 @@ function firstWritten(lines: readonly string[], at: number): number {
   return next;
 }
 
-/** Indentation of the lines of an item. */
+/** How far the lines of an item are indented. */
 function indentOf([, blanks = '', mark = '', , gap = ' ']: RegExpExecArray): number {
   return blanks.length + mark.length + gap.length;
 }
 
 /**
- * The index after the last line of an item: the lines that are indented below it, and the rest of a paragraph even if
- * it is not indented. A nested list needs only two spaces, as agents write it.
+ * Returns the index after the last line of an item. The item contains the lines that are indented below it, and the
+ * rest of its paragraph even if that is not indented. For a nested list, two spaces are enough, because agents write it
+ * like that.
  */
 function endOfItem(lines: readonly string[], start: number, indent: number, depth: number): number {
   let end = start + 1;
@@ -185,7 +186,7 @@ function itemOf(lines: readonly string[], item: RegExpExecArray, depth: number):
   );
   const blocks: Piece[] = parseBlocks(inner, depth + 1);
   const [first, ...rest] = blocks;
-  // An item that begins with a single paragraph is a line of the list, without a paragraph inside.
+  // If an item has one paragraph, and that comes first, the text is put directly into the item, without a paragraph.
   const isLine =
     typeof first === 'object' &&
     first.tag === 'p' &&

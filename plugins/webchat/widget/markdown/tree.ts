@@ -1,4 +1,4 @@
-/** The only elements that Markdown can become. The widget creates no other elements from an agent's text. */
+/** The only elements that Markdown can produce. The widget creates no other elements from an agent's text. */
 export const TAGS = [
   'p',
   'h3',
@@ -33,7 +33,7 @@ export interface Element {
   children: Piece[];
   /** Only for `a`: an absolute http, https or mailto address. */
   href?: string;
-  /** Only for `ol`: its first number. */
+  /** Only for `ol`: the number of its first item. */
   start?: number;
   /** Only for `th` and `td`: the alignment of the column. */
   align?: 'left' | 'center' | 'right';

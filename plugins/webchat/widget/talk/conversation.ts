@@ -7,22 +7,22 @@ import { Reach } from './reach.ts';
 import { personOf, type TokenSource } from './token.ts';
 import { noteTool, Transcript } from './transcript.ts';
 
-/** Failures that end by themselves when the service is back. */
+/** Failures that end without the visitor's help when the service can be reached again. */
 const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];
-/** Statuses of a service that received the message but could not answer it. */
+/** Statuses with which a service says that it received the message, but could not answer it. */
 const TAKEN: readonly number[] = [409, 500, 502, 504];
 
-/** `online` and `away` while the widget is idle, the others while a message is being answered. */
+/** `online` and `away` while the widget is idle, the other values while a message is being answered. */
 export type Connection = 'online' | 'away' | 'connecting' | 'answering' | 'reconnecting';
 
-/** The state that is shown. */
+/** The state that the widget shows. */
 export interface State {
   entries: readonly Entry[];
   /** Whether a message is being answered. */
   busy: boolean;
   connection: Connection;
   trouble: Trouble | null;
-  /** Whether the visitor has just begun a new conversation, and can restore the last one. */
+  /** Whether the visitor has just begun a new conversation, and can restore the last conversation. */
   undoable: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface ConversationParts {
   tokens: TokenSource;
   memory: Memory;
   texts: Texts;
-  /** The site's id for the visitor. Null if the widget should make one for this tab. */
+  /** The site's id for the visitor. Null if the widget should generate an id for this tab. */
   user_id: string | null;
   /** Unverified facts about the page and the visitor. */
   metadata(): Record<string, string>;
@@ -44,7 +44,7 @@ const REPLACED = new DOMException('the conversation was left', 'AbortError');
 export class Conversation {
   readonly #parts: ConversationParts;
   readonly #transcript = new Transcript();
-  /** The stored data. Its entries are the entries of the transcript. */
+  /** The data that is stored. Its entries are the entries of the transcript. */
   #kept: Kept;
   /** The conversation that the visitor has just left. */
   #left: Kept | null = null;
@@ -103,10 +103,10 @@ export class Conversation {
   }
 
   /**
-   * Called when the page is shown again, or the device is connected again. Somebody may have signed in or out since
-   * then.
-   * @param wasFrozen whether the browser kept the page while it showed other pages, which may have continued the
-   *   conversation with a newer session id
+   * Called when the page is shown again, or when the device is connected again. Somebody may have signed in or out in
+   * the meantime.
+   * @param wasFrozen whether the browser kept the page while it showed other pages. One of them may have continued the
+   *   conversation with a newer session id.
    */
   async returned(wasFrozen: boolean): Promise<void> {
     const { session_id, person, open, trouble } = this.#kept;
@@ -142,11 +142,11 @@ export class Conversation {
     const confirm = { id: entry.asks, approve };
     this.#left = null;
     this.#add('visitor', approve ? texts.confirm : texts.decline);
-    // The message has no text: it is only the answer.
+    // The message has no text: it contains only the answer.
     await this.#deliver({ ...this.#pendingFor(''), metadata: { ...metadata(), confirm } });
   }
 
-  /** Retries the message that has no answer. */
+  /** Retries the message that has no answer yet. */
   async retry(): Promise<void> {
     const { pending } = this.#kept;
     if (pending && this.#run === null) await this.#deliver(pending);
@@ -160,23 +160,26 @@ export class Conversation {
     const { undelivered, text } = entry;
     entries.splice(entries.indexOf(entry), 1);
     this.#add('visitor', text);
-    // The service answers a repeated message only once. In a different session it counts as a new message.
+    // Within a session, the service answers a repeated message only once. In a different session, it is a new message.
     await this.#deliver(undelivered.session_id === session_id ? undelivered : this.#pendingFor(text));
   }
 
-  /** Stops the answer that is being written. The text so far stays. */
+  /** Stops the answer that is being written. The text that has arrived remains. */
   async stop(): Promise<void> {
     const run = this.#run;
     const stream_id = this.#kept.pending?.stream_id ?? null;
     if (run === null) return;
     const told = stream_id !== null && (await this.#parts.delivery.stop(stream_id));
-    // The stream reports its end. If the request to stop did not reach the service, the widget leaves the stream.
+    // The stream reports its own end. If the request to stop did not reach the service, the widget leaves the stream.
     if (told || this.#run !== run) return;
     this.#finish({ response: '', session_id: '', stopped: true });
     run.abort(REPLACED);
   }
 
-  /** Begins a new conversation. The last one can be restored until a message is sent in the new one. */
+  /**
+   * Begins a new conversation. The last conversation can be restored until the visitor sends a message in the new
+   * conversation.
+   */
   startOver(): void {
     const left = { ...this.#kept, pending: this.#run ? null : this.#kept.pending };
     this.#transcript.settle('stopped');
@@ -204,7 +207,10 @@ export class Conversation {
     this.#keep();
   }
 
-  /** Leaves this conversation and begins another. @param notice text for the visitor */
+  /**
+   * Leaves this conversation and begins another.
+   * @param notice text for the visitor
+   */
   #restart(notice: string): void {
     const stream_id = this.#run ? this.#kept.pending?.stream_id : null;
     if (stream_id) void this.#parts.delivery.stop(stream_id);
@@ -219,7 +225,7 @@ export class Conversation {
     this.#transcript.take(kept.entries);
   }
 
-  /** Requests the answer for which a restored conversation still waits. */
+  /** Requests the answer that a restored conversation still waits for. */
   #goOn(): void {
     const { pending, trouble } = this.#kept;
     if (trouble?.automatic) this.#reach.lost();
@@ -232,7 +238,7 @@ export class Conversation {
   }
 
   /**
-   * Takes over the person of the token. If the conversation belongs to another person, begins a new one.
+   * Continues with the person of the token. If the conversation belongs to another person, begins a new one.
    * @returns whether a new conversation began
    */
   #followPerson(token: string | null): boolean {
@@ -264,7 +270,7 @@ export class Conversation {
     await this.#deliver(this.#pendingFor(message), true);
   }
 
-  /** @param isNew whether the person who is signed in now has just written it */
+  /** @param isNew whether the person who is signed in has just written the message */
   async #deliver(pending: Pending, isNew = false): Promise<void> {
     const run = new AbortController();
     this.#run = run;
@@ -280,7 +286,7 @@ export class Conversation {
       const token = await this.#parts.tokens.current();
       run.signal.throwIfAborted();
       if (this.#followPerson(token)) {
-        // A message of the previous person must not be sent in the name of the next one.
+        // A message of the previous person must not be sent in the name of the next person.
         if (isNew) await this.#sendNew(pending.message);
         return;
       }
@@ -294,7 +300,7 @@ export class Conversation {
     }
   }
 
-  /** Ignores events of a run that is no longer the current one. */
+  /** Ignores events of a run that is no longer current. */
   #listener(run: AbortController, pending: Pending): DeliveryListener {
     const heard = (tell: () => void) => {
       if (this.#run !== run) return;
@@ -354,12 +360,12 @@ export class Conversation {
       return;
     }
     if (code === 'confirmation_gone') {
-      // Another try would find no open question.
+      // Another attempt would find no open question.
       this.#kept.pending = null;
       this.#add('widget', wordsForFailure(this.#parts.texts, code));
       return;
     }
-    // If the run has ended, another try is a new message; otherwise it repeats the request.
+    // If the run has ended, another attempt sends a new message. Otherwise, it repeats the request.
     if (over) this.#kept.pending = { ...this.#pendingFor(pending.message), metadata: pending.metadata };
     if (!over && pending.stream_id === null && !TAKEN.includes(status)) this.#transcript.mark(pending);
     this.#kept.trouble = this.#troubleOf(failure);
@@ -369,7 +375,7 @@ export class Conversation {
     this.#changed();
   }
 
-  /** The next message is sent to the session that the service named last. */
+  /** The next message is sent to the session that the service named most recently. */
   #followSession(session_id: string): void {
     if (session_id !== '') this.#kept.session_id = session_id;
   }

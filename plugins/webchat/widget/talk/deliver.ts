@@ -4,7 +4,7 @@ import { passed } from './passed.ts';
 import type { Outgoing, Service } from './service.ts';
 import { readStream, StreamBroken, type StreamListener } from './stream.ts';
 
-/** Progress of a message, so that it can continue after a page load. */
+/** The progress of a message. With it, delivery can continue after a page load. */
 export interface Pending extends Outgoing {
   /** Null until the service has named the stream. */
   stream_id: string | null;
@@ -13,17 +13,20 @@ export interface Pending extends Outgoing {
 }
 
 export interface DeliveryListener extends StreamListener {
-  /** Called when the message has a stream, on which its answer can be stopped. */
+  /** Called when the message has a stream. Its answer can then be stopped. */
   opened(stream_id: string): void;
 }
 
-/** Waits between requests while the first one for the message is still running, ms. All later waits are 8 s. */
+/**
+ * How long to wait between requests while the first request for the message is still running, in ms. All later waits
+ * are 8 s.
+ */
 const WAITS_MS = [1000, 2000, 4000, 8000];
-/** Maximum number of repeated requests for a running message. */
+/** Maximum number of times that the request for a running message is repeated. */
 const MAX_ASKS = 15;
 
 /**
- * Sends a message to the service and receives its answer: on an event stream if that works, else in one response.
+ * Sends a message to the service and receives its answer: on an event stream if streams work, else in one response.
  * Both ways use the same Idempotency-Key, so nothing runs twice.
  */
 export class Delivery {
@@ -50,7 +53,7 @@ export class Delivery {
     const streamed = await this.#stream(pending, token, listener, signal);
     if (streamed !== 'never' && streamed !== 'broken') return streamed;
     const answer = await inOnePiece();
-    // One response worked, but streams do not, so later messages do not try a stream.
+    // One response worked, but the stream did not, so later messages do not try a stream.
     if (streamed === 'never') this.#streaming = false;
     return answer;
   }
@@ -64,7 +67,7 @@ export class Delivery {
   }
 
   /**
-   * Returns `never` if streams do not work, and `broken` if this one is broken. In both cases, the answer must be
+   * Returns `never` if streams do not work, and `broken` if this stream broke. In both cases, the answer must be
    * requested in one response.
    */
   async #stream(
@@ -87,7 +90,8 @@ export class Delivery {
       return await readStream((last) => this.#service.streamAddress(id, last), after, first, signal);
     } catch (error) {
       if (error instanceof StreamBroken) return error.silent ? 'never' : 'broken';
-      // The route is missing, or the service is out of reach. Across origins, a browser does not distinguish the two.
+      // The route is missing, or the service is unreachable. Across origins, a browser does not distinguish between the
+      // two.
       if (error instanceof Failure && cannotStream(error))
         return error.code === 'offline' ? 'broken' : 'never';
       throw error;
@@ -124,9 +128,9 @@ function cannotStream({ status, code }: Failure): boolean {
 const TURN = 'agentd-webchat-start';
 
 /**
- * Resolves to a function that releases the lock. Only one tab at a time is between the start of a stream and its first
- * event, because the token is in a cookie that all tabs share. Pages without a secure origin have no locks. They need
- * none, because they have no such cookie.
+ * Acquires a lock, and resolves to a function that releases it. Only one tab at a time may be between the start of a
+ * stream and its first event, because the token is in a cookie that all tabs share. Pages without a secure origin have
+ * no locks. They do not need them, because the cookie does not exist there.
  */
 function takeTurn(signal: AbortSignal): Promise<() => void> {
   if (!('locks' in navigator)) return Promise.resolve(() => undefined);

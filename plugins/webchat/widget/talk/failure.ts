@@ -1,9 +1,9 @@
 export interface FailureOptions {
-  /** Seconds after which another try makes sense. */
+  /** Seconds after which another attempt makes sense. */
   retryAfter?: number;
   /**
-   * Set if the message was not and will not be answered. Another try is then a new message; otherwise it repeats the
-   * request.
+   * Set if the message was not and will not be answered. Another attempt then sends a new message. Otherwise, it
+   * repeats the request.
    */
   over?: boolean;
   /** Status of the response, if there was one. */
@@ -29,17 +29,17 @@ export class Failure extends Error {
   }
 }
 
-/** There was no response: no network, an unknown host name, an origin that is not allowed. */
+/** For requests without a response: there is no network, the host name is unknown, or the origin is not allowed. */
 export function unreachable(): Failure {
   return new Failure(navigator.onLine ? 'unreachable' : 'offline');
 }
 
-/** The failure in a problem document or an `error` event. */
+/** Returns the failure that a problem document or an `error` event describes. */
 export function failureOf(
   { code, reason }: { code?: unknown; reason?: unknown },
   options: FailureOptions,
 ): Failure {
   const guarded = code === 'loop_guard_blocked';
-  // To the visitor, it does not matter whether the loop guard or the rate limit counted the messages.
+  // For the visitor, it does not matter whether the loop guard or the rate limit counted the messages.
   return new Failure(String(guarded ? (reason === 'rate_limit' ? 'rate_limited' : reason) : code), options);
 }

@@ -1,6 +1,6 @@
 import type { Pending } from './deliver.ts';
 
-/** One entry of the transcript. `at` is in ms since the epoch; entries of an older script have none. */
+/** One entry of the transcript. `at` is in ms since the epoch. Entries that an older script stored have no `at`. */
 export type Entry =
   | { id: number; from: 'visitor'; text: string; at?: number; undelivered?: Pending | undefined }
   | {
@@ -29,13 +29,13 @@ export interface Trouble {
   remedy: 'again' | 'anew' | 'edit';
   /** ms since the epoch */
   at: number;
-  /** Whether the widget retries by itself as soon as the service can be reached. */
+  /** Whether the widget retries without the visitor's help as soon as the service can be reached. */
   automatic: boolean;
 }
 
-/** What a conversation needs to continue after a page load. It never contains the token. */
+/** The data with which a conversation continues after a page load. It never contains the token. */
 export interface Kept {
-  /** The visitor's id at the service. The widget makes one if the site gives none. */
+  /** The visitor's id, for the service. The widget generates it if the site provides none. */
   user_id: string;
   session_id: string | null;
   /** The person of the conversation. Null if nobody was signed in. */
@@ -43,22 +43,22 @@ export interface Kept {
   entries: Entry[];
   /** The message that has no answer yet. */
   pending: Pending | null;
-  /** Why the message has no answer. Null while it is being answered. */
+  /** Why the message has no answer. Null while the message is being answered. */
   trouble: Trouble | null;
   open: boolean;
 }
 
-/** Maximum number of entries that are stored over page loads, and maximum number of their characters. */
+/** Maximum number of entries that are stored across page loads, and of characters in total. */
 const MAX_ENTRIES = 60;
 const MAX_SIZE = 400_000;
 
 /**
- * Stores the conversation of this tab in `sessionStorage`: the browser deletes the data with the tab, and no other tab
- * can read it.
+ * Stores the conversation of this tab in `sessionStorage`. The browser deletes this data when the tab is closed, and no
+ * other tab can read it.
  */
 export class Memory {
   readonly #name: string;
-  /** Id of this page, stored while the page exists. */
+  /** Id of this page. It is stored while the page exists. */
   readonly #page = randomId();
   /** Channel to the other pages of this site. */
   readonly #channel: BroadcastChannel | null;
@@ -70,8 +70,8 @@ export class Memory {
   }
 
   /**
-   * The conversation that this tab stored, or null. A browser copies the storage into a duplicated tab. In that case
-   * the original page responds, and this tab begins a new conversation.
+   * Returns the conversation that this tab stored, or null. If a tab is duplicated, the browser also copies its
+   * storage. In that case the original page responds, and this tab begins a new conversation.
    */
   async recall(): Promise<Kept | null> {
     const holder = attempt(() => sessionStorage.getItem(`${this.#name} page`));
@@ -121,7 +121,7 @@ export class Memory {
   }
 }
 
-/** 128 random bits, even on pages without a secure origin, which have no `crypto.randomUUID`. */
+/** 128 random bits. `crypto.randomUUID` does not exist on pages without a secure origin. */
 export function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),
@@ -133,7 +133,7 @@ function isKept(value: unknown): value is Kept {
   return typeof kept?.user_id === 'string' && Array.isArray(kept.entries);
 }
 
-/** A browser may deny storage, or have no room. The conversation then ends with its page. */
+/** A browser may deny storage, or have no space left. The conversation then lasts only as long as its page. */
 function attempt<T>(use: () => T): T | null {
   try {
     return use();

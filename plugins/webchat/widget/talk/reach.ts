@@ -1,10 +1,13 @@
-/** Waits between probes while the service is away, ms: the first one, doubled each time, and the longest. */
+/**
+ * How long to wait between probes while the service is unreachable, in ms. The first wait is doubled each time, up to
+ * the maximum.
+ */
 const FIRST_WAIT_MS = 1000;
 const MAX_WAIT_MS = 30_000;
-/** How often the service is probed while the chat is open and idle, ms. */
+/** How often the service is probed while the chat is open and idle, in ms. */
 const IDLE_MS = 60_000;
 
-/** Keeps track of whether the service can be reached, and probes it while it cannot. */
+/** Remembers whether the service can be reached, and probes it while it cannot. */
 export class Reach {
   #away = false;
   #watched = false;
@@ -22,14 +25,17 @@ export class Reach {
     return this.#away;
   }
 
-  /** True while the chat is open: probes the service at once, and then once a minute. */
+  /** Set to true while the chat is open: the service is then probed at once, and after that once a minute. */
   set watched(watched: boolean) {
     this.#watched = watched;
     if (watched) void this.look();
     else this.#plan();
   }
 
-  /** Call this if a message got no response. @param notBefore minimum wait before the next probe, ms */
+  /**
+   * Call this if a message got no response.
+   * @param notBefore minimum wait before the next probe, in ms
+   */
   lost(notBefore = 0): void {
     this.#tell(true);
     this.#plan(notBefore);
@@ -42,7 +48,7 @@ export class Reach {
     this.#plan();
   }
 
-  /** Probes now: the chat was opened, or the device is connected again. */
+  /** Probes now, because the chat was opened or the device is connected again. */
   async look(): Promise<void> {
     this.#tell(!(await this.#isReachable()));
     this.#plan();
@@ -51,7 +57,7 @@ export class Reach {
   #plan(notBefore = 0): void {
     clearTimeout(this.#timer);
     if (!this.#away && !this.#watched) return;
-    // Waits are random, so that many widgets do not reconnect at the same moment.
+    // Waits are randomized, so that many widgets do not reconnect at the same moment.
     const wait = this.#away
       ? Math.min(FIRST_WAIT_MS * 2 ** this.#failures++, MAX_WAIT_MS) * (0.8 + 0.4 * Math.random())
       : IDLE_MS;

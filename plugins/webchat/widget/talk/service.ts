@@ -2,19 +2,22 @@ import type { Confirmation, ConfirmationAnswer } from '../../../../src/channel/e
 import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { Failure, failureOf, unreachable } from './failure.ts';
 
-/** Path of messages that are answered in the response. The daemon replaces it with WEBCHAT_WEBHOOK_PATH. */
+/** Path for messages that are answered in the response. The daemon replaces it with WEBCHAT_WEBHOOK_PATH. */
 const MESSAGE_PATH = '/webchat/message';
-/** Timeout of an answer in the response, ms: longer than the queue and AGENT_TIMEOUT_SECONDS together. */
+/**
+ * Timeout of an answer in the response, in ms. It is longer than the time in the queue and AGENT_TIMEOUT_SECONDS
+ * together.
+ */
 const ANSWER_WITHIN_MS = 120_000;
 const START_WITHIN_MS = 15_000;
 
-/** The content of a message. A repeat has the same content, so that the service recognizes it. */
+/** The content of a message. If the message is repeated, the content is the same, so that the service recognizes it. */
 export interface Outgoing {
   /** `Idempotency-Key`: a message is answered only once, even if it is sent several times, or to both endpoints. */
   key: string;
   user_id: string;
   message: string;
-  /** Null to begin a session. */
+  /** Null if the message begins a session. */
   session_id: string | null;
   metadata: Readonly<Record<string, string | ConfirmationAnswer>>;
 }
@@ -42,14 +45,15 @@ export class Service {
     return body.stream_id;
   }
 
-  /** Address of the event stream. If events were received, it is the address of the events after them. */
+  /** Address of the event stream. If events were already received, the address continues after the last of them. */
   streamAddress(stream_id: string, after: number): string {
     const query = after > 0 ? `?last_event_id=${after}` : '';
     return `${this.#base}/sse/stream/${encodeURIComponent(stream_id)}${query}`;
   }
 
   /**
-   * `DELETE /sse/stream/…`: stops the run; the text so far is the answer. False if the service could not be reached.
+   * `DELETE /sse/stream/…`: stops the run. The text that has arrived is the answer. False if the service could not be
+   * reached.
    */
   async stop(stream_id: string): Promise<boolean> {
     try {
@@ -59,13 +63,14 @@ export class Service {
       });
       return response.ok;
     } catch {
-      // The service is out of reach. The caller leaves the stream, and the run ends by itself.
+      // The service is unreachable. The caller leaves the stream, and the run ends by itself.
       return false;
     }
   }
 
   /**
-   * Sends a message that is answered in the response, if streams do not work. It needs no cookie, so it sends none.
+   * Sends a message that is answered in the response, because streams do not work. It needs no cookie, so it sends
+   * none.
    */
   async ask(message: Outgoing, token: string | null, signal: AbortSignal): Promise<Answer> {
     const body = await this.#post(MESSAGE_PATH, ANSWER_WITHIN_MS, 'omit', message, token, signal);
@@ -74,7 +79,7 @@ export class Service {
     return { response: body.response, session_id: body.session_id, confirmation };
   }
 
-  /** Probes the service by loading its script, with a different query each time so that no cache answers. */
+  /** Probes the service by requesting its script. The query differs each time, so that no cache answers. */
   async isReachable(): Promise<boolean> {
     try {
       const response = await fetch(`${this.#base}/webchat/widget.js?${Date.now()}`, {
@@ -102,7 +107,7 @@ export class Service {
       credentials,
       signal: AbortSignal.any([signal, AbortSignal.timeout(within_ms)]),
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
-      // Null means "signed out". Without the field, an earlier token would stay in use.
+      // Null means "signed out". Without the field, an earlier token would remain in use.
       body: JSON.stringify({ ...message, jwt_token: token }),
     }).catch((error: unknown) => {
       if (signal.aborted) throw error;
@@ -110,7 +115,7 @@ export class Service {
     });
     const body = await bodyOf(response);
     if (response.ok) return body;
-    // A response of a gateway means that the service is out of reach. The service itself always sends a code.
+    // A gateway sent this response, so the service is unreachable. The service itself always sends a code.
     if (response.status > 501 && body.code === undefined) throw unreachable();
     const retryAfter = Number(response.headers.get('Retry-After')) || 0;
     throw failureOf(body, { status: response.status, retryAfter });

@@ -15,9 +15,9 @@ export interface StreamListener extends AnswerHandler {
   connected(yes: boolean): void;
 }
 
-/** The stream cannot be read to its end this way, but the message may still have an answer. */
+/** The stream cannot be read to its end, but the message may still have an answer. */
 export class StreamBroken extends Error {
-  /** Whether no event ever arrived, because something between browser and service blocks streams. */
+  /** Whether no event ever arrived. Something between the browser and the service then blocks streams. */
   readonly silent: boolean;
 
   constructor(silent: boolean) {
@@ -26,19 +26,22 @@ export class StreamBroken extends Error {
   }
 }
 
-/** A connection without any event is given up after this time, ms. The service sends the first event at once. */
+/** Time after which a connection without any event is given up, in ms. The service sends the first event at once. */
 const OPEN_WITHIN_MS = 10_000;
-/** A connection that has been silent this long may be dead, ms. A new one continues where the old one was. */
+/**
+ * Time after which a silent connection is replaced, in ms, because it may be dead. The new connection continues where
+ * the old connection stopped.
+ */
 const SILENCE_MS = 45_000;
-/** Waits between attempts, ms. After a received event they start again from the first. */
+/** How long to wait between attempts, in ms. After each event, the waits start again with the first. */
 const WAITS_MS = [300, 1000, 2000, 4000, 8000];
 /** Maximum number of attempts for a stream without any event. After that, an answer in one response is faster. */
 const FIRST_ATTEMPTS = 2;
 
 /**
- * Reads an event stream to its end, over several connections if needed. Each continues after the last event that was
- * received. Rejects with the `Failure` of the stream, with `StreamBroken`, or when aborted.
- * @param addressAfter returns the address of the stream after an event
+ * Reads an event stream to its end, over several connections if necessary. Each connection continues after the last
+ * event that was received. Rejects with the `Failure` of the stream, with `StreamBroken`, or when aborted.
+ * @param addressAfter returns the address that continues the stream after an event
  */
 export function readStream(
   addressAfter: (id: number) => string,
@@ -72,7 +75,7 @@ export function readStream(
       clearTimeout(timer);
       source?.close();
       listener.connected(false);
-      // Without a network, attempts are useless. The event `online` reports a network.
+      // Without a network, attempts are useless. The event `online` reports when the network is back.
       if (!navigator.onLine) return;
       const wait = last === 0 && attempts === FIRST_ATTEMPTS ? undefined : WAITS_MS[attempts++];
       if (wait === undefined) return giveUp();
@@ -91,7 +94,7 @@ export function readStream(
       failed: (problem) => finish(() => reject(failureOf(problem, { over: true }))),
     };
 
-    /** Reads each event only once. */
+    /** Reads an event, unless it was read before. */
     const take = ({ data, lastEventId }: MessageEvent<string>, read: (typeof EVENT_READERS)[string]) => {
       const id = Number(lastEventId) || last + 1;
       if (id <= last) return;
@@ -109,7 +112,7 @@ export function readStream(
       for (const [name, read] of Object.entries(EVENT_READERS)) {
         next.addEventListener(name, (event) => {
           if (next !== source) return;
-          // The service sends `error` events with data. Without data, it is an error of the connection.
+          // An `error` event of the service contains data. An `error` event without data is a connection error.
           if ('data' in event) take(event as MessageEvent<string>, read);
           else connectAgain();
         });

@@ -1,29 +1,30 @@
 import { jsonObject } from '../../../../src/channel/json-object.ts';
 import { passed } from './passed.ts';
 
-/** Remaining lifetime at which a token is renewed, ms (agentd-webchat(7)). */
+/** A token is renewed when less than this time remains, in ms (agentd-webchat(7)). */
 const RENEW_BEFORE_MS = 5 * 60 * 1000;
-/** How long the site may take to answer, ms. */
+/** How long the site may take to return a token, in ms. */
 const ANSWER_WITHIN_MS = 10_000;
 
-/** Asks the site for the token of the person who is signed in; null if there is none. */
+/** Asks the site for the token of the person who is signed in. Null if nobody is signed in. */
 export type AskForToken = () => Promise<string | null | undefined> | string | null | undefined;
 
-/** The person of a token as one string: issuer, tenant and subject. */
+/** Identifies the person of a token by issuer, tenant and subject, as one string. */
 export function personOf(token: string | null): string | null {
   if (token === null) return null;
   const { iss = '', tenant_id = '', sub = token } = claimsOf(token);
   return JSON.stringify([iss, tenant_id, sub]);
 }
 
-/** When a token expires, ms since the epoch. A token without expiry never expires for the widget. */
+/** When a token expires, in ms since the epoch. To the widget, a token without `exp` never expires. */
 export function expiryOf(token: string): number {
   const { exp } = claimsOf(token);
   return typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY;
 }
 
 /**
- * The service validates tokens. Here the claims only show when to renew the token, and whether the person has changed.
+ * Reads the claims without validation: the service validates tokens. The widget only needs to know when to renew the
+ * token, and whether the person has changed.
  */
 function claimsOf(token: string): Readonly<Record<string, unknown>> {
   try {
@@ -38,14 +39,14 @@ function claimsOf(token: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The user token of the site, renewed in time. Stored in memory only. */
+/** The user token of the site, which is renewed in time. It is stored in memory only. */
 export class TokenSource {
   readonly #ask: AskForToken | undefined;
   #token: string | null;
   #asked = false;
   #asking: Promise<string | null> | null = null;
 
-  /** @param given a token in the page itself; if there is no `ask`, it is the only token */
+  /** @param given a token in the page itself. Without `ask`, it is the only token. */
   constructor(ask: AskForToken | undefined, given: string | null) {
     this.#ask = ask;
     this.#token = given;
@@ -53,9 +54,9 @@ export class TokenSource {
   }
 
   /**
-   * The token to send now; null if nobody is signed in. It asks the site for the first token, and again when less
-   * than five minutes remain. If the site cannot answer, the old token stays in use: it may still be valid for some
-   * minutes.
+   * Returns the token to send now; null if nobody is signed in. Asks the site for the first token, and again when less
+   * than five minutes remain. If the site cannot answer, the old token stays in use, because it may still be valid for
+   * some minutes.
    */
   async current(): Promise<string | null> {
     const remains = this.#token === null || expiryOf(this.#token) - Date.now() > RENEW_BEFORE_MS;

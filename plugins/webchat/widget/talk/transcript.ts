@@ -1,14 +1,14 @@
 import type { Pending } from './deliver.ts';
 import type { AgentState, Entry, Tool } from './memory.ts';
 
-/** Maximum number of entries that are shown. Older ones are removed. */
+/** Maximum number of entries that are shown. The oldest are removed first. */
 const MAX_ENTRIES = 200;
 
 type Answer = Extract<Entry, { from: 'agent' }>;
 
 /** The entries of a conversation, oldest first. */
 export class Transcript {
-  /** Changed in place. */
+  /** The array is changed in place. */
   entries: Entry[] = [];
   #lastId = 0;
 
@@ -24,7 +24,7 @@ export class Transcript {
     if (this.entries.length > MAX_ENTRIES) this.entries.shift();
   }
 
-  /** The answer that is being written. There is always one while a message is being answered. */
+  /** Returns the answer that is being written, and begins it if there is none. */
   answer(): Answer {
     const last = this.entries.at(-1);
     if (last?.from === 'agent' && last.state === 'writing') return last;
@@ -48,21 +48,20 @@ export class Transcript {
     last.state = state;
   }
 
-  /** An interrupted answer continues in the entry that has its first part. */
+  /** Continues an interrupted answer in the entry that contains its first part. */
   resume(): void {
     const last = this.entries.at(-1);
     if (last?.from === 'agent' && last.state === 'interrupted') last.state = 'writing';
   }
 
   /**
-   * Removes the buttons of all questions: after any message, a question is closed, and its buttons would have no
-   * effect.
+   * Removes the buttons of all questions. Any message closes the open question, so its buttons would have no effect.
    */
   closeQuestions(): void {
     for (const entry of this.entries) if (entry.from === 'agent') entry.asks = undefined;
   }
 
-  /** Marks the visitor's last message as undelivered, or as being sent. */
+  /** Marks the visitor's last message as undelivered, or removes that mark. */
   mark(undelivered: Pending | undefined): void {
     const [entry] = this.entries.filter((one) => one.from === 'visitor').slice(-1);
     if (entry) entry.undelivered = undelivered;
@@ -74,7 +73,10 @@ export class Transcript {
   }
 }
 
-/** A tool may run several times. Each start has its own line; the first running one ends first. */
+/**
+ * Updates the lines of the tools. A tool may run several times, and each start adds a line. When a tool ends, its
+ * oldest running line is updated.
+ */
 export function noteTool(tools: Tool[], name: string, status: string): void {
   if (status === 'started') tools.push({ name, status });
   else if (status === 'completed' || status === 'failed') {

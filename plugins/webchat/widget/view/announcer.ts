@@ -2,14 +2,14 @@ import { parseMarkdown } from '../markdown/parse.ts';
 import { wordsOf } from '../markdown/tree.ts';
 import { h } from './dom.ts';
 
-/** Maximum number of lines that are kept. */
+/** Maximum number of lines in the log. */
 const MAX_LINES = 20;
 /** The end of a sentence or a line, with closing quotes and brackets. */
 const END = /[.!?…。！？؟۔]["'”’»)\]*_`~]*(?=\s)|\n/g;
 
 /**
- * Announces to screen readers what happens: whole sentences when they are complete, and no word twice. The transcript
- * itself is silent, because it changes with every piece of a sentence.
+ * Announces new text to screen readers: sentences when they are complete, and no word twice. The transcript itself is
+ * not announced, because it changes with each piece of a sentence.
  */
 export class Announcer {
   readonly element = h('div', {
@@ -18,17 +18,17 @@ export class Announcer {
     role: 'log',
   });
   #entry = 0;
-  /** How many characters of the entry's text have been announced. */
+  /** How many characters of the entry have been announced. */
   #told = 0;
 
-  /** @param label name of the log, for people who browse the page by landmarks */
+  /** @param label name of the log, for people who navigate the page by landmarks */
   constructor(label: string) {
     this.element.setAttribute('aria-label', label);
   }
 
-  /** Announces the complete sentences of an entry's text so far. */
+  /** Announces the sentences of an entry that are now complete. */
   grow(entry: number, text: string, done: boolean): void {
-    // An undo restores entries that were announced before.
+    // The entry was announced before: an undo has restored it.
     if (entry < this.#entry) return;
     if (entry !== this.#entry) {
       this.#entry = entry;
@@ -41,7 +41,7 @@ export class Announcer {
     this.say(wordsOf(parseMarkdown(fresh.slice(0, end))));
   }
 
-  /** Counts the text of this entry as announced, because it was there before. */
+  /** Treats the text of this entry as announced, because it is not new. */
   skip(entry: number, text: string): void {
     this.#entry = entry;
     this.#told = text.length;

@@ -1,16 +1,16 @@
 import type { Texts } from '../texts.ts';
 import { h, icon, set } from './dom.ts';
 
-/** Longest message that the daemon accepts, characters. */
+/** Maximum length of a message that the daemon accepts, in characters. */
 const MAX_MESSAGE = 16_000;
 
 export interface ComposerActions {
-  /** False if the text was not taken: it is blank, or an answer is still being written. */
+  /** Returns false if the text was not sent: it is blank, or an answer is still being written. */
   send(text: string): boolean;
   stop(): Promise<void>;
 }
 
-/** The input field with its button, which sends the message, or stops the answer that is being written. */
+/** The input field with its button. The button sends the message, or stops the answer that is being written. */
 export class Composer {
   readonly element: HTMLFormElement;
   readonly #field: HTMLTextAreaElement;
@@ -41,7 +41,8 @@ export class Composer {
       this.focus();
     });
     this.#field.addEventListener('keydown', (event) => {
-      // While an input method composes a word, Enter belongs to it (229: Safari ends the composition first).
+      // While an input method composes a word, Enter is for the input method. (Code 229: Safari ends the composition
+      // first.)
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
       event.preventDefault();
       if (!this.#busy) this.#submit(actions);
@@ -62,7 +63,7 @@ export class Composer {
   }
 
   #submit(actions: ComposerActions): void {
-    // The view may not show yet that an answer has begun, so the text is only cleared if it was taken.
+    // An answer may have begun that is not shown yet, so the field is cleared only if the text was sent.
     if (!actions.send(this.#field.value)) return;
     this.#field.value = '';
     this.#fit();

@@ -37,7 +37,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** An icon, hidden from screen readers because it is next to a text or in a control with a name. */
+/** An icon. Screen readers ignore it, because there is a text next to it, or its control has a name. */
 export function icon(name: IconName): SVGElement {
   const svg = document.createElementNS(SVG, 'svg');
   set(svg, { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: `icon ${name}` });
@@ -57,7 +57,7 @@ export function button(
   return made;
 }
 
-/** A button with an icon. Screen readers read its name, and it is shown on hover. */
+/** A button with an icon. Its name is read by screen readers, and shown on hover. */
 export function iconButton(
   name: IconName,
   label: string,

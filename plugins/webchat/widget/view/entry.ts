@@ -23,7 +23,7 @@ export class EntryView {
   readonly #foot = h('div', { class: 'foot' });
   readonly #question: HTMLElement;
   readonly #markdown: MarkdownView;
-  /** State and length of a finished entry when it was last shown. */
+  /** The state and length with which the entry was last shown. */
   #shown = '';
 
   constructor(entry: Entry, texts: Texts, actions: EntryActions) {
@@ -46,7 +46,10 @@ export class EntryView {
     else this.element.append(this.#body);
   }
 
-  /** Shows the entry. @returns false if nothing has changed since the last call */
+  /**
+   * Shows the entry.
+   * @returns false if nothing has changed since the last call
+   */
   show(entry: Entry): boolean {
     const state = stateOf(entry);
     const asks = entry.from === 'agent' && entry.state === 'done' && entry.asks !== undefined;
@@ -66,11 +69,11 @@ export class EntryView {
     return true;
   }
 
-  /** @param isNew whether the visitor has seen the answer being written */
+  /** @param isNew whether the visitor has watched the answer being written */
   #showQuestion(asks: boolean, isNew: boolean): void {
     if (this.#question.hidden !== asks) return;
     set(this.#question, { hidden: !asks });
-    // Announced after the question itself, which is the end of the answer.
+    // The buttons are announced after the question, which is the end of the answer.
     if (asks && isNew) queueMicrotask(() => this.#actions.say(this.#question.ariaLabel ?? ''));
   }
 

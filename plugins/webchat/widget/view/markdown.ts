@@ -6,12 +6,12 @@ import { h, icon, iconButton, set } from './dom.ts';
 const ALLOWED: ReadonlySet<string> = new Set(TAGS);
 
 /**
- * Shows Markdown below an element and keeps unchanged nodes, so that a selection survives while the reply grows. Nodes
- * are created one by one; text is never parsed as HTML.
+ * Shows Markdown inside an element. Unchanged nodes are kept, so that a selection survives while the reply grows. Nodes
+ * are created one by one: text is never parsed as HTML.
  */
 export class MarkdownView {
   readonly #place: HTMLElement;
-  /** The parsed blocks that are shown. */
+  /** The blocks that are shown, as JSON. */
   #shown: string[] = [];
 
   readonly #texts: Texts;
@@ -62,7 +62,7 @@ export class MarkdownView {
   }
 }
 
-/** Attributes that the text does not control. All other elements detect their own text direction. */
+/** Attributes that do not depend on the text. Any other element detects its own text direction. */
 const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   a: { target: '_blank', rel: 'noopener noreferrer nofollow' },
   th: { scope: 'col', dir: 'auto' },

@@ -16,10 +16,10 @@ export interface PanelActions extends ComposerActions {
   undo(): void;
 }
 
-/** Distance from the end at which the transcript still counts as read to its end, px. */
+/** The transcript counts as scrolled to its end if less than this distance remains, in px. */
 const NEAR_END = 48;
 
-/** The chat: a dialog next to the page, or over the whole page on small screens. */
+/** The chat: a dialog next to the page, or covering the page on small screens. */
 export class Panel {
   readonly element: HTMLDialogElement;
   readonly #texts: Texts;
@@ -33,7 +33,7 @@ export class Panel {
   readonly #latest: HTMLButtonElement;
   readonly #views = new Map<number, EntryView>();
   readonly #undo: HTMLButtonElement;
-  /** Makes the click handler of "Send again". */
+  /** Returns the click handler of “Send again”. */
   readonly #resend: (id: number) => () => void;
   /** Answers the question of an entry. */
   readonly #answer: (id: number, approve: boolean) => void;
@@ -45,7 +45,7 @@ export class Panel {
   constructor(texts: Texts, suggestions: readonly string[], actions: PanelActions, close: () => void) {
     this.#texts = texts;
     this.#composer = new Composer(texts, actions);
-    // The buttons disappear together with the problem, so the focus is moved.
+    // The buttons disappear together with the problem, so the focus moves to the input field.
     const then = (act: () => unknown) => () => {
       this.#composer.focus();
       act();
@@ -118,7 +118,7 @@ export class Panel {
     return this.#small.matches;
   }
 
-  /** Opens the chat. If it covers the page it is modal: the page below cannot be reached by keyboard. */
+  /** Opens the chat. If it covers the page, it is modal, and the page below cannot be reached with the keyboard. */
   open(): void {
     if (this.covers) this.element.showModal();
     else this.element.show();
@@ -130,7 +130,10 @@ export class Panel {
     this.element.close();
   }
 
-  /** Shows the state. @param aloud whether to announce new entries to screen readers */
+  /**
+   * Shows the state.
+   * @param aloud whether to announce new entries to screen readers
+   */
   show({ entries, busy, connection, trouble, undoable }: State, aloud: boolean): void {
     const wasAt = this.#following;
     for (const entry of entries) this.#showEntry(entry, aloud);
@@ -171,7 +174,7 @@ export class Panel {
     }
   }
 
-  /** The header is announced only if the connection is lost or restored. */
+  /** Shows the status in the header. It is announced only if the connection is lost or restored. */
   #showStatus(): void {
     const name = navigator.onLine ? this.#connection : 'offline';
     const reachable = !['offline', 'away', 'reconnecting'].includes(name);
@@ -194,8 +197,8 @@ export class Panel {
   }
 
   /**
-   * Fits the chat above the keyboard, which covers the page on phones. Only the visual viewport shows how much of the
-   * page remains visible.
+   * Keeps the chat above the on-screen keyboard, which covers part of the page on phones. Only the visual viewport
+   * knows how much of the page remains visible.
    */
   #fitAboveKeyboard(): void {
     const view = window.visualViewport;

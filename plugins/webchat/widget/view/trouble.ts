@@ -7,7 +7,7 @@ export interface TroubleActions {
   startOver(): void;
 }
 
-/** Why there is no answer, and what to do. Counts down if the service asked to wait. */
+/** Shows why there is no answer, and what to do. Counts down if the service asked to wait. */
 export class TroubleView {
   readonly element = h('div', { class: 'trouble', hidden: true });
   readonly #words = h('p', { dir: 'auto' });
@@ -26,7 +26,10 @@ export class TroubleView {
     this.element.append(icon('warning'), this.#words, this.#button);
   }
 
-  /** Shows the problem. @returns whether it was not shown before */
+  /**
+   * Shows the problem.
+   * @returns whether it was not shown before
+   */
   show(trouble: Trouble | null): boolean {
     if (trouble === this.#shown) return false;
     this.#shown = trouble;

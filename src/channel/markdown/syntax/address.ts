@@ -33,7 +33,7 @@ export function address(state: StateInline, silent: boolean): boolean {
   HOST.lastIndex = state.pos;
   const [found, scheme, host = ''] = HOST.exec(state.src) ?? [];
   if (found === undefined || !isHost(host)) return false;
-  // Not inside a word. Before a scheme, any character except a Latin letter is allowed.
+  // An address cannot begin inside a word. Before a scheme, any character except a Latin letter is allowed.
   const isInWord = scheme === undefined ? /[\p{L}\p{M}\p{N}]$/u : /[a-z]$/i;
   if (isInWord.test(state.src.slice(Math.max(0, state.pos - 2), state.pos))) return false;
   PATH.lastIndex = state.pos + found.length;
@@ -65,7 +65,7 @@ function isHost(host: string): boolean {
     .some((part) => part.includes('_'));
 }
 
-/** Removes the full stop of a sentence and a bracket around an address, which are not part of the address. */
+/** Removes the period of a sentence and a bracket around an address, which are not part of the address. */
 function withoutTail(found: string): string {
   const opened = found.split('(').length;
   let closed = found.split(')').length;

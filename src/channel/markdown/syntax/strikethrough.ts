@@ -1,11 +1,11 @@
 import type { Delimiter, StateInline } from 'markdown-it';
 
 const TILDE = 0x7e;
-/** Marks one tilde in the list of delimiters. One tilde pairs with one, two with two. */
+/** Identifies a single tilde in the list of delimiters. A single tilde pairs with a single one, and two with two. */
 const ONE = -1;
 const TWO = -2;
 
-/** GitHub's strikethrough with one tilde or two. The parser's own rule knows only two. */
+/** GitHub's strikethrough with one or two tildes. The parser's own rule supports only two. */
 export function strikethrough(state: StateInline, silent: boolean): boolean {
   if (silent || state.src.charCodeAt(state.pos) !== TILDE) return false;
   const { length, can_open, can_close } = state.scanDelims(state.pos, true);

@@ -34,7 +34,7 @@ export function table(state: StateBlock, startLine: number, endLine: number, sil
 function headOf(state: StateBlock, line: number, endLine: number): string[] | null {
   if (line + 1 >= endLine || !isInBlock(state, line) || !isInBlock(state, line + 1)) return null;
   const below = textOf(state, line + 1);
-  // A hyphen with a space begins a list item.
+  // A hyphen that is followed by a space begins a list item.
   if (!/^[|:-]/.test(below) || /^-\s/.test(below) || !/[|:]/.test(below)) return null;
   const delimiters = cellsOf(below);
   if (delimiters.length === 0 || !delimiters.every((cell) => DELIMITER.test(cell))) return null;

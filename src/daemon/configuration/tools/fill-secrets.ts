@@ -28,7 +28,7 @@ export function fillSecrets(
   }
   if (unlisted.length > 0) return undefined;
   if (text.replace(REFERENCE, '').includes(`\${`)) return node.refuse(`has a \`\${\` without a \`}\``, right);
-  // A missing value is reported once, with its own name.
+  // A missing value is reported once, under the name of the secret.
   if (names.some((name) => !values.get(name))) return undefined;
   return text.replace(REFERENCE, (_reference, name: string) => values.get(name)?.reveal() ?? '');
 }

@@ -16,7 +16,7 @@ export interface EntryContext {
 
 const RIGHT_LIST = 'a list of entries, each with the key openapi, mcp, command or module';
 
-/** The readers, by the key that an entry of the kind must have. */
+/** The reader for each kind of entry, by the key that every entry of the kind has. */
 const READERS: Readonly<
   Record<string, (node: ConfigNode, context: EntryContext) => SourceEntry | undefined>
 > = {
@@ -26,7 +26,7 @@ const READERS: Readonly<
   module: readModuleEntry,
 };
 
-/** Checks the key `tools` of the configuration file (agentd-agent(7), "Sources"), and reports every problem at once. */
+/** Checks the key `tools` of the configuration file (agentd-agent(7), "Sources"), and reports all problems together. */
 export function readSourceEntries(
   file: StructuredValue | undefined,
   context: EntryContext,

@@ -46,7 +46,7 @@ export function readSourcePolicy(
   };
 }
 
-/** An http or https address without credentials and fragment. */
+/** Reads an http or https address without credentials or a fragment. */
 export function readUrl(node: ConfigNode, { query }: { query: boolean }): string | undefined {
   const right = `an http or https address without credentials${query ? ' and fragment' : ', query and fragment'}`;
   const text = node.text(right);
@@ -119,7 +119,7 @@ function readExchange(node: ConfigNode, secrets: EntrySecrets): ExchangeEntry | 
   return { url, client_id, client_secret, audience };
 }
 
-/** https, or an address of this machine. */
+/** Whether the address uses https or is on this machine. */
 function isSafe(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && (url.protocol === 'https:' || isLoopback(url));
@@ -139,7 +139,7 @@ export interface Destination {
   api: string | null | undefined;
 }
 
-/** Whether the source has the origin of `API_BASE_URL`; null if this is not known. */
+/** Whether the source has the same origin as `API_BASE_URL`; null if this is not known. */
 function isOwnOrigin({ url, api }: Destination): boolean | null {
   if (url === undefined || api === undefined) return null;
   return api !== null && URL.parse(api)?.origin === URL.parse(url)?.origin;

@@ -10,7 +10,7 @@ export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
  * Records of the secrets that the entries under `tools` list, so that they are read, shown and masked like settings.
- * Names that are wrong, or that are names of settings, are left out: `readSourceEntries` reports them.
+ * Invalid names and names of settings are left out: `readSourceEntries` reports them.
  * @param taken names of the settings of the daemon and of its channels.
  */
 export function secretsOfSources(
@@ -27,7 +27,9 @@ export function secretsOfSources(
     .map((name) => ({ name, kind: 'string', secret: true, sentence: 'A secret of a source of tools.' }));
 }
 
-/** The secrets of tool sources, by name. Null if there is no value, which is reported if the secret is needed. */
+/**
+ * The secrets of tool sources, by name. A secret without a value is null, which is reported if the secret is needed.
+ */
 export type SourceSecrets = ReadonlyMap<string, Secret | null>;
 
 /**

@@ -30,7 +30,7 @@ export class Claims {
     return owner;
   }
 
-  /** Whether this owner still has the claim, even an expired one: nobody has taken it over. */
+  /** Whether this owner still has the claim. An expired claim is kept until somebody takes it over. */
   isHeld(name: string, owner: string): boolean {
     return this.#stored.get(name)?.owner === owner;
   }

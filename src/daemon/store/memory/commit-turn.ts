@@ -8,7 +8,9 @@ import { createSession, expectFreeIds, expectTag, findSession } from './sessions
 import { appendEvents, expectNext } from './streams.ts';
 import { keepTrace } from './traces.ts';
 
-/** `Store.commitTurn`. All checks that can refuse the turn come first, so that everything is stored or nothing. */
+/**
+ * `Store.commitTurn`. All checks that can refuse the turn come first, so that either everything or nothing is stored.
+ */
 export function commitTurn(context: MemoryContext, claim: SessionClaim, changes: TurnChanges): CommitOutcome {
   const { session, turn, trace, reply, failed, answer, pending, events } = changes;
   if (!areHeld(context, claim, changes)) return 'lost';

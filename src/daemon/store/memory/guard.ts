@@ -83,8 +83,8 @@ export function checkMessage(
     state.guard_users.set(user.key, { state: after.user, expires_at });
   }
   if (after.turns !== null && after.turns !== before.turns) {
-    // A session and its count end together. A new count ends with the session. If the count existed before, both end at
-    // whichever end comes first.
+    // A session and its count end together. A new count gets the end of the session. If the count existed before, both
+    // get the earlier of their ends.
     const session = findSession(context, tag)?.session;
     const first = Math.min(after.turns.ends_at, session?.expires_at ?? after.turns.ends_at);
     const ends_at = before.turns === null ? (session?.expires_at ?? first) : first;

@@ -9,7 +9,7 @@ export function personSteps({ state, claims, clock }: MemoryContext): Steps<Pers
     erase: (of) => visit(of, true),
   };
 
-  /** Finds all data of a person or a platform's user and, if `erases`, deletes it. */
+  /** Finds all data of a person or a platform's user. Deletes it if `erases` is true. */
   function visit(of: PersonSelector, erases: boolean): PersonRecords {
     const match = new PersonMatch(of);
     /** @returns the values that belong to the person or user, newest first. */

@@ -4,7 +4,7 @@ import type { SeenMessage } from './state.ts';
 
 export type SeenFacts = Pick<SeenMessage, 'verdict' | 'id'>;
 
-/** What is recorded about a message of a platform: its verdict, and its id in the inbox. */
+/** The facts that are recorded about a message of a platform: its verdict, and its id in the inbox. */
 export function seenMessage(
   { state, clock }: MemoryContext,
   platform: string,
@@ -14,7 +14,7 @@ export function seenMessage(
   return seen && seen.expires_at > clock.now() ? seen : { verdict: null, id: null };
 }
 
-/** Remembers the message for another `SEEN_MS`. What was recorded before is kept. */
+/** Remembers the message for another `SEEN_MS`. Facts that were recorded before are kept. */
 export function noteSeen(
   context: MemoryContext,
   platform: string,

@@ -50,7 +50,7 @@ export interface StoredMessage {
 
 export interface StoredLink extends Link {
   person: NewLink['person'];
-  /** `findByAlias` finds this link by its alias. Only one of the links with the same alias has this set. */
+  /** Whether `findByAlias` finds this link by its alias. True for only one of the links with the same alias. */
   is_found_by_alias: boolean;
 }
 

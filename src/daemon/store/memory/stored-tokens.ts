@@ -33,7 +33,7 @@ function actionTexts({ state }: MemoryContext): StoredToken[] {
   );
 }
 
-/** The tokens of links, sessions and streams. Expired ones have been dropped before. */
+/** The tokens of links, sessions and streams. Expired tokens were deleted before. */
 function tokensOf({ state }: MemoryContext): StoredToken[] {
   const links = [...state.links.values()].map(({ key, token }) => ({ kind: 'link' as const, key, token }));
   const sessions = [...state.sessions.values()].flatMap(({ session }) => {
@@ -66,7 +66,7 @@ export function replaceToken(context: MemoryContext, found: StoredToken, value: 
   return true;
 }
 
-/** The record that held the token. It may hold a different one now. Undefined if the record was deleted. */
+/** The record that contained the token. It may contain a different token now. Undefined if the record was deleted. */
 function holderOf(
   context: MemoryContext,
   found: Exclude<StoredToken, { kind: 'action' }>,

@@ -80,7 +80,7 @@ export function streamSteps(
 
 /**
  * Adds events to a running stream. The caller has checked that the claim is held.
- * @throws if the events do not follow the last one of the stream.
+ * @throws if the events do not follow the last event of the stream.
  */
 export function appendEvents(
   context: MemoryContext,
@@ -104,7 +104,7 @@ export function appendEvents(
   state.changes.emit(stream_id, 'events', structuredClone(events));
 }
 
-/** @throws if the events do not follow the last one of a running stream. */
+/** @throws if the events do not follow the last event of a running stream. */
 export function expectNext(
   { state }: MemoryContext,
   stream_id: string,

@@ -81,7 +81,7 @@ export class Database {
     }
   }
 
-  /** Runs the work in a transaction whose statements may take long (`MIGRATION_MS`). */
+  /** Runs the work in a transaction whose statements may take a long time (`MIGRATION_MS`). */
   migration<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.transaction(work, MIGRATION_MS);
   }

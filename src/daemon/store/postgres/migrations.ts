@@ -27,8 +27,8 @@ export async function migrate(database: Database): Promise<void> {
 }
 
 /**
- * Reads `001-….sql`, `002-….sql`, … beside this file. Schema version n is the n-th file. Add new files; never change
- * existing ones.
+ * Reads `001-….sql`, `002-….sql`, … next to this file. Schema version n is the n-th file. Add new files; never change
+ * existing files.
  */
 function readSteps(): string[] {
   const here = new URL('.', import.meta.url);

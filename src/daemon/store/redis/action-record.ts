@@ -1,13 +1,13 @@
 import type { Action, NewAction, NewPendingAction } from '../actions.ts';
 import type { Reply } from './connection.ts';
 
-/** A pending action, in the form for the script of a commit. */
+/** A pending action, in the form that the script of a commit expects. */
 export function storedPending({ asked_by, answer_ms, unasked_ms, principal, ...action }: NewPendingAction) {
   const given = { ...storedAction(action), principal, answer_ms, ...(asked_by !== null && { asked_by }) };
   return { id: action.action_id, unasked_ms, given };
 }
 
-/** The fields of a record: separate fields for what scripts read, and the rest as JSON. */
+/** The fields of a record. Values that scripts read have separate fields, and the rest is JSON. */
 export function storedAction(action: NewAction): Record<string, unknown> {
   const { turn_key, args, summary, session_tag, session_id, person, platform, user_id } = action;
   return {
@@ -23,7 +23,7 @@ export function userName(platform: string, user_id: string): string {
   return `${platform}:${user_id}`;
 }
 
-/** An action, and its place among those of its shard. */
+/** An action with its number, which orders the actions of its shard. */
 export type Numbered = Action & { number: number };
 
 /** @param reply the time, and then the fields and values of each action. */
@@ -58,7 +58,7 @@ export function actionsIn(reply: Reply): Action[] {
   return actionsOf(reply).sort(byNumber).map(withoutNumber);
 }
 
-/** Actions of one shard have different numbers. Those of different shards are compared by their times. */
+/** Compares actions by their times, then by their numbers. Numbers are unique only within a shard. */
 export function byNewest(a: Numbered, b: Numbered): number {
   return b.created_at - a.created_at || b.number - a.number;
 }

@@ -1,5 +1,6 @@
 -- include: pending
--- The journal. Indexes of actions by number: of all actions, of a turn, of a person, and of a platform's user.
+-- The journal. It has indexes of actions, ordered by number: of all actions, of a turn, of a person, and of a
+-- platform's user.
 
 local function action_index(kind, name)
   return key('actions-of-' .. kind, name, 'ids')
@@ -22,7 +23,7 @@ local function add_to_index(at, number, id)
   call('PEXPIREAT', at, now + ACTIONS_RETENTION_MS)
 end
 
--- Stores the fields of a new action: the given ones, and those of its state.
+-- Stores the fields of a new action: the given fields, and the fields of its state.
 local function store_action(id, given, state)
   local at = action_key(id)
   local number = call('INCR', key('actions', nil, 'number'))
@@ -43,7 +44,8 @@ local function store_action(id, given, state)
   end
 end
 
--- Stores an action that a committed turn asks the person to confirm. It replaces one that waits for the same principal.
+-- Stores an action that a committed turn asks the person to confirm. It replaces an action that is still pending for
+-- the same principal.
 local function add_pending(pending)
   for _, id in ipairs(call('SMEMBERS', pending_set('session', pending.given.session_tag))) do
     if call('HGET', action_key(id), 'principal') == pending.given.principal then
@@ -63,7 +65,7 @@ local function add_pending(pending)
   end
 end
 
--- The actions that wait in a session.
+-- The pending actions of a session.
 local function pending_in(session_tag)
   local found = {}
   for _, id in ipairs(call('SMEMBERS', pending_set('session', session_tag))) do
@@ -74,7 +76,7 @@ local function pending_in(session_tag)
   return found
 end
 
--- The actions in the index of a turn, without those that wait for confirmation.
+-- The actions in the index of a turn, except pending actions.
 local function actions_of_turn(index)
   local found = {}
   for _, id in ipairs(call('ZRANGE', index, 0, -1)) do

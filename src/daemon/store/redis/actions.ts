@@ -154,8 +154,9 @@ export class RedisActions implements ActionStore {
   }
 
   /**
-   * The claims that a script compares, as JSON. The daemon never makes ids with which they are in another shard than the
-   * action; if they are, they are compared before. @returns null if one of them is lost.
+   * The claims that a script compares, as JSON. With the ids that the daemon makes, the claims are in the shard of the
+   * action. If they are in another shard, they are compared here, before the script runs. @returns null if one of them
+   * is lost.
    */
   async #heldIn(shard: RedisKeyspace, { session, key }: RunClaims): Promise<string | null> {
     const { session_tag: tag, owner } = session;
@@ -171,8 +172,8 @@ export class RedisActions implements ActionStore {
   }
 
   /**
-   * An action is in the shard of its session, and the daemon makes ids that lie beside it; so the first look almost
-   * always finds it.
+   * An action is in the shard of its session, and the daemon makes its id for that shard. So the first shard that is
+   * searched almost always has the action.
    */
   async #first<T>(action_id: string, look: (shard: RedisKeyspace) => Promise<T | null>): Promise<T | null> {
     const found = await look(this.#redis.at(action_id));

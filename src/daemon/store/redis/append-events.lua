@@ -1,7 +1,7 @@
 -- include: streams
 -- Adds events to a running stream under its claim. KEYS[1]: the stream. ARGV: id, owner, id of the first event (0 if
--- there is none), name of the last one if it ends the stream, the process that need not be notified, the events.
--- Returns `added`, `lost`, or `gap` if they do not follow its last event.
+-- there is none), name of the last event if it ends the stream, the process that need not be notified, the events.
+-- Returns `added`, `lost`, or `gap` if the events do not follow the last event of the stream.
 local id, first = ARGV[3], tonumber(ARGV[5])
 if not stream_held(id, ARGV[4]) then
   return 'lost'

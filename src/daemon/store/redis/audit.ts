@@ -7,7 +7,7 @@ const KEY_BYTES = 32;
 /** Length of the id before a line, which keeps identical lines separate and in order. */
 const ID_LENGTH = timeOrderedId(0).length;
 
-/** One sorted set of lines by their times, and the key of the HMAC. */
+/** The lines are in one sorted set, ordered by time. The key of the HMAC is stored separately. */
 export class RedisAudit implements AuditStore {
   readonly #redis: RedisKeyspace;
 

@@ -1,6 +1,6 @@
--- The beginning of every script: the time, the names of keys, expiry. ARGV[1]: the hash tag that all keys share, in a
--- Cluster; empty elsewhere. ARGV[2]: the time in tests, ms since the epoch; otherwise empty, and the time is that of
--- the server.
+-- The beginning of every script: the time, the names of keys, and expiry. ARGV[1]: in a Cluster, the hash tag that all
+-- keys of the script share; otherwise empty. ARGV[2]: in tests, the time in ms since the epoch; otherwise empty, and
+-- the server's time is used. The first comment of each script lists the script's own arguments, from ARGV[3] on.
 
 local call = redis.call
 local tag = ARGV[1]
@@ -16,7 +16,7 @@ else
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- As `KeyNames.key`. Without a name: the only record of its kind.
+-- Makes the same names as `KeyNames.key`. Without a name: the key of the only record of its kind.
 local function key(kind, name, part)
   local whole = name and (kind .. ':' .. name) or kind
   if tag == '' then

@@ -1,8 +1,8 @@
 -- include: claims sessions actions
--- Claims a session and reads what its turn begins with. KEYS[1]: the claim. ARGV: tag, owner, id that the message
--- names, key of the turn (empty if there cannot have been an earlier run), maximum number of turns.
--- Returns null while another claim is valid. Otherwise the time, the fields of the session or null, its last turns
--- oldest first, the fields of each action that waits, and the fields of each action of the turn.
+-- Claims a session and reads the data with which its turn begins. KEYS[1]: the claim. ARGV: tag, owner, the session id
+-- in the message, key of the turn (empty if there cannot have been an earlier run), maximum number of turns. Returns
+-- null while another claim is valid. Otherwise the time, the fields of the session or null, its last turns oldest
+-- first, the fields of each pending action, and the fields of each action of the turn.
 local session_tag, turn = ARGV[3], ARGV[6]
 if claim_valid(KEYS[1]) then
   return false

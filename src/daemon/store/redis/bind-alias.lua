@@ -1,6 +1,7 @@
 -- include: links
--- Records the alias of a link. KEYS[1]: the link; KEYS[2]: other facts about it. ARGV: its value as it was read, alias,
--- person, 1 to write. Returns 1, or 0 if the link has a different value, or a different alias of the same person.
+-- Records the alias of a link. KEYS[1]: the link; KEYS[2]: other facts about it. ARGV: the value of the link as it was
+-- read, alias, person, 1 to write or 0 to check only. Returns 1, or 0 if the link has a different value, or a different
+-- alias of the same person.
 if not value or value ~= ARGV[3] then
   return 0
 end

@@ -4,33 +4,35 @@ import { SEEN_MS } from '../bounds.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 
 /**
- * How long a binding is remembered after its last use, ms: longer than the records that it leads to, which are kept for
- * 7 days after the end of a run.
+ * How long a binding is remembered after its last use, ms: longer than the records that it points to, which are kept
+ * for 7 days after the end of a run.
  */
 const BOUND_MS = SEEN_MS + 24 * 60 * 60 * 1000;
-/** A caller that has bound a name and has written nothing in this time has died, ms: a command takes at most 5 s. */
+/** A caller that has bound a name but has written nothing after this time has died, ms: a command takes at most 5 s. */
 const WRITING_MS = 6_000;
-/** Pause between two looks at the shard of another caller, ms. */
+/** Pause between two searches in the shard of another caller, ms. */
 const PAUSE_MS = 20;
-/** Number of looks before the other caller counts as dead. */
+/** Number of searches before the other caller counts as dead. */
 const LOOKS_MAX = WRITING_MS / PAUSE_MS;
 
 /**
- * In which shard the records of a foreign name are: the Idempotency-Key of a client, or the message id of a platform.
- * Such a name belongs to a session that its shard does not follow from, and its records are written together with those
- * of the session. So the shard is recorded, in the shard of the name, before the first record is written.
+ * Records in which shard the records of a foreign name are. A foreign name is the Idempotency-Key of a client, or the
+ * message id of a platform. Its records are written together with those of a session, so they must be in the shard of
+ * that session, which the name itself does not tell. So before the first record is written, the name is bound to that
+ * shard. The binding is stored in the shard of the name.
  *
- * A name is bound to the shard of the session of the first request. Repeats name the same session and come to the same
- * shard, where one script decides who is first; so the binding itself never decides whether something runs twice. A
- * request with another session finds what is known about the name in the bound shard. If nothing is, the caller that
- * bound it may still be writing, so it is given time; then the name is bound anew. If the process dies after the binding
- * was made, the next request with the same session goes on as if it were the first.
+ * A name is bound to the shard of the session of its first request. Repeats name the same session and use the same
+ * shard, where one script decides which request is the first. So the binding itself never decides whether something
+ * runs twice. A request with another session looks for records of the name in the bound shard. If there are none, the
+ * caller that bound the name may still be writing them. The request then waits for some time before it binds the name
+ * to its own shard. If a process dies after it has bound a name, the next request with the same session continues as if
+ * it were the first.
  */
 export class Bindings {
   readonly #redis: RedisKeyspace;
   readonly #kind: string;
 
-  /** @param kind separates the names of one kind of record from those of others. */
+  /** @param kind separates names of one kind of record from names of other kinds. */
   constructor(redis: RedisKeyspace, kind: string) {
     this.#redis = redis;
     this.#kind = kind;
@@ -44,8 +46,8 @@ export class Bindings {
 
   /**
    * Binds a name to the shard of `beside`.
-   * @param look what a shard knows about the name; null for nothing.
-   * @returns what another shard knows about the name; null if it is now bound to the shard of `beside`.
+   * @param look returns what a shard has stored about the name; null if it has stored nothing.
+   * @returns what another shard has stored about the name; null if the name is now bound to the shard of `beside`.
    */
   async bind<Known>(
     name: string,
@@ -67,7 +69,8 @@ export class Bindings {
   }
 
   #key(name: string): string {
-    // Names contain ids and addresses of people, and nobody could find them to erase them.
+    // The name is hashed, because it may contain ids and addresses of people, and erasing a person does not search
+    // here.
     const hash = createHash('sha256').update(name).digest('base64url');
     return this.#redis.names.key('bound', `${this.#kind}:${hash}`, 'shard');
   }

@@ -42,7 +42,7 @@ export async function countKeys(redis: RedisKeyspace): Promise<KeyCensus> {
     do {
       const [next, found] = await redis.send(() => node.scan(cursor, 'COUNT', STEP));
       cursor = next;
-      // SCAN may name a key twice.
+      // SCAN may return a key twice.
       const fresh = found.filter((key) => !seen.has(key) && kindOf(key, redis.names) !== null);
       for (const key of fresh) seen.add(key);
       const ttls = await redis.send(() => Promise.all(fresh.map((key) => node.pttl(key))));

@@ -1,7 +1,7 @@
 -- include: inbox
 -- Changes messages that are not claimed and have not changed since they were read. KEYS[1]: the names of all messages.
--- ARGV: for each its id, state, `text_stored_at` and `sends` as read, and the changes as JSON. Returns how many were
--- changed.
+-- ARGV: for each message its id, its state, `text_stored_at` and `sends` as they were read, and the changes as JSON.
+-- Returns how many messages were changed.
 local changed = 0
 for place = 3, #ARGV, 5 do
   local id = ARGV[place]

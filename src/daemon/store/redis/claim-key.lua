@@ -1,6 +1,6 @@
 -- include: claims keys
--- Claims an idempotency key if it is new. KEYS[1]: its claim. ARGV: key, fingerprint, owner; an empty owner only looks.
--- Returns `new`, `running`, `other_body`, or `done` with the answer.
+-- Claims an idempotency key if it is new. KEYS[1]: its claim. ARGV: key, fingerprint, owner; with an empty owner, the
+-- key is only looked up. Returns `new`, `running`, `other_body`, or `done` with the answer.
 local found = look_key(ARGV[3], ARGV[4])
 if found[1] == 'new' and ARGV[5] ~= '' then
   claim_take(KEYS[1], ARGV[5])

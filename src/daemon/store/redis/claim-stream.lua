@@ -1,7 +1,7 @@
 -- include: streams
 -- Begins the run of a waiting stream and deletes its token. KEYS[1]: the stream. ARGV: id, owner of the claim, the
 -- person that the stream belongs to from now on, the only person who may read it (each empty if there is none), the
--- process that need not be notified, the first events. Returns 1, or 0.
+-- process that need not be notified, the first events. Returns 1, or 0 if the stream is not waiting.
 local id = ARGV[3]
 if stream_state(id) ~= 'waiting' then
   return 0

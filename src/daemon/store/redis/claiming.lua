@@ -13,8 +13,8 @@ local function add_heads(heads, place, from, to, ...)
   return #queues / 2, queues[#queues]
 end
 
--- The queues whose first message is due, in the order in which they are claimed; at least `limit` of them if there are
--- so many. `wanted`: `kind`: `run`|`send`; `platforms`; `which`: `fresh`|`interrupted`.
+-- The queues whose first message is due, in the order in which they are claimed; at least `limit` of them if that many
+-- are due. `wanted` has `kind` (`run`|`send`), `platforms`, `which` (`fresh`|`interrupted`).
 local function due_heads(wanted, limit)
   local kind, heads = wanted.kind, {}
   local fresh, died = places_of(kind, wanted.platforms)
@@ -26,7 +26,8 @@ local function due_heads(wanted, limit)
     for _, place in ipairs(fresh) do
       local found, last = add_heads(heads, place, '-inf', now, 'LIMIT', 0, limit)
       if found == limit then
-        -- Other queues may be due at the same time as the last one; among those, the number decides.
+        -- Other queues may be due at the same time as the last queue. The number decides the order of queues with equal
+        -- times.
         for at = #heads - found + 1, #heads do
           if heads[at].due == tonumber(last) then
             heads[at].is_again = true
@@ -54,8 +55,8 @@ local function due_heads(wanted, limit)
   return due
 end
 
--- Claims queues whose first message is due, and begins an attempt with it. `wanted`: as in `due_heads`, and `owners`:
--- one for each queue that may be claimed. Returns owner and fields of each message.
+-- Claims queues whose first message is due, and begins an attempt at that message. `wanted` is as in `due_heads`, and
+-- also has `owners`: one for each queue that may be claimed. Returns owner and fields of each message.
 local function claim_messages(wanted)
   local kind, limit, claimed = wanted.kind, #wanted.owners, {}
   local due = due_heads(wanted, limit)
@@ -77,7 +78,7 @@ local function claim_messages(wanted)
   return claimed
 end
 
--- When the first unclaimed queue of a kind is due, and whether an interrupted message waits.
+-- When the first unclaimed queue of a kind is due, and whether an interrupted message is waiting.
 local function look_at_queues(kind, platforms)
   local fresh, died = places_of(kind, platforms)
   local first, interrupted = nil, false

@@ -3,7 +3,8 @@
 
 local CLAIM_MEMORY_MS = 3600000
 
--- Whether there is a claim that nobody may take over. If the clock was set back, it shortens the claim to CLAIM_MS.
+-- Whether there is a claim that nobody may take over. If the clock was set back, this also shortens the claim to
+-- CLAIM_MS.
 local function claim_valid(at)
   local ends = tonumber(call('HGET', at, 'until') or 0)
   if ends > now + CLAIM_MS then
@@ -13,7 +14,7 @@ local function claim_valid(at)
   return ends > now
 end
 
--- Whether this owner still has the claim, valid or expired: nobody has taken it over.
+-- Whether this owner still has the claim. An expired claim is kept until somebody takes it over.
 local function claim_held(at, owner)
   return alive(at) and call('HGET', at, 'owner') == owner
 end

@@ -5,7 +5,7 @@ import type { Node, RedisAddress } from '../../settings/redis-url.ts';
 const COMMAND_MS = 5000;
 /** How long connecting may take, ms. */
 const CONNECT_MS = 5000;
-/** How often the nodes of a Cluster are asked which slots they hold, ms. After a failover, this finds the new master. */
+/** How often the nodes of a Cluster are asked which slots they own, ms. After a failover, this finds the new master. */
 const SLOTS_MS = 1000;
 /** The longest pause between two attempts to connect, ms. */
 export const RECONNECT_MAX_MS = 1000;

@@ -16,7 +16,10 @@ export interface ConnectionOptions {
   now?: () => number;
 }
 
-/** The client of Redis, or of all nodes of a Cluster. It reconnects by itself. Until then, every call rejects. */
+/**
+ * The client of Redis, or of all nodes of a Cluster. It reconnects by itself. While it is disconnected, every call
+ * rejects.
+ */
 export class RedisConnection {
   readonly client: Redis | Cluster;
   /** The hosts for people, without credentials. */
@@ -110,7 +113,7 @@ export class RedisConnection {
     }
   }
 
-  /** The servers that hold keys. */
+  /** The servers that store keys. */
   get nodes(): Redis[] {
     return this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
   }
@@ -132,13 +135,13 @@ export class RedisConnection {
   }
 
   /**
-   * Connects again when ioredis gives up. It does so if Sentinel announces a failover while ioredis asks Sentinel for
-   * the master.
+   * Connects again when ioredis gives up. ioredis gives up if Sentinel announces a failover while ioredis is asking
+   * Sentinel for the master.
    */
   #keepConnecting(client: Redis | Cluster): void {
     client.on('end', () => {
       const connect = () => {
-        // The client emits `error` or `end`, too.
+        // The failure needs no handling here, because the client also emits `error` or `end`.
         if (!this.#closed && client.status === 'end') client.connect().catch(() => undefined);
       };
       setTimeout(connect, RECONNECT_MAX_MS).unref();
@@ -155,11 +158,8 @@ function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
-/**
- * An error from the server that means that a script has a defect. While the slot of a shard is moved to another node, a
- * script may find that some of its keys are there.
- */
-const DEFECT = /^(?:ERR(?!.*non local key)|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
+/** Matches an error from the server that means that a script has a defect. */
+const DEFECT = /^(?:ERR|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
 
 function asStoreFailure(error: unknown): unknown {
   if (error instanceof AgentdError || !(error instanceof Error)) return error;

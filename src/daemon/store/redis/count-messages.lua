@@ -1,5 +1,5 @@
--- How many messages are in each state. KEYS[1]: the states of each platform. Returns for each the state, the number,
--- and the time of the oldest message.
+-- How many messages are in each state. KEYS[1]: the states of each platform. Returns the state, the number of messages,
+-- and the time of the oldest message, for each state of each platform.
 local found = {}
 for _, state in ipairs(call('SMEMBERS', KEYS[1])) do
   local at = key('inbox', nil, 'state:' .. state)

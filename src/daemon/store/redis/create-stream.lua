@@ -1,7 +1,7 @@
 -- include: streams
--- Stores a new stream, waiting. KEYS[1]: the stream. ARGV: id, ttl, the stream as JSON, idempotency key, owner, token
--- (each empty if there is none). Returns the fields of the live stream with that idempotency key, or else of the new
--- one.
+-- Stores a new stream, which is waiting. KEYS[1]: the stream. ARGV: id, ttl, the stream as JSON, idempotency key,
+-- owner, token (each empty if there is none). Returns the fields of the live stream with that idempotency key, or else
+-- of the new stream.
 local id, ttl, name = ARGV[3], tonumber(ARGV[4]), ARGV[6]
 local same = name ~= '' and stream_by_key(name)
 if same then

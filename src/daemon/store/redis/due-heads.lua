@@ -1,7 +1,8 @@
 -- include: claiming
--- Which queues could be claimed now. KEYS[1]: the places of all queues. ARGV: JSON list of requests: `kind`: `run`|`send`;
--- `platforms`; `which`: `fresh`|`interrupted`; `limit`. Returns for each 1 or 0, whether an interrupted message waits;
--- the same, whether any unclaimed message waits, now or later; then how often its process died, when it is due, and its number, for the first message of each queue.
+-- Which queues could be claimed now. KEYS[1]: the places of all queues. ARGV: JSON list of requests with `kind`
+-- (`run`|`send`), `platforms`, `which` (`fresh`|`interrupted`), `limit`. Returns a list for each request: whether an
+-- interrupted message is waiting (1 or 0), whether any unclaimed message is waiting, due or not (1 or 0), and three
+-- values for the first message of each queue: how often its process died, when it is due, and its number.
 local all = {}
 for place, wanted in ipairs(cjson.decode(ARGV[3])) do
   local first, interrupted = look_at_queues(wanted.kind, wanted.platforms)

@@ -2,9 +2,9 @@ import type { AttemptKind } from '../inbox.ts';
 import type { Lane } from './inbox.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 
-/** For how long a look at all shards is used for the ones in between, ms. */
+/** How often all shards are asked, ms. In between, only some shards are asked. */
 const TAKEN_MS = 1000;
-/** For how long it is known when the next message is due, if nobody has stored or changed one since, ms. */
+/** How long the due time of the next message is remembered if no message was stored or changed since, ms. */
 const DUE_MS = 5000;
 
 /** The queues of one kind that may be claimed. */
@@ -20,29 +20,30 @@ interface Head {
   order: readonly [interrupted: number, due: number, number: number];
 }
 
-/** What one shard has for a request. */
+/** The answer of one shard to a request. */
 interface Look {
   interrupted: boolean;
-  /** An unclaimed message waits, now or later. */
+  /** Whether an unclaimed message is waiting, due or not. */
   waits: boolean;
   heads: Head[];
 }
 
 export interface DueQueues {
-  /** An interrupted message waits. */
+  /** Whether an interrupted message is waiting. */
   interrupted: boolean;
-  /** The shard of each queue to claim, in their order. */
+  /** The shard of each queue to claim, in the order of the queues. */
   shards: RedisKeyspace[];
 }
 
 /**
- * Finds the queues that are due, over all shards. To ask all of them for each message would cost more than everything
- * else, so `take` asks those in which this process has changed something or something waits, and once a second all of
- * them: another daemon takes its own messages, unless it is busy or has died.
+ * Finds the queues that are due, in all shards. Asking every shard for each message would cost more than everything
+ * else. So `take` asks only the shards in which this process has changed something or messages are waiting. Once a
+ * second, it asks all shards. That is often enough, because another daemon takes its own messages, unless it is busy or
+ * has died.
  */
 export class DueWatch {
   readonly #redis: RedisKeyspace;
-  /** Shards in which something waits, as far as this process knows. */
+  /** Shards in which messages are waiting, as far as this process knows. */
   readonly #waiting = new Set<RedisKeyspace>();
   #platforms = '';
   #taken_at = Number.NEGATIVE_INFINITY;
@@ -53,13 +54,13 @@ export class DueWatch {
     this.#redis = redis;
   }
 
-  /** This process has stored or changed messages in a shard. */
+  /** Records that this process has stored or changed messages in a shard. */
   note(shard: RedisKeyspace): void {
     this.#waiting.add(shard);
     this.#due.times.clear();
   }
 
-  /** For other processes: messages that they do not know wait. */
+  /** Tells other processes that messages are waiting that they do not know of. */
   async changed(): Promise<void> {
     await this.#redis.send(() => this.#redis.client.incr(revisionKey(this.#redis)));
   }
@@ -95,7 +96,7 @@ export class DueWatch {
     );
   }
 
-  /** @param ask when the next message of a shard is due. */
+  /** @param ask returns when the next message of a shard is due. */
   async nextDueAt(
     kind: AttemptKind,
     platforms: readonly string[],
@@ -135,16 +136,16 @@ export class DueWatch {
 }
 
 /**
- * The number of the last message. It also grows when a message becomes due at another time, so that it shows whether
- * anything has changed.
+ * The key of the number of the last message. The number also grows when a message becomes due at another time, so that
+ * it shows whether anything has changed.
  */
 export function revisionKey({ names }: RedisKeyspace): string {
   return names.key('inbox', null, 'number');
 }
 
 /**
- * Chooses the queues that are due first. The times of shards are compared only for this order: whether a queue is due is
- * decided by the clock of its shard.
+ * Chooses the queues that are due first. The times of shards are compared only for this order: the clock of its shard
+ * decides whether a queue is due.
  */
 function choose({ limit }: WantedQueues, looks: readonly Look[]): DueQueues {
   const heads = looks.flatMap((look) => look.heads).sort(byOrder);

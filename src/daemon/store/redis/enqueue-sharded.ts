@@ -10,8 +10,8 @@ type Outcome = 'kept' | 'repeated';
 /**
  * Stores messages in the shards of their queues. A message id of a platform is recognized in the shard of its queue, by
  * the script that stores the message: if the process dies before that, the message counts as new when the platform
- * delivers it again. The id is bound to that shard first, so that an edit finds the message, and a message with the same
- * id in another queue is recognized.
+ * delivers it again. The id is bound to that shard first, so that an edit finds the message, and so that a message with
+ * the same id in another queue is recognized.
  *
  * A delivery with messages of several shards is not stored in one step. Nothing is acknowledged before all of it is
  * stored, and the messages that were stored are recognized when the platform delivers it again.
@@ -29,7 +29,7 @@ export class EnqueueSharded {
     this.#seen = new Bindings(redis, 'seen');
   }
 
-  /** The shard in which a message of a platform is; null if there is none. */
+  /** The shard in which a message of a platform is; null if the message is unknown. */
   shardOf(platform: string, message_id: string): Promise<RedisKeyspace | null> {
     return this.#seen.find(seenName(platform, message_id));
   }
@@ -58,12 +58,12 @@ export class EnqueueSharded {
     return stored.every(Boolean) ? outcomes : null;
   }
 
-  /** The last of the next numbers: messages of all shards are in one order. */
+  /** Reserves numbers, and returns the last of them. Messages of all shards are numbered in one order. */
   #numbers(count: number): Promise<number> {
     return this.#redis.send(() => this.#redis.client.incrby(revisionKey(this.#redis), count));
   }
 
-  /** Whether each message is a repeat of an earlier one in the delivery, or of one in another shard. */
+  /** Whether each message is a repeat of an earlier message in the delivery, or of a message in another shard. */
   #knownElsewhere(messages: readonly NewInboxMessage[]): Promise<boolean[]> {
     const names = new Set<string>();
     return Promise.all(
@@ -80,7 +80,10 @@ export class EnqueueSharded {
     );
   }
 
-  /** Repeated messages need no room, but they are looked for only if there seems to be none. */
+  /**
+   * Whether the inbox has room for the messages. Repeated messages need no room, but they are looked for only if there
+   * seems to be no room.
+   */
   async #fits(messages: readonly NewInboxMessage[]): Promise<boolean> {
     if (await this.#bounds.admit(messages.length)) return true;
     const isKnown = await Promise.all(

@@ -1,6 +1,6 @@
 -- include: actions
--- Actions by their ids, or those of an index. KEYS[1]: the index, or the action. ARGV: `turn`, or the ids.
--- Returns the time, then the fields of each that was found; of a turn, those that do not wait for confirmation.
+-- Finds actions by their ids, or the actions of a turn that are not pending. KEYS[1]: the action, or the index of the
+-- turn. ARGV: `turn`, or `ids` and the ids. Returns the time, then the fields of each action that was found.
 if ARGV[3] == 'turn' then
   return { now, unpack(actions_of_turn(KEYS[1])) }
 end

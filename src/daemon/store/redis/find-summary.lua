@@ -1,5 +1,6 @@
 -- include: sessions
--- KEYS[1]: the session. ARGV: its tag, field of the principal. Returns the summary as JSON, or nil if there is none.
+-- Finds a summary. KEYS[1]: the session. ARGV: its tag, field of the principal. Returns the summary as JSON, or nil if
+-- there is none.
 if not session_lives(ARGV[3]) then
   return false
 end

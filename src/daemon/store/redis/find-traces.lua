@@ -1,7 +1,7 @@
--- Traces that an id names, or traces of a user, in a part of a ring. KEYS[1]: the ring. ARGV: id; the place to begin
--- after, or empty; how many entries to examine; and for a user, whose id is then the first one: the channel, empty for
--- all channels. Returns the place reached (empty: the end of the ring), then time and trace of each that was
--- found.
+-- Finds the traces that have an id, or the traces of a user, in a part of a ring. KEYS[1]: the ring. ARGV: the id; the
+-- entry after which to begin (empty: the beginning); how many entries to examine; and, if the id is the id of a user,
+-- the channel (empty: all channels). Returns the last entry that was examined (empty: the end of the ring), then time
+-- and trace of each trace that was found.
 local id, after, count, platform = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local entries = call('XRANGE', KEYS[1], after == '' and '-' or '(' .. after, '+', 'COUNT', count)
 local found = { #entries == count and entries[count][1] or '' }

@@ -1,6 +1,6 @@
 -- include: links
--- KEYS[1]: the link; KEYS[2]: other facts about it. Returns null, or value, end, alias, person of the alias, and
--- whether its person was notified that it has expired.
+-- Finds a link. KEYS[1]: the link; KEYS[2]: other facts about it. Returns null, or value, end, alias, person of the
+-- alias, and whether the person of the link was notified that its token has expired.
 if not value then
   return false
 end

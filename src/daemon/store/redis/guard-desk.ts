@@ -27,8 +27,8 @@ export interface GuardDesk {
 }
 
 /**
- * The desk for one shard, or for a store without shards: it writes everything with one script that compares what was
- * read. Messages that arrive in the meantime are judged together.
+ * The desk for one shard, or for a store without shards. It writes everything with one script, which first checks that
+ * nothing has changed since it was read. Messages that arrive in the meantime are judged together.
  */
 export class OneStepDesk implements GuardDesk {
   readonly #redis: RedisKeyspace;
@@ -45,7 +45,7 @@ export class OneStepDesk implements GuardDesk {
     return this.#batch.ask(delivery);
   }
 
-  /** Null if something was changed in the meantime: nothing is written. */
+  /** Null if something was changed in the meantime. Nothing is written in that case. */
   async #judge(deliveries: readonly Delivery[]): Promise<Screened[] | null> {
     const asked = deliveries.flatMap(({ guarded }) => guarded);
     const read = await readGuard(
@@ -78,7 +78,7 @@ export class OneStepDesk implements GuardDesk {
   }
 }
 
-/** The name under which the verdict on a message is stored; null if it is not. */
+/** The name under which the verdict on a message is stored; null if it is not stored. */
 export function verdictName({ user, message_id }: GuardedMessage): string | null {
   return message_id === null ? null : seenName(user.platform, message_id);
 }

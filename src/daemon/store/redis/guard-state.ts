@@ -53,8 +53,8 @@ export async function readGuard(redis: RedisKeyspace, asked: readonly GuardNames
 
 /**
  * Writes what has changed since it was read, with the traces and messages that result from it.
- * @returns null if something was changed in the meantime: nothing is written. Otherwise the outcome for each delivery;
- * null for a delivery that does not fit into the inbox.
+ * @returns null if something was changed in the meantime. Nothing is written in that case. Otherwise the outcome for
+ * each delivery; null for a delivery that does not fit into the inbox.
  */
 export async function writeGuard(
   redis: RedisKeyspace,
@@ -76,12 +76,12 @@ export function noteUser(read: GuardRead, key: string, state: GuardUserState, ex
   windows.isChanged = true;
 }
 
-/** Changes the count of a session. @param after the count by `judge`. */
+/** Changes the count of a session. @param after the count that `judge` returned. */
 export function noteTurns(read: GuardRead, tag: string, after: SessionTurns): void {
   const counted = read.counts.get(tag) as NonNullable<ReturnType<GuardRead['counts']['get']>>;
   const session = read.sessions.get(tag) as NonNullable<ReturnType<GuardRead['sessions']['get']>>;
-  // A session and its count end together. A new count ends with the session; otherwise the earlier end applies to
-  // both.
+  // A session and its count end together. A new count gets the end of the session. Otherwise, both get the earlier of
+  // their ends.
   const first = Math.min(after.ends_at, session.ends_at ?? after.ends_at);
   const ends_at = counted.count === null ? (session.ends_at ?? first) : first;
   if (session.ends_at !== null) session.ends_at = ends_at;

@@ -45,7 +45,7 @@ export class RedisIdempotency implements IdempotencyStore {
     await this.#run('release-key', claim, claim.owner);
   }
 
-  /** What a shard other than that of `beside` knows about the key; null if it is bound to that one. */
+  /** What another shard has stored about the key; null if the key is now bound to the shard of `beside`. */
   #bind(key: string, fingerprint: string, beside: string): Promise<KeyState | null> {
     return this.#bindings.bind(key, beside, async (shard) => {
       const found = await this.#look(shard, key, fingerprint, '');

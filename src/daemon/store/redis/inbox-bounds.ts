@@ -1,6 +1,6 @@
 import type { RedisKeyspace } from './keyspace.ts';
 
-/** For how long a count of all shards is used, ms. */
+/** How long a count of all shards is used, ms. */
 const COUNTED_MS = 5000;
 
 /** The bounds of the inbox in a Cluster. */
@@ -12,9 +12,9 @@ export interface InboxMax {
 }
 
 /**
- * Bounds the inbox over all shards. Between two counts, this process adds what it stores itself, so its own messages
- * never exceed the bound; other daemons may exceed it by what they store between two counts. Nothing is refused without
- * a new count, because messages end in the meantime.
+ * Limits the inbox over all shards. Between two counts, this process adds the messages that it stores itself, so they
+ * never exceed the limit. Messages that other daemons store between two counts may exceed it. Nothing is refused
+ * without a new count, because messages end in the meantime.
  */
 export class InboxBounds {
   readonly #redis: RedisKeyspace;
@@ -28,7 +28,7 @@ export class InboxBounds {
     this.#max = max;
   }
 
-  /** Whether the inbox has room for more messages. They count from now on. */
+  /** Whether the inbox has room for more messages. If it has room, they are counted from now on. */
   async admit(messages: number): Promise<boolean> {
     if (this.#isOld || this.#open + messages > this.#max.open) await this.#count();
     if (this.#open + messages > this.#max.open) return false;
@@ -36,7 +36,7 @@ export class InboxBounds {
     return true;
   }
 
-  /** Counts messages that have failed. @returns those that are too many now, the oldest first. */
+  /** Counts messages that have failed. @returns the failed messages beyond the limit, oldest first. */
   async surplus(failed: number): Promise<{ shard: RedisKeyspace; id: string }[]> {
     this.#failed += failed;
     if (this.#isOld || this.#failed > this.#max.failed) await this.#count();

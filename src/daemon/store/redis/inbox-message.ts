@@ -6,7 +6,7 @@ export function seenName(platform: string, message_id: string): string {
   return `${platform}:${message_id}`;
 }
 
-/** A new message, in the form for scripts. */
+/** A new message, in the form that scripts expect. */
 export function storedMessage({ reply, ...message }: NewInboxMessage) {
   const { id, queue, platform, message_id, request_id, session_id } = message;
   return {
@@ -47,8 +47,8 @@ export function messageOf(flat: readonly string[]): InboxMessage {
 const TIMES: readonly string[] = ['next_attempt_at', 'text_stored_at', 'first_run_at', 'ended_at'];
 
 /**
- * The changes that `settled` makes to a message, in the form for scripts. It is called with the time 0, so the times
- * that it returns are relative, and the script adds the current time.
+ * The changes that `settled` makes to a message, in the form that scripts expect. It is called with the time 0, so the
+ * times that it returns are relative, and the script adds the current time.
  */
 export function changesOf(message: InboxMessage, outcome: AttemptOutcome): string {
   const changes = {
@@ -79,7 +79,7 @@ export interface NumberedMessage {
   number: number;
 }
 
-/** The newest messages, in their order. */
+/** The newest messages, newest first. */
 export function newestOf(found: NumberedMessage[], limit: number): InboxMessage[] {
   const newest = found.sort((a, b) => b.number - a.number).slice(0, limit);
   return newest.map(({ message }) => message);

@@ -1,9 +1,9 @@
 -- include: pending
--- The inbox. A message is a hash in the slot of its queue; the queue is a sorted set of its open messages by number,
--- and `working` is the claim to one of them. The index of all queues: by kind of attempt and platform, when their first
--- message is due (`due:…`, or `died:…` if it was interrupted by the death of a process), and until when claimed queues
--- are claimed. The index of all messages: their numbers and names, the texts to send, and when ended messages are
--- deleted.
+-- The inbox. A message is a hash in the slot of its queue. A queue is a sorted set of its open messages, ordered by
+-- number, and `working` is the claim to one of them. The index of all queues contains, by kind of attempt and platform,
+-- when their first message is due (`due:…`, or `died:…` if it was interrupted by the death of a process). It also
+-- contains until when claimed queues are claimed. The index of all messages contains their numbers and names, the texts
+-- to send, and when ended messages are deleted.
 
 local function inbox(part)
   return key('inbox', nil, part)
@@ -17,7 +17,7 @@ local function working_key(queue)
   return key('session', queue, 'working')
 end
 
--- The queue of a message; nil if there is no such message, or none any more.
+-- The queue of a message; nil if there is no such message, or if it was deleted.
 local function queue_of(id)
   local names = call('HGET', inbox('names'), id)
   if not names then
@@ -27,7 +27,7 @@ local function queue_of(id)
   return alive(message_key(queue, id)) and queue or nil
 end
 
--- A message in the form for the caller: fields and values.
+-- A message as the caller gets it: fields and values.
 local function message_of(queue, id)
   return call('HGETALL', message_key(queue, id))
 end
@@ -37,7 +37,8 @@ local function message_held(queue, id, owner)
   return claim[1] == owner and claim[2] == id
 end
 
--- Puts a queue into its place in the index: by its claim, or else by its first message.
+-- Puts a queue into its place in the index. The claim of the queue decides the place or, without a claim, its first
+-- message.
 local function index_queue(queue)
   local before = call('HGET', inbox('places'), queue)
   local place, score
@@ -107,7 +108,7 @@ local function delete_message(queue, id)
   index_queue(queue)
 end
 
--- Deletes ended messages whose time has passed, and the oldest failed ones if there are too many, in batches.
+-- Deletes ended messages whose time has passed, and the oldest failed messages if there are too many, in batches.
 local function delete_ended()
   local over = call('ZRANGEBYSCORE', inbox('ended'), '-inf', now, 'LIMIT', 0, 100)
   local many = call('ZCARD', inbox('failed')) - FAILED_MAX
@@ -175,8 +176,8 @@ local function change_message(queue, id, changes)
   end
 end
 
--- Stores the reply of a claimed message, with the question that it ends with as JSON, or nil; the first attempt to send it
--- has begun.
+-- Stores the reply of a claimed message, and begins the first attempt to send it. `question`: the question at its end
+-- as JSON, or nil.
 local function store_reply(queue, id, reply, question)
   local at = message_key(queue, id)
   if question then
@@ -190,7 +191,7 @@ local function store_reply(queue, id, reply, question)
   file_message(queue, id)
 end
 
--- Restarts a failed message, or makes a waiting one due now. Returns whether it did so.
+-- Restarts a failed message, or makes a waiting message due now. Returns whether it did so.
 local function retry_message(queue, id)
   local at = message_key(queue, id)
   local state = call('HGET', at, 'state')
@@ -231,9 +232,9 @@ local function was_enqueued(name)
   return alive(seen_key(name)) and call('HEXISTS', seen_key(name), 'id') == 1
 end
 
--- The number of a new message. In a Cluster, messages come with numbers, because queues of different shards are listed
--- and claimed together. Messages of a queue are in the order in which they are stored, even if the daemons got their
--- numbers in another order, or a failover has set the numbers back.
+-- The number of a new message. In a Cluster, the daemon numbers the messages, because queues of different shards are
+-- listed and claimed together. Messages of a queue are in the order in which they are stored, even if daemons got their
+-- numbers in another order, or if a failover has set the numbers back.
 local function next_number(message)
   if not message.number then
     return call('INCR', inbox('number'))
@@ -286,7 +287,8 @@ local function enqueue(messages)
   return outcomes
 end
 
--- No message waits longer than it was postponed: messages that would, because the clock was set back, are due now.
+-- No message waits longer than it was postponed. If the clock was set back, messages that would wait longer become due
+-- now.
 local function keep_due(place)
   for _, queue in ipairs(call('ZRANGEBYSCORE', place, '(' .. now, '+inf')) do
     local first = call('ZRANGE', key('session', queue, 'inbox'), 0, 0)[1]
@@ -297,7 +299,8 @@ local function keep_due(place)
   end
 end
 
--- The places of unclaimed queues of platforms. Those of messages that were not interrupted come first.
+-- The places of unclaimed queues of platforms, as two lists: queues whose first message was not interrupted, and queues
+-- whose first message was.
 local function places_of(kind, platforms)
   local fresh, died = {}, {}
   for _, platform in ipairs(platforms) do

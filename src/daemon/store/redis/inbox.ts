@@ -48,7 +48,7 @@ interface WantedClaims extends Lane {
 
 type NextDue = [due: number | null, interrupted: number];
 
-/** What an inbox learns of the commit of a turn. */
+/** What an inbox must know about the commit of a turn. */
 export interface CommittedInbox {
   /** The reply of a claimed message was stored: `settle` needs the new state. */
   noteReply(claim: InboxClaim, reply: string): void;
@@ -122,7 +122,7 @@ export class RedisInbox implements InboxStore, CommittedInbox {
   }
 
   noteFailed(): void {
-    // The next look finds it.
+    // Nothing to record: the scripts count failed messages in the store.
   }
 
   async settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean> {
@@ -168,7 +168,7 @@ export class RedisInbox implements InboxStore, CommittedInbox {
       const changed =
         messages.length === 0 ? 0 : ((await this.#run('change-unclaimed', 'names', ...changes)) as number);
       expired += changed;
-      // Texts that are being sent now stay in their places.
+      // Texts that are being sent now were not changed, so the next step skips them.
       passed += looked - changed;
       if (looked < BITE) return expired;
     }

@@ -1,6 +1,6 @@
 -- include: traces erased
--- KEYS[1]: the ring. ARGV: its name, `kept` or `refused`; how many it holds; fields and values of the trace.
--- A trace of a run that was under way when its session or its message was erased is not kept.
+-- Stores a trace. KEYS[1]: the ring. ARGV: its name, `kept` or `refused`; its maximum number of traces; fields and
+-- values of the trace. A trace of a run that was under way when its session or its message was erased is not kept.
 local fields = {}
 for place = 5, #ARGV do
   fields[#fields + 1] = ARGV[place]

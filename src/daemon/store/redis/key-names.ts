@@ -25,7 +25,7 @@ export class KeyNames {
     return this.#tag;
   }
 
-  /** The hash tag that a script finds its other keys with, if it is called with this key; empty if they share none. */
+  /** The hash tag from which a script that is called with this key makes its other keys; empty if they share none. */
   tagIn(_key: string): string {
     return this.#tag ?? '';
   }

@@ -14,7 +14,7 @@ local function store_answer(name, fingerprint, answer, ttl_ms)
   call('DEL', key_claim(name))
 end
 
--- `new`, `running`, `other_body`, or `done` with the answer.
+-- Looks up a key. Returns `new`, `running`, `other_body`, or `done` with the answer.
 local function look_key(name, fingerprint)
   local claim = key_claim(name)
   if claim_valid(claim) then

@@ -15,7 +15,7 @@ const SCAN_COUNT = 1000;
  */
 export class RedisKeyspace {
   readonly names: KeyNames;
-  /** The shards of a Cluster; otherwise, the only one is this. */
+  /** The shards of a Cluster. Without a Cluster, this keyspace is the only one. */
   readonly shards: readonly RedisKeyspace[];
   readonly #connection: RedisConnection;
   readonly #byTag: ReadonlyMap<string, RedisKeyspace>;
@@ -34,7 +34,7 @@ export class RedisKeyspace {
     return this.#byTag.size > 0;
   }
 
-  /** The shard of the records that belong to this name, or to one that lies beside it. */
+  /** The shard of the records that belong to this name. */
   at(name: string): RedisKeyspace {
     return this.isSharded ? this.tagged(shardOf(name)) : this;
   }
@@ -44,7 +44,7 @@ export class RedisKeyspace {
     return this.#byTag.get(tag) ?? this;
   }
 
-  /** The hash tag of this shard; empty for keys that have different ones. */
+  /** The hash tag of this shard; empty if the keys have different hash tags. */
   get tag(): string {
     return this.names.tagIn('');
   }
@@ -56,7 +56,7 @@ export class RedisKeyspace {
 
   /**
    * Runs a named script (`RedisConnection.run`).
-   * @param keys the first one decides which node runs the script, and in which shard its other keys are.
+   * @param keys the first key decides which node runs the script, and in which shard its other keys are.
    */
   run(name: string, keys: readonly string[], ...args: (string | number)[]): Promise<Reply> {
     const tag = this.names.tagIn(keys[0] as string);
@@ -73,7 +73,7 @@ export class RedisKeyspace {
     return this.#connection.client;
   }
 
-  /** The servers that hold keys. */
+  /** The servers that store keys. */
   get nodes(): Redis[] {
     return this.#connection.nodes;
   }
@@ -109,7 +109,7 @@ export class RedisKeyspace {
       steps = steps
         .map(({ node }, place) => ({ node, cursor: found[place]?.[0] ?? '0' }))
         .filter(({ cursor }) => cursor !== '0');
-      // SCAN may name a key twice.
+      // SCAN may return a key twice.
       const fresh = [...new Set(found.flatMap(([, keys]) => keys))].filter((key) => !seen.has(key));
       for (const key of fresh) seen.add(key);
       if (fresh.length > 0) yield fresh;

@@ -6,7 +6,7 @@ import type { RedisKeyspace } from './keyspace.ts';
 /** The hash tag that all keys had in a Cluster before there were shards. */
 const BEFORE_SHARDS = 'agentd';
 
-/** Keys of that layout that never expire: one is there if messages were processed, actions recorded, or lines noted. */
+/** Keys of that layout that never expire. At least one exists if messages, actions or audit lines were ever stored. */
 const SIGNS = [
   ['inbox', 'clock'],
   ['inbox', 'number'],

@@ -14,7 +14,7 @@ interface Hit {
   limit: { max: number; window_ms: number };
 }
 
-/** Windows of hits as they are read and written, by their keys, each with its version. */
+/** A window of hits as it is read and written. `read` is the version that was read. */
 interface Window {
   read: string;
   hits: Hits | null;
@@ -23,7 +23,7 @@ interface Window {
 
 export class RedisLimits implements LimitStore {
   readonly #redis: RedisKeyspace;
-  /** One for each shard, because a script counts the hits of a batch. */
+  /** One batch for each shard, because one script counts all hits of a batch. */
   readonly #batches: ReadonlyMap<RedisKeyspace, Batch<Hit, WindowState>>;
 
   constructor(redis: RedisKeyspace) {
@@ -38,7 +38,7 @@ export class RedisLimits implements LimitStore {
     return batch.ask({ key, limit });
   }
 
-  /** Null if another process counted in the meantime: nothing is written. */
+  /** Null if another process counted in the meantime. Nothing is written in that case. */
   async #count(hits: readonly Hit[]): Promise<WindowState[] | null> {
     const keys = [...new Set(hits.map(({ key }) => this.#redis.names.key('limit', key, 'hits')))];
     const [now, ...found] = (await this.#redis.run('read-versions', keys)) as [number, ...(string | null)[]];

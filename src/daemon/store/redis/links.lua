@@ -1,6 +1,7 @@
--- Links: a plain string, which other programs may write, too, and a hash in the same slot, which ends with it.
+-- A link is a plain string, which other programs may write, too. A hash in the same slot contains the other facts about
+-- the link, and expires with it.
 
--- A record of another type, which another program wrote, counts as no link.
+-- A record of another type, which another program wrote, does not count as a link.
 local stored = alive(KEYS[1]) and redis.pcall('GET', KEYS[1])
 local value = type(stored) == 'string' and stored
 

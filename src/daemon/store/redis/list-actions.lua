@@ -1,7 +1,7 @@
 -- include: actions
--- Actions that were sent, newest first. KEYS[1]: an index. ARGV: how many newer ones to skip, how many to examine, the
--- maximum number to return, JSON of the filter: `session`, `since`, `nobodys`. Returns the time, how many were
--- examined, then the fields of each.
+-- Actions that were sent, newest first. KEYS[1]: an index. ARGV: how many newer actions to skip, how many to examine,
+-- the maximum number to return, JSON of the filter: `session`, `since`, `nobodys`. Returns the time, how many were
+-- examined, then the fields of each that was found.
 local from, limit, filter = tonumber(ARGV[3]), tonumber(ARGV[5]), cjson.decode(ARGV[6])
 local ids = call('ZREVRANGE', KEYS[1], from, from + tonumber(ARGV[4]) - 1)
 local found = { now, #ids }

@@ -1,6 +1,6 @@
 -- include: inbox
--- Messages, newest first. KEYS[1]: all messages. ARGV: how many newer ones to skip, how many to examine, the maximum
--- number to return, states as JSON. Returns how many were examined, then the fields of each that was found.
+-- Messages, newest first. KEYS[1]: all messages. ARGV: how many newer messages to skip, how many to examine, the
+-- maximum number to return, states as JSON. Returns how many were examined, then the fields of each that was found.
 local wanted = {}
 for _, state in ipairs(cjson.decode(ARGV[6])) do
   wanted[state] = true

@@ -1,5 +1,5 @@
 -- include: inbox
--- Raises the number of sent parts of a text. KEYS[1]: the names of all messages. ARGV: id, parts; 0 only reads.
+-- Raises the number of sent parts of a text. KEYS[1]: the names of all messages. ARGV: id, parts (0 to read only).
 -- Returns the number; -1 if there is no such message.
 local queue = queue_of(ARGV[3])
 if not queue then

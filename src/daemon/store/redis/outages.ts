@@ -45,7 +45,7 @@ export function outagesKey({ names }: RedisKeyspace): string {
   return names.key('outages', null, 'list');
 }
 
-/** @param flat platform and JSON of each. */
+/** @param flat platform and JSON of each outage. */
 export function outagesOf(now: number, flat: readonly string[]): Outage[] {
   const outages: Outage[] = [];
   for (let place = 0; place < flat.length; place += 2) {

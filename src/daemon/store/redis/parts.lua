@@ -1,10 +1,10 @@
 -- include: claims keys inbox streams
--- The parts of a commit that have claims of their own: `reply`: queue, id, owner, text, question; `failed`: queue, id,
--- owner, the state that its changes were made from, changes; `answer`: key, owner, fingerprint, answer, ttl_ms;
+-- The parts of a commit that have separate claims: `reply`: queue, id, owner, text, question; `failed`: queue, id,
+-- owner, the state for which its changes were made, changes; `answer`: key, owner, fingerprint, answer, ttl_ms;
 -- `events`: id, owner, first, ending, list.
 
--- Why the parts cannot be stored; nil if they can: `lost`, `gap`, or the fields of the failed message if its state is
--- different.
+-- Returns nil if the parts can be stored. Otherwise returns why not: `lost`, `gap`, or the fields of the failed message
+-- if its state is different.
 local function parts_refused(parts)
   local reply, failed, answer, events = parts.reply, parts.failed, parts.answer, parts.events
   if (reply and not message_held(reply.queue, reply.id, reply.owner))
@@ -22,7 +22,7 @@ local function parts_refused(parts)
   return nil
 end
 
--- `origin`: the process that need not be notified.
+-- Stores the parts. `origin`: the process that need not be notified.
 local function store_parts(parts, origin)
   local reply, failed, answer, events = parts.reply, parts.failed, parts.answer, parts.events
   if reply then

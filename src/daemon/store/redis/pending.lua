@@ -1,5 +1,5 @@
--- Actions that wait to be confirmed. An action is a hash. Waiting actions are in the sets of their session, of their
--- platform's user, and of the message of the inbox whose reply asks the question.
+-- Actions that are waiting to be confirmed. An action is a hash. The ids of waiting actions are in three sets: of their
+-- session, of their platform's user, and of the inbox message whose reply asks the question.
 
 local function action_key(id)
   return key('action', id, 'record')
@@ -16,7 +16,7 @@ local function action_waits(id)
   return found[1] == 'pending' and tonumber(found[2]) > now and alive(at)
 end
 
--- The sets that an action waits in.
+-- The sets that contain an action while it is waiting.
 local function sets_of(id)
   local found = call('HMGET', action_key(id), 'session_tag', 'user', 'asked_by')
   return { pending_set('session', found[1] or ''), pending_set('user', found[2] or ''),
@@ -42,7 +42,7 @@ local function withdraw_session(session_tag)
   end
 end
 
--- The reply of a message was sent, including the questions at its end.
+-- Records that the reply of a message was sent, including the questions at its end.
 local function note_asked(message)
   for _, id in ipairs(call('SMEMBERS', pending_set('message', message))) do
     local at = action_key(id)
@@ -52,7 +52,8 @@ local function note_asked(message)
   end
 end
 
--- The reply of a message will not be sent, so nobody can answer its questions.
+-- Withdraws the actions whose questions are in the reply of a message: the reply will not be sent, so nobody can
+-- answer.
 local function drop_unasked(message)
   for _, id in ipairs(call('SMEMBERS', pending_set('message', message))) do
     if call('HEXISTS', action_key(id), 'asked_at') == 0 then

@@ -20,9 +20,9 @@ import { traceRings } from './traces.ts';
 
 /** A limit that is higher than the number of records of any kind. */
 const ALL = 1_000_000_000;
-/** Number of entries of a ring that are read at once. */
+/** Number of entries of a ring that are read in one step. */
 const BITE = 500;
-/** How often erasing turns of a session is tried if others change the session at the same time. */
+/** Maximum number of attempts to erase turns of a session if others change the session at the same time. */
 const TRIES = 10;
 
 const STATES: readonly InboxState[] = ['waiting', 'running', 'replied', 'done', 'failed'];
@@ -61,8 +61,8 @@ export interface PersonParts {
 }
 
 /**
- * Finds and deletes what is stored about a person. It reads the whole key space in batches. Administrators rarely need
- * this, so no record has an index for it.
+ * Finds and deletes everything that is stored about a person. It reads the whole key space in batches. Administrators
+ * rarely need this, so no record has an index for it.
  */
 export class RedisPersons implements PersonStore {
   readonly #redis: RedisKeyspace;
@@ -166,7 +166,7 @@ export class RedisPersons implements PersonStore {
     return { ...found, doc, stored };
   }
 
-  /** The actions, newest first, including those that wait to be confirmed. */
+  /** The actions, newest first, including pending actions. */
   async #actions(match: PersonMatch): Promise<FoundAction[]> {
     const { names } = this.#redis;
     const found: FoundAction[] = [];
@@ -182,7 +182,10 @@ export class RedisPersons implements PersonStore {
     );
   }
 
-  /** In a Cluster, traces that are stored without a turn are in another shard than what was erased. */
+  /**
+   * In a Cluster, records the erased ids for traces that are stored without a turn: these are in a different shard than
+   * the erased data.
+   */
   async #noteErased({ sessions, inbox }: Found): Promise<void> {
     const ids = sessions
       .filter(({ shared }) => !shared)
@@ -192,7 +195,9 @@ export class RedisPersons implements PersonStore {
       await this.#redis.run('note-erased', [this.#key('traces', null, 'kept')], ...ids);
   }
 
-  /** Erases sessions before the rest: after that, a run that is under way cannot add anything to them. */
+  /**
+   * Called before all other data is erased: after that, a run that is under way cannot add anything to these sessions.
+   */
   async #eraseSessions({ sessions, match }: Found): Promise<void> {
     for (const found of sessions) {
       const tag = tagOf(found.session);
@@ -288,7 +293,7 @@ export class RedisPersons implements PersonStore {
     return keys;
   }
 
-  /** The index of messages may contain expired ones until a later write removes them. */
+  /** The index of messages may contain expired messages until a later write removes them. */
   async #deleteEnded(): Promise<void> {
     for (const shard of this.#redis.shards) {
       const ended = shard.names.key('inbox', null, 'ended');
@@ -305,7 +310,7 @@ export class RedisPersons implements PersonStore {
   }
 }
 
-/** The name of a message that was seen, without the mark of what the guard stores for its user. */
+/** The name of a message that was seen, without the prefix under which the guard stores the result for its user. */
 function seenNameOf(name: string): string {
   return name.startsWith(BY_USER) ? name.slice(BY_USER.length) : name;
 }

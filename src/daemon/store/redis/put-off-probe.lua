@@ -5,7 +5,7 @@ if not found then
   return 0
 end
 local outage = cjson.decode(found)
--- If the clock was set back, a probe that would wait longer than it was postponed is due.
+-- If the clock was set back, a probe that would wait longer than it was postponed is due now.
 local due = outage.probe_at - now > outage.wait_ms or outage.probe_at <= now
 if ARGV[5] == '1' and not due then
   return 0

@@ -1,5 +1,6 @@
 -- include: streams
--- The events after a given one. KEYS[1]: the stream. ARGV: id, id of that event. Events are numbered from 1.
+-- The events after a given event. KEYS[1]: the stream. ARGV: id of the stream, id of that event. Events are numbered
+-- from 1.
 if not stream_state(ARGV[3]) then
   return {}
 end

@@ -1,7 +1,6 @@
 -- include: inbox
 -- Ends claims that have expired; their messages count as interrupted. KEYS[1]: the claimed queues. ARGV: the maximum
--- number.
--- Returns how many.
+-- number of claims. Returns the number of claims.
 -- If the clock was set back, claims must not be valid for longer than CLAIM_MS.
 for _, queue in ipairs(call('ZRANGEBYSCORE', KEYS[1], now + CLAIM_MS + 1, '+inf')) do
   call('HSET', working_key(queue), 'until', now + CLAIM_MS)

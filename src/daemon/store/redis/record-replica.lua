@@ -1,5 +1,5 @@
--- Records that a daemon runs, and deletes records whose time has passed. KEYS[1]: the ids of daemons by the end of
--- their record; KEYS[2]: their facts. ARGV: id, ttl, JSON.
+-- Records that a daemon is running, and deletes records whose time has passed. KEYS[1]: the ids of daemons, ordered by
+-- when their records end; KEYS[2]: the facts about each daemon. ARGV: id, ttl, JSON.
 for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
   call('HDEL', KEYS[2], id)
   call('ZREM', KEYS[1], id)

@@ -1,5 +1,6 @@
 -- include: inbox
--- KEYS[1]: the claim of the queue. ARGV: queue, id, owner. Returns 1, or 0 if the claim is lost.
+-- Extends the claim to a message. KEYS[1]: the claim of the queue. ARGV: queue, id, owner. Returns 1, or 0 if the claim
+-- is lost.
 if not message_held(ARGV[3], ARGV[4], ARGV[5]) then
   return 0
 end

@@ -1,4 +1,5 @@
--- KEYS[1]: an action. ARGV: field, found, new. Returns 1, or 0 if the field has changed.
+-- Replaces a text of an action. KEYS[1]: the action. ARGV: field, the text as it was read, the new text. Returns 1, or
+-- 0 if the field has changed.
 if not alive(KEYS[1]) or call('HGET', KEYS[1], ARGV[3]) ~= ARGV[4] then
   return 0
 end

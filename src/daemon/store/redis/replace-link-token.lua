@@ -1,6 +1,6 @@
 -- include: links
 -- Replaces the value of a link with another form of the same token. KEYS[1]: the link; KEYS[2]: other facts about it.
--- ARGV: found, new. Returns 1, or 0 if the value has changed.
+-- ARGV: the value as it was read, the new value. Returns 1, or 0 if the value has changed.
 if not value or value ~= ARGV[3] then
   return 0
 end

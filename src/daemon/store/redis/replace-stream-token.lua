@@ -1,5 +1,6 @@
 -- include: streams
--- KEYS[1]: the stream. ARGV: id, found, new. Returns 1, or 0 if its token has changed.
+-- Replaces the token of a stream. KEYS[1]: the stream. ARGV: id, the token as it was read, the new token. Returns 1, or
+-- 0 if the token has changed.
 if not stream_state(ARGV[3]) or call('HGET', KEYS[1], 'token') ~= ARGV[4] then
   return 0
 end

@@ -1,6 +1,5 @@
 -- include: inbox
--- Starts failed messages again. KEYS[1]: the failed messages. ARGV: the earliest time of failure, platform (empty:
--- all).
+-- Restarts failed messages. KEYS[1]: the failed messages. ARGV: the earliest time of failure, platform (empty: all).
 -- Returns the number and the id of each, oldest first.
 local found = {}
 for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[1], ARGV[3], '+inf')) do

@@ -8,8 +8,8 @@ const ASK_MS = 50;
 type Facts = ReadonlyMap<string, string>;
 
 /**
- * Makes servers rewrite their files on disk from their current data: the log of writes, and the snapshot if they make
- * any. When it resolves, neither contains deleted data. Files of replicas are not covered.
+ * Makes servers rewrite their files on disk from their current data: the log of writes and, if they make snapshots, the
+ * snapshot. When it resolves, neither contains deleted data. Files of replicas are not covered.
  * @throws FilesNotRewritten if a server refuses, or cannot.
  */
 export async function rewriteFiles(servers: readonly Redis[]): Promise<void> {

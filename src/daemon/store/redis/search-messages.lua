@@ -1,6 +1,6 @@
 -- include: inbox
--- Messages that an id names, in a part of the index. KEYS[1]: the names of all messages. ARGV: the id, a cursor, how
--- many to examine. Returns the next cursor (0: the end), then the fields of each.
+-- Finds the messages that have an id, in a part of the index. KEYS[1]: the names of all messages. ARGV: the id, a
+-- cursor, how many to examine. Returns the next cursor (0: the end), then the fields of each.
 local wanted = ARGV[3]
 local scanned = call('HSCAN', KEYS[1], ARGV[4], 'COUNT', ARGV[5])
 local found = { scanned[1] }

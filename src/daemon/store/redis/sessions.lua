@@ -1,5 +1,6 @@
 -- include: pending
--- Sessions: a hash, named by the permanent tag; the list of turns; a pointer from the id after sign-in to the tag.
+-- A session is a hash, named by its permanent tag, and a list of its turns. A pointer leads from the id after sign-in
+-- to the tag.
 
 local function session_key(session_tag)
   return key('session', session_tag, 'state')
@@ -22,7 +23,8 @@ local function find_session(name)
   return nil
 end
 
--- The summaries, a hash: a field for each principal, and `owner` and `until` of the summary that is being made.
+-- The key of the summaries: a hash with a field for each principal, and `owner` and `until` of the summary that is
+-- being made.
 local function summaries_key(session_tag)
   return key('session', session_tag, 'summaries')
 end

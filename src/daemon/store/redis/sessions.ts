@@ -7,7 +7,9 @@ import type { Reply } from './connection.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 import { type RedisHash, readHashes } from './read-hashes.ts';
 
-/** For how many lifetimes of a session the pointer from its id is kept, because the session's time slides. */
+/**
+ * The pointer from a session's id is kept for this many lifetimes of the session, because each use extends the session.
+ */
 const MOVED_TTLS = 1000;
 
 /** The fields of a session that scripts read and change; the rest is JSON. */
@@ -93,8 +95,8 @@ export class RedisSessions implements SessionStore {
   }
 
   /**
-   * An id after sign-in that does not lie beside the tag leads to it by a pointer, in a Cluster. Written before the
-   * session: a pointer to a session that does not have the id leads nowhere.
+   * In a Cluster, a pointer leads from the id after sign-in to the tag if they are in different shards. The pointer is
+   * written before the session: it has no effect if the session does not have the id.
    */
   async noteMoved(session: Session): Promise<void> {
     const [id, tag] = [session.session_id, tagOf(session)];
@@ -132,7 +134,7 @@ export class RedisSessions implements SessionStore {
   }
 }
 
-/** A session, in the form for scripts. */
+/** A session, in the form that scripts expect. */
 export function storedSession(session: Session): Record<string, unknown> {
   const { session_id, former_id, turns, last_active_at, expires_at, ...rest } = session;
   const doc = JSON.stringify({ former_id, ...rest });
@@ -140,7 +142,7 @@ export function storedSession(session: Session): Record<string, unknown> {
   return { tag: tagOf(session), session_id, ...former, doc, turns, last_active_at, expires_at };
 }
 
-/** @param fields those of `FIELDS`. */
+/** @param fields the values of `FIELDS`. */
 export function sessionOf(fields: readonly string[]): Session {
   const [doc, session_id, turns, last_active_at, expires_at] = fields as [
     string,

@@ -1,7 +1,7 @@
 -- include: inbox
--- Ends a claim and changes its message. KEYS[1]: the claim of the queue. ARGV: queue, id, owner, state that the changes
--- were made from, changes as JSON. Returns 1; 0 if the claim is lost; the fields of the message if its state is
--- different.
+-- Ends a claim and changes its message. KEYS[1]: the claim of the queue. ARGV: queue, id, owner, the state for which
+-- the changes were made, the changes as JSON. Returns 1; 0 if the claim is lost; the fields of the message if its state
+-- is different.
 local queue, id = ARGV[3], ARGV[4]
 if not message_held(queue, id, ARGV[5]) then
   return 0

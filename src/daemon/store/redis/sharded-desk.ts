@@ -13,11 +13,13 @@ import { untilWritten } from './until-written.ts';
 interface Asked {
   message: GuardedMessage;
   limits: GuardLimits;
-  /** The trace of a blocked message is stored with its verdict. Null: it is not stored. */
+  /** The source of the trace that is stored with the verdict if the message is blocked. Null: no trace is stored. */
   arrival: Arrival | null;
 }
 
-/** What the windows of its user say about a message. It is stored under the id of the message. */
+/**
+ * The result of checking a message against its user's windows and circuit. It is stored under the id of the message.
+ */
 interface ByUser extends Pick<UserJudgement, 'blocked' | 'counts'> {
   /** The session in which the message is counted. */
   tag: string;
@@ -30,15 +32,16 @@ interface Judged {
 }
 
 /**
- * The desk for a Cluster, where a user and a session may be in different shards. The rules about the user depend on the
- * user's windows alone, and the rule about the session counts messages that those let through. So a message is first
- * judged and counted in the shard of its user, and then in the shard of its session, each by one script that compares
- * what was read: two messages of a user in two sessions cannot both pass a limit of one.
+ * The desk for a Cluster, where a user and a session may be in different shards. The rules about the user depend only
+ * on the user's windows and circuit. The rule about the session counts only messages that the user's rules do not
+ * block. So a message is first judged and counted in the shard of its user, and then in the shard of its session. Each
+ * step writes with one script, which first checks that nothing has changed since it was read. So two messages of a user
+ * in two sessions cannot both pass a limit of one.
  *
- * If the process dies in between, nothing was acknowledged. A platform delivers the message again: what its user's
- * windows said is found under its id, so it is not counted there again, and its session counts it then. Only after both
- * steps is it stored in the inbox, which recognizes it by its id. A message without an id that was counted for its user
- * alone belongs to a request that failed.
+ * If the process dies between the two steps, nothing was acknowledged, and a platform delivers the message again. The
+ * result of the first step is then found under the message's id. So the message is not counted for its user again, but
+ * only for its session. It is stored in the inbox only after both steps, and the inbox recognizes it by its id. A
+ * message without an id that was counted only for its user belongs to a request that failed.
  */
 export class ShardedDesk implements GuardDesk {
   readonly #byUser: ReadonlyMap<RedisKeyspace, Batch<Asked, ByUser & Judged>>;
@@ -46,7 +49,7 @@ export class ShardedDesk implements GuardDesk {
   readonly #redis: RedisKeyspace;
   readonly #inbox: () => Pick<InboxStore, 'enqueue'>;
 
-  /** @param inbox is called when the first message is stored. */
+  /** @param inbox returns the inbox; called when the first message is stored. */
   constructor(redis: RedisKeyspace, inbox: () => Pick<InboxStore, 'enqueue'>) {
     this.#redis = redis;
     this.#inbox = inbox;
@@ -57,7 +60,7 @@ export class ShardedDesk implements GuardDesk {
   async judge({ guarded, limits, follow }: Delivery): Promise<Screened> {
     const asked = guarded.map((message, place) => ({ message, limits, arrival: follow?.[place] ?? null }));
     const byUsers = await Promise.all(asked.map((one) => this.#askUser(one)));
-    // Messages of one session are asked about in their order, whoever their users are.
+    // Messages of one session are judged in their order, even if they are from different users.
     const judged = await Promise.all(
       byUsers.map((byUser, place) =>
         byUser.blocked === null ? this.#askSession({ ...(asked[place] as Asked), ...byUser }) : byUser,
@@ -128,7 +131,7 @@ async function judgeByUser(
   return (await write(shard, read, blocked.flat())) ? judged : null;
 }
 
-/** The verdict is final if the message is blocked. */
+/** Adds the verdict, which is final only if the message is blocked. */
 function withVerdict(byUser: ByUser, repeated: boolean, now: number): ByUser & Judged {
   return { ...byUser, verdict: { ...byUser.blocked, repeated } as GuardVerdict, now };
 }

@@ -24,9 +24,9 @@ import type { RedisKeyspace } from './keyspace.ts';
 import type { RedisOutages } from './outages.ts';
 
 /**
- * The inbox in a Cluster. A queue is in the shard of its name, with its messages, so that a turn is stored with its
- * reply; everything that concerns one queue is done by the inbox of its shard. Questions about all queues are asked of
- * all shards.
+ * The inbox in a Cluster. A queue and its messages are in the shard of the queue's name, so that a turn and its reply
+ * are stored together. The inbox of a shard does everything that concerns only one of its queues. For everything else,
+ * all shards are asked.
  */
 export class ShardedInbox implements InboxStore, CommittedInbox {
   readonly #redis: RedisKeyspace;
@@ -59,8 +59,8 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
   }
 
   /**
-   * Several nodes are asked before a message is stored, and one of them may be slow. So that a message is not overtaken
-   * by a later one of its queue, they are screened one after the other.
+   * Screens the messages of a queue one after the other. Several nodes are asked before a message is stored, and one of
+   * them may be slow. Without this order, a later message of the queue could overtake an earlier one.
    */
   async screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened> {
     const guarded = arrivals.map((arrival) => arrival.guarded);
@@ -208,7 +208,7 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
     return discarded ?? false;
   }
 
-  /** An administrator has changed messages. */
+  /** Records that an administrator has changed messages. */
   async #changedAnywhere(): Promise<void> {
     for (const shard of this.#redis.shards) this.#watch.note(shard);
     await this.#watch.changed();
@@ -244,8 +244,8 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
   }
 
   /**
-   * A message is in the shard of its queue, and the daemon makes ids that lie beside it; so the first look almost always
-   * finds it.
+   * A message is in the shard of its queue, and the daemon makes its id for that shard. So the first shard that is
+   * searched almost always has the message.
    */
   async #first<T>(id: string, ask: (inbox: RedisInbox) => Promise<T | null>): Promise<T | null> {
     const found = await ask(this.#in(this.#redis.at(id)));

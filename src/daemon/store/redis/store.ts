@@ -62,8 +62,8 @@ export interface RedisStoreOptions {
 }
 
 /**
- * The store that many daemons share (agentd-store(7), "Redis"). Every operation is one script, or several that compare
- * what was read.
+ * The store that many daemons share (agentd-store(7), "Redis"). An operation is one script or several. If one script
+ * reads and a later script writes, the later script checks that nothing has changed in the meantime.
  * @throws StoreUnavailable
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
@@ -128,7 +128,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     replicas: new RedisReplicas(redis),
     advice: async () => adviceOn(server, options.isAlways ?? false),
     census: () => countKeys(redis),
-    // Keys expire by themselves.
+    // No maintenance is needed, because keys expire by themselves.
     maintenance: null,
     condition() {
       const { failure } = connection;
@@ -151,7 +151,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   };
 }
 
-/** The loop guard, and the inbox that stores what it lets through. */
+/** The loop guard, and the inbox that stores the messages that it does not block. */
 interface Arrivals {
   desk: GuardDesk;
   inbox: RedisInbox | ShardedInbox;

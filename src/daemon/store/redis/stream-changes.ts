@@ -44,7 +44,7 @@ export class StreamChanges {
   #hear(act: (client: Redis | Cluster) => Promise<unknown>): void {
     if (this.#closed) return;
     this.#subscriber ??= this.#connect();
-    // Without the subscription, readers still read regularly.
+    // A failure is ignored: without the subscription, readers still read regularly.
     act(this.#subscriber).catch(() => undefined);
   }
 
@@ -54,7 +54,7 @@ export class StreamChanges {
       const [origin, change] = message.split(' ');
       if (origin !== this.origin && !this.#closed) this.#listeners.emit(channel, change);
     });
-    // The other connection reports that the server is unreachable.
+    // Ignored here: the main connection already reports that the server is unreachable.
     client.on('error', () => undefined);
     return client;
   }

@@ -1,5 +1,6 @@
--- Streams: a hash, the list of its events, a pointer from its idempotency key. Running streams are in an index by the
--- end of their claims. Streams that wait or have ended expire; running ones do not.
+-- A stream is a hash and a list of its events. A pointer leads from its idempotency key to the stream. Running streams
+-- are in an index, ordered by the end of their claims. Streams that are waiting or have ended expire; running streams
+-- do not.
 
 local RUNNING = key('streams', nil, 'running')
 
@@ -30,7 +31,7 @@ local function stream_by_key(name)
   return nil
 end
 
--- Whether events that begin with this id follow the last one of a running stream.
+-- Whether events that begin with this id follow the last event of a running stream.
 local function stream_continues(id, first)
   local fields = call('HMGET', stream_key(id), 'state', 'last')
   return fields[1] == 'running' and (not first or tonumber(fields[2]) + 1 == first)
@@ -41,7 +42,7 @@ local function claim_stream(id, owner)
   call('ZADD', RUNNING, now + CLAIM_MS, id)
 end
 
--- Adds the next events. `ending`: the name of the last one if it ends the stream. `origin`: the process that need not
+-- Adds the next events. `ending`: the name of the last event if it ends the stream. `origin`: the process that need not
 -- be notified.
 local function append_events(id, events, ending, origin)
   if #events == 0 then

@@ -130,7 +130,7 @@ export class RedisStreams implements StreamStore {
   }
 }
 
-/** Events in the form for scripts. @throws if their numbers are not consecutive. */
+/** Events in the form that scripts expect. @throws if their numbers are not consecutive. */
 export function storedEvents(events: readonly StreamEvent[]): {
   first: number;
   ending: string | null;

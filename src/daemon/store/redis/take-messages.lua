@@ -1,8 +1,8 @@
 -- include: claiming
 -- Everything that a worker needs before its next attempts. KEYS[1]: the places of all queues; KEYS[2]: the outages.
--- ARGV: JSON of `platforms`; `run` and `send`: an owner for each queue of that kind that may be claimed.
--- Returns the time, platform and JSON of each outage, 1 if an interrupted message waits (in which case nothing is
--- claimed) or 0, then owner and fields of each message.
+-- ARGV: JSON of `platforms`; `run` and `send`: an owner for each queue of that kind that may be claimed. Returns the
+-- time, platform and JSON of each outage, 1 if an interrupted message is waiting (in which case nothing is claimed) or
+-- 0, then owner and fields of each message.
 local wanted, outages, near = cjson.decode(ARGV[3]), call('HGETALL', KEYS[2]), {}
 local away = {}
 for place = 1, #outages, 2 do

@@ -6,7 +6,7 @@ import type { RedisKeyspace } from './keyspace.ts';
 /** Number of entries that one step of a search examines. */
 const BITE = 500;
 
-/** An id that names traces; or a user's id, and the channel, empty for all channels. */
+/** An id that traces have, or the id of a user and the channel (empty for all channels). */
 type Wanted = readonly [id: string] | readonly [user_id: string, platform: string];
 
 export class RedisTraces implements TraceStore {
@@ -68,7 +68,7 @@ export class RedisTraces implements TraceStore {
 
 /**
  * The rings of traces. In a Cluster, each shard has a ring for the traces that are stored with a turn; traces that are
- * stored without one are in common rings.
+ * stored without a turn are in common rings.
  */
 export function traceRings(redis: RedisKeyspace): { name: 'kept' | 'refused'; key: string }[] {
   const ring = (of: RedisKeyspace, name: 'kept' | 'refused') => ({

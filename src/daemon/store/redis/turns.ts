@@ -72,7 +72,7 @@ export class RedisTurns {
         case outcome === 'lost':
           return 'lost';
         case outcome === 'committed' || outcome === 'session_ended':
-          // Never with the ids of the daemon: a claim elsewhere was lost after the check.
+          // This cannot happen with ids that the daemon made. A claim in another shard was lost after the check.
           if ((await this.#commitParts('store', parts)) !== null) return 'lost';
           if (reply) this.#inbox.noteReply(reply.claim, reply.text);
           if (changes.failed) this.#inbox.noteFailed(changes.failed.claim);
@@ -88,9 +88,9 @@ export class RedisTurns {
   }
 
   /**
-   * The parts of a commit that have claims of their own, by their shards. The daemon makes all ids of a turn so that
-   * they lie beside its session (`Store.lieTogether`), so that they are in one shard and one script stores them. For
-   * any other ids, the parts elsewhere are checked before the script and stored after it.
+   * The parts of a commit that have separate claims, by their shards. The daemon makes all ids of a turn so that they
+   * lie together with its session (`Store.lieTogether`): everything is in one shard, and one script stores it. With any
+   * other ids, the parts in other shards are checked before the script and stored after it.
    */
   #partsByShard(
     changes: TurnChanges,

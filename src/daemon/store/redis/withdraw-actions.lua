@@ -1,6 +1,6 @@
 -- include: actions
 -- Withdraws waiting actions: one action, or a set of them. KEYS[1]: the action or the set. ARGV: `id`|`set`, the id,
--- the person whose actions stay (empty if none stay).
+-- the person whose actions are kept (empty if none are kept).
 if ARGV[3] == 'id' then
   withdraw_action(ARGV[4])
   return 1

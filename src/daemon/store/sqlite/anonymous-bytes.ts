@@ -6,12 +6,13 @@ export const SESSION_BYTES = 600;
 export const TURN_BYTES = 500;
 
 /**
- * Deletion continues until the total is below this share of the limit. Otherwise every message would start it again.
+ * Deletion continues until the total is below this share of the limit. Otherwise every message would start another
+ * deletion.
  */
 const ENOUGH = 0.98;
 /** Maximum number of rows that one commit deletes to make room. */
 const BITE = 500;
-/** Maximum number of clients that are sorted after a scan of all clients: the largest ones. */
+/** A scan of all clients keeps only this many of the largest, in order of size. */
 const CANDIDATES = 64;
 
 /** Deletes sessions with their turns and traces, to make room for others. */
@@ -88,7 +89,7 @@ export class AnonymousBytes implements Resident {
 
   /**
    * Takes the largest clients in turn, and deletes the least recently active sessions of each until the client stores
-   * less than the next one. @returns the number of deleted rows.
+   * less than the next client. @returns the number of deleted rows.
    */
   #evictFromLargest(): number {
     const largest = this.#largest();

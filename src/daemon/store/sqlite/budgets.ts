@@ -48,7 +48,7 @@ export class SqliteBudgets implements BudgetStore {
   }
 
   /**
-   * Within a commit: deletes at most `bite` budgets in which nothing counts anymore. @returns the number of deleted
+   * Within a commit: deletes at most `bite` budgets whose tokens no longer count. @returns the number of deleted
    * budgets.
    */
   deleteExpired(bite: number): number {

@@ -42,7 +42,7 @@ export class Claims<Detail = null> implements Resident {
     return held.owner;
   }
 
-  /** Whether a claim still belongs to this owner. An expired claim does until another caller takes it over. */
+  /** Whether a claim still belongs to this owner. An expired claim is kept until another caller takes it over. */
   holds(name: string, owner: string): boolean {
     return this.#find(name)?.owner === owner;
   }

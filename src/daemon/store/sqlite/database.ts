@@ -17,9 +17,9 @@ const COMMAND_BUSY_MS = 5000;
 const DAEMON_BUSY_MS = 20;
 
 /**
- * The number of pages in the log at which they are moved into the database. Under load, the same pages are written
- * again and again, so moving them less often saves writes. But moving blocks the event loop, so the number is limited
- * (at most 16 MiB).
+ * When the log has this many pages, they are moved into the database. Under load, the same pages are written again and
+ * again, so moving them less often saves writes. But moving blocks the event loop, so the number is limited (at most 16
+ * MiB).
  */
 const CHECKPOINT_PAGES = 4000;
 
@@ -27,8 +27,8 @@ const CHECKPOINT_PAGES = 4000;
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Creates the directory (0700) and an empty file (0600) if they are missing. Existing ones are not changed. What root
- * creates belongs to the owner of the directory above.
+ * Creates the directory (0700) and an empty file (0600) if they are missing. An existing directory or file is not
+ * changed. If root creates them, they are given to the owner of the directory above.
  */
 export function createPrivateFile(path: string): void {
   try {
@@ -72,8 +72,8 @@ export function openDatabase(path: string): Database.Database {
     // Has an effect only on an empty file, before anything is written to it.
     db.pragma('auto_vacuum = INCREMENTAL');
     db.pragma('journal_mode = WAL');
-    // This build of SQLite opens an existing write-ahead database with NORMAL, which can lose commits in a power
-    // failure.
+    // By default, this build of SQLite uses NORMAL for an existing database with a write-ahead log, which can lose
+    // commits in a power failure.
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
     db.pragma('secure_delete = ON');

@@ -48,7 +48,7 @@ export class ErasedIds {
     return ends_at === undefined ? null : ends_at - ERASED_MS;
   }
 
-  /** Within a commit: deletes at most `bite` ids whose time has passed. @returns the number of deleted ids. */
+  /** Within a commit: deletes at most `bite` expired ids. @returns the number of deleted ids. */
   deleteExpired(bite: number): number {
     return this.#over.run(this.#clock.now(), bite).changes;
   }

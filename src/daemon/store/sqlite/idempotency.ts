@@ -6,7 +6,7 @@ import { Claims } from './claims.ts';
 import { type GroupCommit, read } from './writer.ts';
 
 const NEW = { outcome: 'new' } as const;
-/** Stored in place of an answer if a write was started under the key and there is no answer yet. */
+/** Stored instead of an answer if a write was started under the key and there is no answer yet. */
 const UNANSWERED = JSON.stringify({ session_id: '', response: '' });
 /** Maximum number of released keys that are remembered. */
 const RELEASED_MAX = 10_000;
@@ -91,7 +91,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     this.#claims.end(key);
   }
 
-  /** Within a commit: deletes at most `bite` answers whose time has passed. @returns the number of deleted answers. */
+  /** Within a commit: deletes at most `bite` expired answers. @returns the number of deleted answers. */
   deleteExpired(bite: number): number {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
   }

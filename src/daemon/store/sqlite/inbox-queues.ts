@@ -59,7 +59,7 @@ const COLUMNS = 'seq, queue, platform, state, next_attempt_at, wait_ms, interrup
  * `nextDueAt` and `holdsInterrupted` must be called within a commit.
  */
 export class InboxQueues implements Resident {
-  /** Begins each claim of this process, to distinguish it from claims of other processes. */
+  /** The beginning of each claim of this process, which distinguishes it from claims of other processes. */
   readonly #owner: string;
   readonly #queues = new Map<string, Queue>();
   /**
@@ -107,7 +107,8 @@ export class InboxQueues implements Resident {
   }
 
   /**
-   * Claims queues that are due, longest due first. The caller must write the claims into the rows.
+   * Claims queues that are due, beginning with the queues that have been due the longest. The caller must write the
+   * claims into the rows.
    * @returns the message for which each queue was claimed.
    */
   claim(wanted: Wanted, platforms: readonly string[], limit: number): { seq: number; owner: string }[] {

@@ -377,7 +377,7 @@ export class SqliteInbox implements InboxStore {
   #keep(message: NewInboxMessage, now: number): void {
     const { id, platform, queue, message_id, reply } = message;
     const state = reply === null ? 'waiting' : 'replied';
-    // Positional parameters, because named ones would cost more time than the rest of the statement.
+    // Positional parameters, because named parameters would cost more time than the rest of the statement.
     const { lastInsertRowid } = this.#insert.run(
       id,
       platform,

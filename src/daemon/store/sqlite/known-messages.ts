@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { SEEN_MS } from '../bounds.ts';
 import type { Resident } from './writer.ts';
 
-/** What is recorded about a message of a platform. Each member is null if it is not recorded. */
+/** The facts that are recorded about a message of a platform. Each member is null if it is not recorded. */
 export interface KnownMessage {
   /** The verdict of the guard, as JSON. */
   readonly verdict: string | null;
@@ -13,7 +13,7 @@ export interface KnownMessage {
 interface Met extends KnownMessage {
   platform: string;
   message_id: string;
-  /** When the record is to expire; null if it need not be written. */
+  /** When the record will expire; null if it need not be written. */
   expires_at: number | null;
 }
 
@@ -47,12 +47,12 @@ export class KnownMessages implements Resident {
     return this.#meet(platform, message_id, now);
   }
 
-  /** Remembers the message for another 7 days. What was recorded before is kept. */
+  /** Remembers the message for another 7 days. Facts that were recorded before are kept. */
   note(platform: string, message_id: string, noted: Partial<KnownMessage>, now: number): void {
     Object.assign(this.#meet(platform, message_id, now), noted, { expires_at: now + SEEN_MS });
   }
 
-  /** Deletes at most `bite` records whose time has passed. @returns the number of deleted records. */
+  /** Deletes at most `bite` expired records. @returns the number of deleted records. */
   deleteExpired(bite: number, now: number): number {
     return this.#forget.run(now, bite).changes;
   }

@@ -116,7 +116,7 @@ export class SqliteLinks implements LinkStore {
     });
   }
 
-  /** Within a commit: deletes at most `bite` links whose time has passed. @returns the number of deleted links. */
+  /** Within a commit: deletes at most `bite` expired links. @returns the number of deleted links. */
   deleteExpired(bite: number): number {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
   }

@@ -10,7 +10,7 @@ import { asStoreFailure } from './unavailable.ts';
  * any reason, so no pid file is needed that could become stale.
  * @param path the path of the database; the lock is the file `agentd.lock` in its directory.
  * @returns a function that releases the lock.
- * @throws StoreLocked at once if another process holds the lock.
+ * @throws StoreLocked immediately if another process holds the lock.
  */
 export function takeLock(path: string): () => void {
   const unlock = lockFile(join(dirname(path), 'agentd.lock'));

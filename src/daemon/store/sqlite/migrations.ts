@@ -6,7 +6,9 @@ import { asStoreFailure } from './unavailable.ts';
 /** The steps that build the schema, oldest first. Schema version n is the n-th step. */
 export type Migrations = readonly string[];
 
-/** Reads `001-….sql`, `002-….sql`, … beside this file. Add new files; never change the statements of existing ones. */
+/**
+ * Reads `001-….sql`, `002-….sql`, … next to this file. Add new files; never change the statements of existing files.
+ */
 export function readMigrations(): Migrations {
   const here = new URL('.', import.meta.url);
   const names = readdirSync(here)

@@ -55,7 +55,7 @@ export function unpackMessage([text, ...packed]: PackedMessage): AddedHit<Messag
   return { hit: { ...hit, text }, dropped };
 }
 
-/** What the guard stores about a user, as JSON. */
+/** The state that the guard stores about a user, as JSON. */
 export interface PackedUser {
   user: GuardUserState['user'];
   circuit?: GuardUserState['circuit'];

@@ -4,8 +4,8 @@ import { type PackedUser, unpackUser } from './packed-hits.ts';
 import type { PackedEntry } from './state-log.ts';
 
 /**
- * Erases keys from the logs of the guard and of the rate limits. One row holds many keys, so the row is written again
- * without those keys.
+ * Erases keys from the logs of the guard and of the rate limits. One row contains many keys, so the row is written
+ * again without the erased keys.
  */
 export class PersonLogs {
   readonly #logs;

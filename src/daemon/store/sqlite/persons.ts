@@ -44,8 +44,8 @@ interface Found {
 }
 
 /**
- * Finds and deletes what is stored about a person. It reads every table once. Administrators rarely use it, so no table
- * has an index for it.
+ * Finds and deletes everything that is stored about a person. It reads every table once. Administrators rarely use it,
+ * so no table has an index for it.
  */
 export class SqlitePersons implements PersonStore {
   readonly #db: Database.Database;
@@ -173,8 +173,8 @@ export class SqlitePersons implements PersonStore {
   }
 
   #deleteAll({ match, sessions, rows, seen, guard_keys, limit_keys, records }: Found): void {
-    // The ids of the sessions are noted in the same commit. After it, a run that is under way cannot add anything to
-    // them.
+    // The ids of the sessions are recorded in the same commit. After that, a run that is under way cannot add anything
+    // to these sessions.
     for (const { id, shared, session, turns } of sessions) {
       if (shared) this.#turns.deleteFrom(id, turns, match.untied(session));
       else {

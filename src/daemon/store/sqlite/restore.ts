@@ -64,7 +64,9 @@ function copyPrivately(file: string, copy: string): void {
   }
 }
 
-/** Opens a file, which is created with mode 0600 if the flags say so, and closes it when the work is done or has failed. */
+/**
+ * Opens a file, or creates it with mode 0600 if the flags say so. Closes the file when the work is done or has failed.
+ */
 function withOpen(path: string, flags: 'r' | 'wx', work: (fd: number) => void): void {
   const fd = openSync(path, flags, 0o600);
   try {
@@ -152,8 +154,8 @@ function replace(path: string, copy: string): string | null {
 }
 
 /**
- * The first name that is not taken. Replaced stores of earlier restores stay: if the first restore used a wrong file,
- * one of them is the only copy of what was live.
+ * The first name that is not taken. Stores that earlier restores replaced are kept: if the first restore used a wrong
+ * file, one of them is the only copy of the live data.
  */
 function freeName(name: string): string {
   for (let number = 1; ; number++) {

@@ -35,8 +35,8 @@ export async function scrub(db: Database.Database): Promise<void> {
 }
 
 /**
- * Deletes `agentd.db.schema-9.backup`, the stores that a restore replaced, with their logs, and incomplete copies after
- * a crash.
+ * Deletes backups such as `agentd.db.schema-9.backup`, the stores that a restore replaced, with their logs, and
+ * incomplete copies after a crash.
  */
 function deleteCopies(path: string): void {
   const directory = dirname(path);

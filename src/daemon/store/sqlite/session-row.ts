@@ -43,7 +43,8 @@ export function rowOf({
 }
 
 /**
- * Copies member by member: it is called for each message and each tool call, and a spread costs several times as much.
+ * Copies member by member: this function is called for each message and each tool call, and a spread would cost several
+ * times as much.
  */
 export function sessionOf(row: SessionRow): Session {
   const { bound_user_id, bound_person, client } = row;

@@ -3,8 +3,8 @@ import type { Clock } from '../../clock.ts';
 import type { Resident } from './writer.ts';
 
 /**
- * How much the log may hold beyond twice the current states before its oldest rows are rewritten, in the unit of
- * `Packing.size`.
+ * How far the size of the log may exceed twice the size of the current states before the oldest rows are rewritten, in
+ * the unit of `Packing.size`.
  */
 export const LOG_SURPLUS = 1000;
 
@@ -23,13 +23,16 @@ export interface Packing<State, Change> {
 interface Entry<State> {
   state: State;
   expires_at: number;
-  /** The row that holds the complete state; later rows may hold changes to it. Null if the state is not written yet. */
+  /**
+   * The row that contains the complete state. Later rows may contain changes to it. Null if the state is not written
+   * yet.
+   */
   row: number | null;
   /** The size of the entry: of the state, and 1 for its key. */
   size: number;
 }
 
-/** What a commit writes for a key: the complete state, or the changes to it. */
+/** The data that a commit writes for a key: the complete state, or the changes to it. */
 type Unsaved<Change> = 'all' | Change[];
 
 interface Row {
@@ -46,8 +49,9 @@ export type PackedEntry =
  * State that changes with every message and lasts for minutes. All of it is in memory. On disk it is a log: each commit
  * writes one row with all its changes, for any number of keys. For a large state, the row contains only the change.
  *
- * Only the oldest row can be deleted, and only when nothing in it counts anymore. So an old state of a key never comes
- * back. If the log becomes too long, the states in the oldest rows that still count are written again completely.
+ * Only the oldest row can be deleted, and only when nothing in it counts anymore. So an old state of a key can never
+ * take effect again. If the log becomes too long, states in the oldest rows are written again completely if they still
+ * count.
  */
 export class StateLog<State, Change> implements Resident {
   readonly #clock: Clock;
@@ -121,8 +125,8 @@ export class StateLog<State, Change> implements Resident {
 
   /**
    * Within a commit: forgets expired states row by row, until at least `bite` states are forgotten.
-   * @returns the number of forgotten states, but at most `bite`: the last row may hold more, and callers subtract the
-   * result from their limit.
+   * @returns the number of forgotten states, but at most `bite`: the last row may contain more, and callers subtract
+   * the result from their limit.
    */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
@@ -201,10 +205,7 @@ export class StateLog<State, Change> implements Resident {
     return changes.length;
   }
 
-  /**
-   * Marks the oldest rows to be rewritten. It rewrites somewhat more than the commit adds, so that the log becomes
-   * shorter.
-   */
+  /** Marks the oldest rows to be rewritten: somewhat more than the commit adds, so that the log becomes shorter. */
   #shorten(): void {
     const now = this.#clock.now();
     let room = 2 * this.#unsaved.size + 1;
@@ -232,7 +233,7 @@ export class StateLog<State, Change> implements Resident {
     }
   }
 
-  /** Whether this row holds the complete state of a key, and the state still counts. */
+  /** Whether this row contains the complete state of a key, and the state still counts. */
   #counts(key: string, row: number, now: number): boolean {
     const entry = this.#entries.get(key);
     return entry?.row === row && entry.expires_at > now;

@@ -47,7 +47,7 @@ import { SqliteTurns } from './turns.ts';
 import { isDamage, isOutOfSpace } from './unavailable.ts';
 import { GroupCommit, read } from './writer.ts';
 
-/** Maximum number of damages that are reported. Usually the first one is enough. */
+/** Maximum number of problems that the check for damage reports. Usually the first problem is enough. */
 const DAMAGES_MAX = 10;
 
 export interface SqliteOptions extends OpenOptions {

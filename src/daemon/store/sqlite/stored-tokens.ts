@@ -7,13 +7,13 @@ import { type GroupCommit, read } from './writer.ts';
 
 /** Maximum number of rows that one read returns. It limits how long a read blocks the event loop. */
 const BITE = 500;
-/** Maximum number of rows that one read covers if SQLite filters them. */
+/** Maximum number of rows that one read examines if SQLite filters them. */
 const SPAN = 1000;
 
-/** A row that may hold a token, with its position in its table (`place`). */
+/** A row that may contain a token, with its position in its table (`place`). */
 type Row = (StoredToken | { token: null }) & { place: number | string };
 
-/** How far a table has been read, and what to leave out. */
+/** How far a table has been read, and which tokens to leave out. */
 interface Position {
   /** The `place` up to which the table has been read. */
   after: Row['place'];
@@ -28,7 +28,7 @@ interface Tokens {
   after: Row['place'] | undefined;
 }
 
-/** A table that holds tokens, read step by step. */
+/** A table that contains tokens, read step by step. */
 interface Table {
   /** A `place` before the first row. */
   start: Row['place'];
@@ -54,7 +54,7 @@ export class StoredTokens {
   readonly #clock: Clock;
   readonly #count;
   readonly #countSeals;
-  /** All tables that hold tokens. `#unsealed`: the same tables, limited to unsealed tokens. */
+  /** All tables that contain tokens. `#unsealed`: the same tables, limited to unsealed tokens. */
   readonly #all: readonly Table[];
   readonly #unsealed: readonly Table[];
   readonly #replace;
@@ -88,7 +88,7 @@ export class StoredTokens {
         },
       };
     };
-    // Most rows of these tables hold no token, or a token to leave out, so SQLite filters them.
+    // Most rows of these tables contain no token, or a token to leave out, so SQLite filters them.
     const spans = (table: 'sessions' | 'streams', columns: string, condition: string): Table => {
       const first = db
         .prepare<[Row['place']], number | null>(`SELECT min(id) FROM ${table} WHERE id > ?`)
@@ -157,12 +157,12 @@ export class StoredTokens {
     };
   }
 
-  /** Reads every row that may hold a token. */
+  /** Reads every row that may contain a token. */
   count(prefix: string): Promise<number> {
     return read(() => this.#count.get({ prefix, now: this.#clock.now() }) ?? 0);
   }
 
-  /** Reads every row that may hold a token or a text of an action. */
+  /** Reads every row that may contain a token or a text of an action. */
   countSeals(): Promise<Map<string, number>> {
     return read(() => {
       const counts = this.#countSeals.all({ now: this.#clock.now() });
@@ -189,7 +189,7 @@ export class StoredTokens {
   }
 }
 
-/** @returns the token of a row; nothing if the row holds none. */
+/** @returns the token of a row; an empty list if the row contains none. */
 function tokenOf({ place: _, ...row }: Row): StoredToken[] {
   return row.token === null ? [] : [row];
 }

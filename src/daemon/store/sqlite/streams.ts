@@ -27,7 +27,7 @@ interface Running {
   last_event: number;
 }
 
-/** What is stored with the claim of a stream. */
+/** The data that is stored with the claim of a stream. */
 interface Run {
   stop_requested: boolean;
 }

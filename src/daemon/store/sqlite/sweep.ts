@@ -14,7 +14,7 @@ const BITE = 500;
 
 /** A part of the store whose rows expire. */
 export interface Expiring {
-  /** Within a commit: deletes at most `bite` rows whose time has passed. @returns the number of deleted rows. */
+  /** Within a commit: deletes at most `bite` expired rows. @returns the number of deleted rows. */
   deleteExpired(bite: number): number;
 }
 
@@ -111,7 +111,7 @@ export class Sweep {
   }
 }
 
-/** Ignores a lack of space: the database file may have to grow before it can take the content of the log. */
+/** Ignores a lack of space: the database file may have to grow before the content of the log can be moved into it. */
 function passOverLackOfSpace(error: unknown): void {
   if (!isOutOfSpace(error)) throw error;
 }

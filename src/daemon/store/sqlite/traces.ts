@@ -24,7 +24,7 @@ export interface InsertedTrace {
   bytes: number;
 }
 
-/** Traces as JSON, found by any of their ids. Traces of refused requests are in a table of their own. */
+/** Traces as JSON, found by any of their ids. Traces of refused requests are in a separate table. */
 export class SqliteTraces implements TraceStore {
   readonly #bounds: TraceBounds;
   readonly #commit: GroupCommit;

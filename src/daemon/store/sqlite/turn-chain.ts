@@ -4,7 +4,7 @@ import type { StoredTurn } from '../../session/session.ts';
 import type { HistoryReader } from '../sessions.ts';
 import type { InsertedTrace } from './traces.ts';
 
-/** The turns of a session as a chain: the session's row names the last turn, and each turn names the one before it. */
+/** The turns of a session as a chain: the session's row names the last turn, and each turn names the turn before it. */
 export class TurnChain {
   readonly #insert;
   readonly #history;
@@ -42,7 +42,7 @@ export class TurnChain {
   }
 
   /**
-   * Within a commit: inserts a turn after the last one.
+   * Within a commit: inserts a turn after the last turn.
    * @returns the id of its row, and the size of its JSON in bytes.
    */
   insert(
@@ -79,7 +79,7 @@ export class TurnChain {
 
   /**
    * Within a commit: deletes the newest turns, at most `most`.
-   * @returns the number of deleted turns, and the id of the turn that is now the last one.
+   * @returns the number of deleted turns, and the id of the turn that is now the last turn.
    */
   deleteNewest(last_turn: number | null, most: number): { deleted: number; last_turn: number | null } {
     let [deleted, last] = [0, last_turn];

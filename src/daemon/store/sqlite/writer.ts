@@ -8,7 +8,7 @@ import { asStoreFailure, isBusy, isEnvironmentFailure, isOutOfSpace, isUnwritten
 const MAX_MEMBERS = 1000;
 
 /**
- * How long a commit waits for more writes at most, ms. The limit is needed because one slow commit does not mean that
+ * Maximum time that a commit waits for more writes, ms. The limit is needed because one slow commit does not mean that
  * the next one will be slow.
  */
 const JOIN_WAIT_MS = 50;
@@ -44,11 +44,14 @@ interface Member {
   reject: (error: unknown) => void;
 }
 
-/** The outcome of members that were tried together: the value of each, or the first one that failed and its error. */
+/**
+ * The outcome of members that were tried together: the value of each member, or the first member that failed and its
+ * error.
+ */
 type Outcome = { values: unknown[] } | { failed: Member; error: unknown };
 
 /**
- * The only writer of the database. It commits all writes of one tick of the event loop together, including those that
+ * The only writer of the database. It commits all writes of one tick of the event loop together, and adds writes that
  * arrive a moment later, so that many callers share one sync of the disk. Each caller's promise settles after the
  * commit.
  *
@@ -345,9 +348,9 @@ export class GroupCommit {
   }
 
   /**
-   * Commits the transaction. If the commit fails, the content of the disk is not known. Nothing may be counted twice,
-   * so the decisions are forgotten. If the commit failed because of a lock or lack of space, nothing was written, so
-   * the decisions are stored with the next commit.
+   * Commits the transaction. If the commit fails because of a lock or lack of space, nothing was written, and the
+   * decisions are stored with the next commit. After any other failure, the content of the disk is not known. The
+   * decisions are then forgotten, because nothing may be counted twice.
    */
   #commitDecided(): void {
     const decisions = this.#decisions;
@@ -365,7 +368,7 @@ export class GroupCommit {
       this.#begin.run();
     } catch (error) {
       // The transaction may have begun in spite of the error. An open transaction would hold the lock and block all
-      // later ones.
+      // later transactions.
       if (this.#db.inTransaction) this.#rollback.run();
       throw error;
     }

@@ -96,7 +96,7 @@ export class ConnectionPool {
       const idle = own.find(isIdle);
       if (idle) return take(idle);
       if (own.length < MAX_OF_ONE) {
-        // Makes room for the first connection of a credential by closing an idle one of another credential. A
+        // Makes room for the first connection of a credential by closing an idle connection of another credential. A
         // credential that has a connection already can wait for it.
         if (this.#pooled.size >= MAX_CONNECTIONS && own.length === 0) this.#discardIdle();
         if (this.#pooled.size < MAX_CONNECTIONS) {

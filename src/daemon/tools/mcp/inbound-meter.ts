@@ -23,7 +23,7 @@ export class InboundMeter {
 
   /**
    * Counts a message that answers no request.
-   * @throws McpFailure if there were too many such messages.
+   * @throws McpFailure if there were too many of these messages.
    */
   message(): void {
     this.#begin();
@@ -33,7 +33,7 @@ export class InboundMeter {
 
   /**
    * Counts bytes that belong to no answer.
-   * @throws McpFailure if there were too many such bytes.
+   * @throws McpFailure if there were too many of these bytes.
    */
   bytes(count: number): void {
     this.#begin();

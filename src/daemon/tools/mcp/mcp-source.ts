@@ -240,8 +240,8 @@ export class McpSource implements ToolSource {
     const progress = { begun: false };
     const { credentials } = call.client;
     const work = async (connection: McpConnection): Promise<Sent> => {
-      // Checked only after the call has its connection, because the tools may have been listed again while it waited
-      // for it.
+      // Checked only after the call has its connection, because the tools may have been listed again while the call
+      // waited for that connection.
       if (!(await this.#link.isCurrent([call.signal, connection.ended])))
         return failed('tool_changing', 'The server has changed its tools, and has not described them yet.');
       if (configured.tool === null || configured.definition?.digest !== digest)
@@ -277,7 +277,7 @@ export class McpSource implements ToolSource {
   }
 
   /**
-   * Does the work on the connection for listing if the call carries no credential, otherwise on one with that
+   * Does the work on the connection for listing if the call carries no credential, otherwise on a connection with that
    * credential.
    */
   async #onConnection<T>(
@@ -294,8 +294,8 @@ function failed(reason: string, message: string): Sent {
 }
 
 /**
- * The policy of a tool: the tool's own or, if it has none, that of the source. If the source has `user-or-default`,
- * writes use `user`.
+ * The policy of a tool: the tool's own policy or, if it has none, the policy of the source. If the source has
+ * `user-or-default`, writes use `user`.
  */
 function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): CredentialPolicy {
   if (tool.credentials !== undefined) return tool.credentials;

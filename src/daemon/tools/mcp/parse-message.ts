@@ -23,7 +23,7 @@ export function parseMessage(text: string): JSONRPCMessage {
 }
 
 /**
- * The message, in which numbers of a tool's result that are too large for a JavaScript number are exact. Schemas are
+ * The message. In the result of a tool, numbers that are too large for a JavaScript number are kept exact. Schemas are
  * not changed.
  */
 function withExactResult(message: unknown, text: string): unknown {

@@ -14,7 +14,7 @@ const RECONNECT_MS = 5_000;
 const LISTING_MS = 5_000;
 /** The longest wait between two attempts to reach the server, ms. */
 const LONGEST_WAIT_MS = 60_000;
-/** How long a connection must last, so that the waits between attempts start again with the shortest, ms. */
+/** How long a connection must last before the back-off starts again with the shortest wait, ms. */
 const LASTING_MS = 60_000;
 /** How often the tools are listed again without a notification, ms. Some servers cannot report changes. */
 const LOOK_AGAIN_MS = 300_000;

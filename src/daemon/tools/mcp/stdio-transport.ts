@@ -30,10 +30,10 @@ export interface StdioTransportOptions {
 /**
  * MCP over the standard input and output of a program (agentd-agent(7), "MCP"). The program gets `PATH` and the `env`
  * of its entry, and nothing else from the daemon's environment. The library's transport is not used: it would pass on
- * more, and has no limits.
+ * more of the environment, and has no limits.
  *
- * The program leads its own process group. So the programs that it starts end with it, and a signal to the daemon's
- * terminal does not end it before the daemon has finished the messages in progress.
+ * The program leads its own process group. Therefore the programs that it starts end with it, and a signal to the
+ * daemon's terminal does not end it before the daemon has finished the messages in progress.
  */
 export class StdioTransport implements McpTransport {
   onclose?: () => void;
@@ -121,7 +121,7 @@ export class StdioTransport implements McpTransport {
     this.#ending = this.#endProgram();
   }
 
-  /** Resolves when the program has ended, or when it turned out that it cannot be ended. */
+  /** Resolves when the program has ended, or when it is clear that it cannot be ended. */
   async close(): Promise<void> {
     this.fail(new McpFailure('mcp_ended', 'The connection was closed.'));
     await this.#ending;
@@ -157,7 +157,7 @@ export class StdioTransport implements McpTransport {
     return this.#asked.delete(id);
   }
 
-  /** Tells the server that no call waits for the answer anymore. If the answer comes late, it is not delivered. */
+  /** Tells the server that no call waits for the answer anymore. If the answer arrives later, it is not delivered. */
   #cancel(id: string | number): void {
     if (!this.#asked.delete(id) || this.#end.signal.aborted) return;
     const params = { requestId: id, reason: 'the call was ended' };

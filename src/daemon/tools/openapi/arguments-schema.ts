@@ -20,7 +20,7 @@ export class UnknownBinding extends Error {
 /**
  * The JSON Schema of the arguments that a model fills in: the parameters at the top level, and the body as `body`. It
  * is closed and does not contain the bound arguments (agentd-agent(7), "Schemas").
- * @param bound the names under `bind`: of parameters, or `body.field`.
+ * @param bound the names under `bind`: names of parameters, or `body.field`.
  * @throws UnknownBinding, or DocumentProblem.
  */
 export function argumentsSchema(

@@ -3,7 +3,7 @@ import type { ToolRequest } from '../tool-client.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
 import { BODY, type Operation, type Parameter } from './read-operation.ts';
 
-/** A request with the arguments, or a text that says to the model why there is none. */
+/** A request with the arguments, or a text that tells the model why there is none. */
 export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
 
 /** A mistake that the model can correct. */
@@ -80,7 +80,7 @@ function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]
   const { style, explode, property } = parameter;
   const isSpread = explode && style !== 'deepObject' && style !== 'json';
   if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    // Each member of the object becomes a parameter of its own. None of them may replace another parameter.
+    // Each member of the object becomes a separate parameter. None of them may replace another parameter.
     const others = all
       .filter((one) => one.in === 'query' && one !== parameter)
       .map((one) => rootOf(one.name));

@@ -5,11 +5,11 @@ import { type DocumentNode, DocumentProblem, type OpenApiDocument, segmentsOf } 
 
 /** Members of an operation that describe its request. */
 const OF_REQUEST = ['operationId', 'summary', 'description', 'parameters', 'requestBody', 'deprecated'];
-/** Members whose values are data: a `$ref` in them is not a reference. */
+/** Members that contain data: a `$ref` in them is not a reference. */
 const DATA = ['example', 'examples', 'default', 'enum', 'const'];
-/** Members whose value is a map: the API chooses the names of its members. */
+/** Members that contain a map: the API chooses the names of the map's members. */
 const NAMED = ['properties', 'patternProperties', 'dependentSchemas', 'content'];
-/** The full version whose rules are applied. A later patch version does not change the rules. */
+/** The full versions. Their rules are applied, because a later patch version does not change the rules. */
 const VERSIONS = { '3.0': '3.0.4', '3.1': '3.1.1' } as const;
 const MAX_PROBLEMS = 5;
 
@@ -112,7 +112,7 @@ async function violations(part: Fields): Promise<DocumentProblem[]> {
 }
 
 /**
- * The errors as problems of the document. Each form that a value could have adds errors of its own; the errors at the
+ * The errors as problems of the document. Each form that a value could have adds its own errors; the errors at the
  * deepest locations describe the mistake best.
  */
 function inWords(errors: readonly ErrorObject[]): DocumentProblem[] {

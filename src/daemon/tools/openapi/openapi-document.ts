@@ -1,6 +1,6 @@
 import type { DocumentPath, LineFinder } from '../../yaml-lines.ts';
 
-/** A problem because of which a document cannot be used. */
+/** A problem that makes a document unusable. */
 export class DocumentProblem extends Error {
   readonly at: DocumentPath;
   /** Completes a sentence about the location, for example `has no parameter \`id\``. */

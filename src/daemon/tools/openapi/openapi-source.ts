@@ -4,8 +4,8 @@ import type { SourceState, Tool, ToolSource, ToolSourceInfo } from '../tool.ts';
 import { readOpenApiTools } from './read-tools.ts';
 
 /**
- * The tools of an OpenAPI document: those of its operations that the entry lists (agentd-agent(7), "OpenAPI"). The
- * document is read once.
+ * The tools of an OpenAPI document: one for each of its operations that the entry lists (agentd-agent(7), "OpenAPI").
+ * The document is read once.
  */
 export class OpenApiSource implements ToolSource {
   readonly info: ToolSourceInfo;

@@ -13,7 +13,7 @@ export interface ParameterForm {
   readonly name: string;
   readonly style: ParameterStyle;
   readonly explode: boolean;
-  /** Whether reserved characters of a query value are not encoded, except those that would end the value. */
+  /** Whether reserved characters in a query value stay unencoded, except the characters that would end the value. */
   readonly allowReserved: boolean;
 }
 

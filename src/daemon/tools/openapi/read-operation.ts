@@ -40,7 +40,7 @@ const STYLES: Readonly<Record<Parameter['in'], readonly ParameterStyle[]>> = {
 const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
 
 /**
- * Reads an operation: its parameters, including those of its path item, and its body.
+ * Reads an operation: its parameters, including the parameters of its path item, and its body.
  * @param set_elsewhere the headers that the entry itself sends, in lower case.
  * @throws DocumentProblem if the operation cannot be a tool.
  */

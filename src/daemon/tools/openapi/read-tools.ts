@@ -139,8 +139,8 @@ function readTool(
 }
 
 /**
- * The first name in braces in the summary that is not the name of an argument. Parts of an argument are written with
- * dots: `{body.note}`.
+ * The first `{name}` in the summary that does not name an argument. Parts of an argument are written with dots:
+ * `{body.note}`.
  */
 function unknownInSummary({ summary, parameters, bind }: Tool): string | undefined {
   const known = [...Object.keys(parameters.properties as object), ...Object.keys(bind)];

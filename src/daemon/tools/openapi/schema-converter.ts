@@ -36,7 +36,9 @@ const SCHEMA = [
   'unevaluatedItems',
   'unevaluatedProperties',
 ];
-/** Keywords whose schemas describe the same value: a name that is hidden in one of them is hidden in all. */
+/**
+ * Keywords whose schemas apply to the same value: a name that is hidden in one of the schemas is hidden in all of them.
+ */
 const SAME_VALUE = ['if', 'then', 'else'];
 const SAME_VALUE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const SCHEMA_MAPS = ['patternProperties', 'dependentSchemas'];
@@ -120,7 +122,7 @@ export class SchemaConverter {
     let name = own;
     for (let number = 2; taken.has(name); number++) name = `${own}_${number}`;
     this.#names.set(pointer, name);
-    // A definition is separate from the schemas around it that are being written in place, so these are ignored here.
+    // A definition is separate from the surrounding schemas that are being written in place, so those are ignored here.
     const outer = new Set(this.#open);
     this.#open.clear();
     this.#definitions.set(name, this.convert(target));

@@ -28,7 +28,7 @@ async function all<T>(items: AsyncIterable<T> | null): Promise<T[]> {
 }
 
 describe('a chat session', () => {
-  it('without a token reads messages from standard input', async () => {
+  it('reads messages from standard input if it needs no token', async () => {
     const stdin = piped('hello\n');
     expect(await sessionWith(stdin, null).open(undefined)).toMatchObject({ token: null, input: stdin });
   });
@@ -37,7 +37,7 @@ describe('a chat session', () => {
     const stdin = piped('hello\n');
     const { open, notes } = sessionWith(stdin, null);
     expect(await open('a.b.c')).toMatchObject({ token: 'a.b.c', input: stdin });
-    // Standard input holds the messages, so the warning does not advise to pipe the token in.
+    // Standard input contains the messages, so the warning does not suggest piping the token in.
     expect(notes.join()).toMatch(/is visible in the process list and the shell history$/);
     const typed = sessionWith(terminal(), null);
     await typed.open('a.b.c');

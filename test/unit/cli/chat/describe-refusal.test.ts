@@ -44,7 +44,7 @@ describe('the description of a refusal', () => {
     );
   });
 
-  it('has control characters of the daemon replaced', () => {
+  it('contains no control characters from the daemon', () => {
     const { message, advice } = describeRefusal(
       { code: 'new', detail: '\u{1b}[2Jx', request_id: '\u{1b}c' },
       418,

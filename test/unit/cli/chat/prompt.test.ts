@@ -12,7 +12,7 @@ function prompting() {
   return { input, terminal, prompt };
 }
 
-/** Resolves when everything written before has been processed. */
+/** Resolves when all earlier input has been processed. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('the prompt', () => {

@@ -52,7 +52,7 @@ describe('the answer from a stream', () => {
         const answer = await readAnswer(
           async (after) => {
             asked.push(after);
-            // A daemon sends the events after the requested one. A repeated event does no harm.
+            // A daemon sends the events after the requested event. A repeated event does no harm.
             if (asked.length > 1) return stream(Buffer.from(EVENTS.slice(Math.max(0, after - 1)).join('')));
             return stream(whole.subarray(0, cut), error);
           },
@@ -83,7 +83,7 @@ describe('the answer from a stream', () => {
     expect(events).toContain('lost');
   });
 
-  it('fails with the reason in words if the stream reports an error', async () => {
+  it('fails with a readable reason if the stream reports an error', async () => {
     const { listener } = listening();
     const error =
       'id: 2\nevent: error\ndata: {"code":"interrupted","message":"The answer was interrupted."}\n\n';

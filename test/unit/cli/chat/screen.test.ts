@@ -26,7 +26,7 @@ describe('an answer on the screen', () => {
     expect(stdout.text).toBe('One\n');
   });
 
-  it('shows a character correctly that arrives in two pieces', () => {
+  it('shows a character correctly even if it arrives in two pieces', () => {
     const { shown, stdout } = screen();
     for (const unit of 'a🙂b'.split('')) shown.text(unit);
     shown.endAnswer();

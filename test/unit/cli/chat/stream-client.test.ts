@@ -123,7 +123,7 @@ describe('the client of event streams', () => {
     await expect(all(pieces)).rejects.toBeInstanceOf(ConnectionLost);
   });
 
-  it('ends at once if the person leaves, before an answer or within one', async () => {
+  it('ends at once if the person leaves, before or during an answer', async () => {
     const leave = new AbortController();
     const base = await serve((request, response) => {
       if (request.method === 'POST') leave.abort(new Error('left'));

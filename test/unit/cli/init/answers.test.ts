@@ -4,7 +4,7 @@ import { loadPlugins } from '../../../../src/daemon/plugin/load.ts';
 
 // agentd-init(1).
 
-/** The result of `init` with a person who types these answers. */
+/** Runs `init` with a person who types these answers, and returns the result. */
 async function interview(options: Record<string, unknown>, typed: string[] | null) {
   const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
   const asked: string[] = [];
@@ -24,7 +24,7 @@ async function interview(options: Record<string, unknown>, typed: string[] | nul
 }
 
 describe('the questions of agentd init', () => {
-  it('are asked again, one by one, until the answer is right', async () => {
+  it('are asked one by one, and each is repeated until the answer is valid', async () => {
     const typed = ['Shop', 'webchat,foo', 'webchat', 'shop.example.com', 'https://shop.example.com'];
     const { answers, asked, notes } = await interview({}, [...typed, 'ftp://x', 'https://api.example.com']);
     expect(answers).toEqual({
@@ -49,7 +49,7 @@ describe('the questions of agentd init', () => {
     expect(notes).toContain('API_BASE_URL=ftp://x is not an http or https address\nRight: an http or https');
   });
 
-  it('ask for the server of a model that no provider runs, and for the model again without a server', async () => {
+  it('ask for the server of a model without a provider, and for the model again if no server is given', async () => {
     const model = { name: 'n', channels: '', origins: '', api: '' };
     const { answers, asked } = await interview(model, ['gpt-4o', '', 'llama3', 'http://127.0.0.1:1/v1']);
     expect(answers).toMatchObject({ model: 'llama3', server: 'http://127.0.0.1:1/v1' });

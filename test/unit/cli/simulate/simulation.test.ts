@@ -119,7 +119,7 @@ describe('a simulation that reads the records of the daemon', () => {
     expect(simulation.summary()).toMatchObject({ messages: 1, answered: 1, unanswered: 0 });
   });
 
-  it('reads from the records how a message ended, whatever text it got', async () => {
+  it('reads from the records how a message ended, whatever text was sent', async () => {
     const ends: MessageEnd[] = [
       { end: 'open', reason: null },
       { end: 'open', reason: 'delivery_failed' },

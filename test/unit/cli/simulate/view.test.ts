@@ -36,7 +36,7 @@ describe('the summary of a simulation', () => {
     expect(summaryInWords({ ...none, answered: 1 }, 'within 1 seconds')).toBe('The message was answered.');
   });
 
-  it('says how to go on if the loop guard blocked all messages', () => {
+  it('says how to continue if the loop guard blocked all messages', () => {
     const blocked = { ...none, blocked: 1, reasons: ['rate_limit'] };
     expect(summaryInWords(blocked, 'within 1 seconds')).toMatch(
       /^The message was blocked by the loop guard \(rate_limit\)\.\n.*`agentd guard reset`/,

@@ -8,7 +8,10 @@ import { platformScope, TOKEN } from './scope.ts';
 beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
 afterEach(() => void vi.useRealTimers());
 
-/** A bot whose platform returns its name in each call for which `isThere` is true, by the number of the call. */
+/**
+ * Makes a bot. The platform returns its name in each call for whose number `isThere` returns true. Every other call
+ * returns `early`, or fails if `early` is not given.
+ */
 function botAt(
   isThere: (call: number) => boolean,
   early?: unknown,
@@ -44,7 +47,7 @@ describe('the name of the bot', () => {
   });
 
   it.each([true, null, {}, { username: 7 }, { username: '' }])(
-    'is not accepted from the answer %j',
+    'is not read from the invalid answer %j',
     async (early) => {
       const { bot, asked, lines } = botAt((call) => call === 2, early);
       bot.start();
@@ -63,13 +66,16 @@ describe('the name of the bot', () => {
     ['5550100:token', { username: 'agentd_bot', id: 42 }, 42],
     ['a-token', { username: 'agentd_bot', id: 42 }, 42],
     ['a-token', { username: 'agentd_bot', id: 'x' }, null],
-  ])('is read together with its id: token %s, answer %j', async (token, me, id) => {
-    const { bot } = botAt(() => true, undefined, { token, me });
-    expect(bot.id).toBe(token === 'a-token' ? null : 5550100);
-    bot.start();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(bot).toMatchObject({ id, username: 'agentd_bot' });
-  });
+  ])(
+    'is read together with the id of the bot, which overrides the id in the token: token %s, answer %j',
+    async (token, me, id) => {
+      const { bot } = botAt(() => true, undefined, { token, me });
+      expect(bot.id).toBe(token === 'a-token' ? null : 5550100);
+      bot.start();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(bot).toMatchObject({ id, username: 'agentd_bot' });
+    },
+  );
 
   it('is requested at once if a message needs it, but at most once a second', async () => {
     let isThere = false;

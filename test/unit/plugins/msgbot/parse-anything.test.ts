@@ -76,7 +76,7 @@ function refusals(update: unknown, username: string | null): string[] {
 
 describe('any input of the platform', () => {
   it.each(SAMPLES)(
-    'with a strange value in any one field of %s causes nothing that the inbox refuses',
+    'with a strange value in any one field of %s is parsed into a result that the inbox accepts',
     (name) => {
       const update = sample(name);
       for (let node = 1; node < nodesOf(update); node++) {
@@ -90,7 +90,7 @@ describe('any input of the platform', () => {
     },
   );
 
-  it('is read without an exception, and causes nothing that the inbox refuses', () => {
+  it('is parsed without an exception into a result that the inbox accepts', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...SAMPLES),
@@ -99,7 +99,7 @@ describe('any input of the platform', () => {
         (name, changes, username) => {
           let update: unknown = sample(name);
           for (const [left, value] of changes) update = replaceAt(update, { left: left + 1 }, value);
-          // As it arrives over the network, without values that JSON cannot express.
+          // An update arrives as JSON, so it has no values that JSON cannot express.
           const received: unknown = JSON.parse(JSON.stringify(update));
           expect(refusals(received, username)).toEqual([]);
         },
@@ -108,7 +108,7 @@ describe('any input of the platform', () => {
     );
   });
 
-  it('is read even if nothing in it is as documented', () => {
+  it('is parsed even if none of its fields is as documented', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.constantFrom('update_id', 'message', 'edited_message', '__proto__'), ODD),

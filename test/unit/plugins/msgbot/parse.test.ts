@@ -111,7 +111,7 @@ const EXPECTED: Readonly<Record<string, object>> = {
 };
 
 describe('the result of parse', () => {
-  it('is expected for every sample by this test', () => {
+  it('has an expected value in this test for every sample', () => {
     expect(Object.keys(EXPECTED).sort()).toEqual([...SAMPLES].sort());
   });
 
@@ -119,7 +119,7 @@ describe('the result of parse', () => {
     expect(parse(sample(name), BOT)).toMatchObject(EXPECTED[name] ?? {});
   });
 
-  it('is unclear if it depends on the name of the bot and that name is not known', () => {
+  it('is unclear if it depends on the name of the bot and the name is not known', () => {
     const unnamed = { ...BOT, username: null };
     const kinds = (name: string) => parse(sample(name), unnamed).kind;
     for (const name of ['group-mention', 'supergroup-command', 'supergroup-mention-of-other'])
@@ -143,7 +143,7 @@ it('the result of parse is unclear if a reply may be to the bot and the id of th
   expect(named.kind).toBe('nothing');
 });
 
-/** A private message with other members; `from` and `chat` are merged. */
+/** Parses a sample of a private message with changed members. `from` and `chat` are merged with those of the sample. */
 function privately(
   text: string,
   { from = {}, chat = {}, ...members }: Record<string, object | unknown> = {},
@@ -168,7 +168,7 @@ describe('a mention', () => {
     return parse({ update_id: 1, message: { ...base, text, entities: [entity] } }, BOT);
   };
 
-  it('can name the bot by its id, if the text shows a name', () => {
+  it('can identify the bot by its id if the text contains only a display name', () => {
     const named = (id: number) =>
       inGroup('agentd, who am I?', { type: 'text_mention', offset: 0, length: 6, user: { id } });
     expect(named(BOT.id)).toMatchObject({ kind: 'message', message: { text: 'who am I?' } });
@@ -185,7 +185,7 @@ describe('a mention', () => {
     });
   });
 
-  it('is recognized only where the platform marks one, not in text that looks like one', () => {
+  it('is recognized only where the platform marks a mention, not in other text that looks like a mention', () => {
     expect(inGroup('see @agentd_bot', { type: 'url', offset: 4, length: 11 })).toEqual(
       nothing('not addressed to the bot'),
     );
@@ -215,7 +215,7 @@ describe('an update with minimal data', () => {
   it.each([
     ['no sender, in a group', { ...LEAST, chat: { id: -5550200, type: 'group' } }, 'no sender'],
     [
-      'no type of a chat that is not its sender’s',
+      'no type of a chat whose id is not the id of the sender',
       { ...LEAST, chat: { id: -5550200 }, from },
       'a chat of type unknown',
     ],
@@ -279,7 +279,7 @@ describe('a command', () => {
     expect(privately('/weather London')).toMatchObject({ message: { text: '/weather London' } });
   });
 
-  it('can be corrected by an edit, which gets a new answer; an edited greeting is ignored', () => {
+  it('in an edited message gets a new answer, but an edited /start is ignored', () => {
     const edited = (text: string) => {
       const { message: base } = sample('private-text') as { message: object };
       return parse({ update_id: 1, edited_message: { ...base, text, edit_date: 1_795_290_200 } }, BOT);
@@ -298,7 +298,7 @@ describe('a sender', () => {
     [{ first_name: '', last_name: undefined, username: 'ada_l' }, 'ada_l'],
     [{ first_name: 'A'.repeat(5000), last_name: undefined }, 'A'.repeat(200)],
     [{ first_name: '👍'.repeat(150), last_name: undefined }, '👍'.repeat(100)],
-  ])('has the name that they chose', (from, user_name) => {
+  ])('has the name that the sender chose, cleaned and shortened', (from, user_name) => {
     expect(privately('hello', { from })).toMatchObject({ message: { metadata: { user_name } } });
   });
 

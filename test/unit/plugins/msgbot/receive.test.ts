@@ -51,7 +51,7 @@ beforeEach(() => {
   channel = msgbot.create({ ...scope, ...members });
 });
 
-/** Delivers an update, signed. */
+/** Delivers a signed update. */
 async function receive(update: object): Promise<void> {
   const request: Partial<ChannelRequest> = {
     headers: { 'x-telegram-bot-api-secret-token': SECRET },
@@ -60,7 +60,7 @@ async function receive(update: object): Promise<void> {
   await channel.routes[0]?.handle(request as ChannelRequest);
 }
 
-/** A sample whose message has other members. */
+/** A sample with changed members in its message. */
 function altered(name: string, members: object): object {
   const { message, ...rest } = sample(name) as { message: object };
   return { ...rest, message: { ...message, ...members } };
@@ -112,7 +112,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('is undone by `off`, in upper or lower case, and that message is not deleted', async () => {
+  it('is undone by `off`, in upper or lower case, and the message with `off` is not deleted', async () => {
     await receive(altered('private-command', { text: '/service_auth OFF' }));
     expect(unlinked).toEqual([['5550111', '5550111:103']]);
     expect(said).toEqual([
@@ -122,7 +122,7 @@ describe('signing in', () => {
 });
 
 describe('an album', () => {
-  it('with a text is answered for the text, and one without a text gets one hint', async () => {
+  it('with a text gets an answer to the text, and an album without a text gets one hint', async () => {
     await receive(sample('private-album-first'));
     await receive(sample('private-album-second'));
     expect(accepted.map(({ text }) => text)).toEqual(['Both sides']);

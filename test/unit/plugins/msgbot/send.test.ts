@@ -14,7 +14,7 @@ function senderAt(answer: Parameters<typeof platformScope>[0], url = 'https://bo
 }
 
 const texts = (calls: readonly Called[]) => calls.map(({ payload }) => payload.text);
-/** A text that is three messages on the platform. */
+/** A text that is so long that it is sent as three messages. */
 const LONG = ['one', 'two', 'three'].map((word) => `${word} `.repeat(650).trim()).join('\n\n');
 
 describe('a reply', () => {
@@ -57,10 +57,10 @@ describe('a reply', () => {
     expect(new Set([first, second, third]).size).toBe(3);
   });
 
-  it('stops in time for the next attempt, which continues at the same part', async () => {
+  it('stops if sending takes too long, and the next attempt continues at the next part', async () => {
     const { sender, calls, scope } = senderAt(granted);
     const begun = Date.now();
-    // Each time that the clock is read, it is 15 s later.
+    // The clock advances by 15 s each time it is read.
     let looks = 0;
     scope.now = () => begun + looks++ * 15_000;
     await expect(sender.send(reply(`${LONG}\n\n${LONG}`))).rejects.toMatchObject({
@@ -111,13 +111,13 @@ describe('a reply', () => {
   it.each([
     ['too many calls', () => refused(429, 'Too Many Requests: retry after 7', { retry_after: 7 }), false, 7],
     [
-      'a proxy that counts calls',
+      'a proxy with a rate limit',
       () => new Response('slow down', { status: 429, headers: { 'Retry-After': '9' } }),
       false,
       9,
     ],
     [
-      'too many calls, only in the header',
+      'too many calls, with the time to wait only in the header',
       () =>
         new Response(JSON.stringify({ ok: false, error_code: 429, description: 'Too Many Requests' }), {
           status: 429,
@@ -127,7 +127,7 @@ describe('a reply', () => {
       9,
     ],
     [
-      'a failing platform that says for how long',
+      'a failing platform that says how long to wait',
       () =>
         new Response(JSON.stringify({ ok: false, error_code: 502, description: 'Bad Gateway' }), {
           status: 502,
@@ -138,7 +138,7 @@ describe('a reply', () => {
       'unreachable',
     ],
     ['a failing platform', () => refused(500, 'Internal Server Error'), false, 0, 'unreachable'],
-    ['a platform that did not wait for us', () => refused(408, 'Request Timeout'), false, 0],
+    ['a platform that did not wait for the request', () => refused(408, 'Request Timeout'), false, 0],
     ['a failing proxy', () => new Response('<html>', { status: 502 }), false, 0, 'unreachable'],
     ['an invalid answer', () => new Response('null', { status: 200 }), false, 0, 'unreachable'],
     [

@@ -5,7 +5,7 @@ import msgbot from '../../../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../../../src/channel/index.ts';
 import { FakePlatform } from '../../../support/fake-platform.ts';
 
-// The simulator is compared with the platform's client library, which understands what the platform sends.
+// These tests check the simulator with the platform's client library, which reads the real format of the platform.
 
 let platform: FakePlatform;
 let token: string;
@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 afterEach(() => platform.close());
 
-/** The result of the library for a delivery to its own webhook. */
+/** Delivers a simulated event to a webhook of the client library. @returns the status, and what its handlers got */
 async function received(given: Partial<SimulatedEvent>): Promise<{ status: number; contexts: Context[] }> {
   const contexts: Context[] = [];
   const me = (await api.getMe()) as UserFromGetMe;
@@ -96,7 +96,7 @@ describe('a simulated delivery, as the client library of the platform reads it',
     expect(await received({ bad_signature: true })).toEqual({ status: 401, contexts: [] });
   });
 
-  it('has a numeric id for a person with any other name', async () => {
+  it('has a numeric user id even if the event names a person by a word', async () => {
     const [ada, again, bob] = await Promise.all(['ada', 'ada', 'bob'].map((user) => received({ user })));
     expect(ada?.contexts[0]?.from?.id).toBeGreaterThan(0);
     expect(again?.contexts[0]?.from?.id).toBe(ada?.contexts[0]?.from?.id);
@@ -156,7 +156,7 @@ describe('the simulated Bot API, as the client library of the platform calls it'
       `can't parse entities: Unsupported start tag "x" at byte offset 2`,
     ],
     [
-      'tags that cross',
+      'tags that overlap',
       () => api.sendMessage(1, '<b><i>a</b></i>', { parse_mode: 'HTML' }),
       `can't parse entities: Unmatched end tag at byte offset 7, expected "</i>", found "</b>"`,
     ],
@@ -180,7 +180,7 @@ describe('the simulated Bot API, as the client library of the platform calls it'
     expect(platform.shown).toEqual([]);
   });
 
-  it('refuses another bot, a malformed token, and unknown methods', async () => {
+  it('refuses the token of another bot, a malformed token, and unknown methods', async () => {
     const other = (given: string) => new Api(given, { apiRoot: platform.url });
     expect(await refusalOf(other('5550100:another').getMe())).toEqual([401, 'Unauthorized']);
     expect(await refusalOf(other('no-token').getMe())).toEqual([404, 'Not Found']);

@@ -18,7 +18,7 @@ const BSUID = 'US.13491208655302741918';
 const WAMID = 'wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTAzODEwMTQ0RgA=';
 const GROUP = 'Y2FwaV9ncm91cDoxNzA1NTU1MDEzOToxMjAzNjM0MDQ2OTQyMzM4MjAZD';
 
-/** A hint in English. */
+/** The English text of a hint. */
 function saidBy({ text, what }: Pick<Hint, 'text' | 'what'>): string {
   return fillIn(text.default, { max: '16,000', what: what?.default ?? '' });
 }
@@ -146,7 +146,7 @@ describe('parse', () => {
   );
 
   it.each(['text-with-bsuid-alone', 'text-with-bsuid-in-contact'])(
-    'identifies a sender without a number by the business-scoped id, and sends the answer to it: %s',
+    'identifies a sender without a number by the business-scoped id, and addresses the reply to that id: %s',
     (name) => {
       const [message] = parse(sample(name), OURS).messages;
       expect(message).toMatchObject({
@@ -195,7 +195,7 @@ describe('parse', () => {
     expect(first?.metadata.user_name).toBeUndefined();
   });
 
-  it('names no sender if several people could have written the message', () => {
+  it('ignores a message if several people could have written it', () => {
     const two = [{ wa_id: '16505555678' }, { wa_id: '16505551234' }];
     expect(parse(withContacts(two, { from: undefined }), OURS)).toMatchObject({
       messages: [],
@@ -422,7 +422,7 @@ function refusals({ messages, hints, edits }: Parsed): unknown[] {
   return wrong;
 }
 
-/** The text message, with changes. */
+/** The sample of a text message with these contacts and other changes to the message. */
 function withContacts(contacts: object[], change: object = {}): Record<string, unknown> {
   const text = sample('text') as {
     entry: { changes: { value: { contacts: object[]; messages: object[] } }[] }[];

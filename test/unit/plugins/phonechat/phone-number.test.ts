@@ -13,7 +13,7 @@ describe('idsOf', () => {
     ['+5511987654321', ['+5511987654321', '+551187654321']],
     ['551187654321', ['+5511987654321', '+551187654321']],
     ['+55 31 99688-3193', ['+5531996883193', '+553196883193']],
-    // A landline, and a number that without its ninth digit would be that landline, which is another person's.
+    // A landline number, and a mobile number that without its ninth digit would be this number of another person.
     ['+551133334444', ['+551133334444']],
     ['+5511933334444', ['+5511933334444']],
     // Mexican numbers: the first id has no 1 after the country code.
@@ -68,7 +68,7 @@ describe('a claim with a phone number', () => {
     ['Alice', false, false],
     ['+', false, false],
     ['', false, false],
-  ])('may or does name +16505551234: %j', (claim, may, names) => {
+  ])('that is %j may name +16505551234: %s, and certainly names it: %s', (claim, may, names) => {
     expect(mayNameNumber(claim, '+16505551234')).toBe(may);
     expect(namesNumber(claim, '+16505551234')).toBe(names);
   });

@@ -170,7 +170,7 @@ describe('an error of the platform', () => {
     ]);
   });
 
-  it('that concerns our account is reported as such', () => {
+  it('that concerns the account of the business has a text that says what is wrong with the account', () => {
     expect(meaningOf(401, 190, undefined).account).toContain('PHONECHAT_ACCESS_TOKEN');
     expect(meaningOf(403, 250, undefined).account).toContain('lacks a permission');
     expect(meaningOf(400, 100, 33).account).toContain('PHONECHAT_PHONE_NUMBER_ID');

@@ -65,7 +65,7 @@ describe('a simulated delivery', () => {
     expect(parsed({ kind: 'edit', text: 'new' }).edits).toEqual([{ message_id: ids[0], text: 'new' }]);
   });
 
-  it('has a sender with a number, even if the name is not a number', () => {
+  it('has a phone number as its sender, even if the event names the person by a word', () => {
     expect(parsed({ user: 'ada' }).messages[0]?.user_id).toMatch(/^\+1650555\d{4}$/);
     for (const user of simulator.who()) expect(parsed({ user }).messages[0]?.user_id).toBe(user);
   });

@@ -209,7 +209,7 @@ describe('a delivery', () => {
     expect(parse(external, null)).toMatchObject({ message: { user_id: 'T0THEIRS:U061F7AUR' } });
   });
 
-  it('that does not name the bot is compared with the known id of the bot', () => {
+  it('without the id of the bot is parsed with the id that the channel already knows', () => {
     const text = '<@U2> ask <@U0LAN0Z89> for me';
     const unknown = with_(sample('app-mention-documented'), { text });
     expect(parse(unknown, 'U0LAN0Z89')).toMatchObject({ message: { text: '@U2 ask for me' } });
@@ -289,7 +289,7 @@ describe('any input', () => {
   );
   const anySample = fc.constantFrom(...sampleNames()).map(sample);
 
-  /** The daemon accepts the result, whatever it is. */
+  /** Checks that the daemon accepts the result. */
   function check(parsed: Parsed): void {
     const wrong = (problem: string) => {
       throw new Error(`${problem}: ${JSON.stringify(parsed)}`);

@@ -42,7 +42,7 @@ it('a route does not parse an unsigned body', async () => {
   expect([scope.enqueued, scope.notices, scope.edited, [...scope.linked]]).toEqual([[], [], [], []]);
 });
 
-it('a route passes on a message, an edit, and a text with the id of the message that it answers', async () => {
+it('a route passes on messages and edits, and sends each hint with the id of the message that it answers', async () => {
   const scope = recordingScope(settings);
   for (const name of ['message-im', 'message-changed', 'file-share-wordless', 'own-message'])
     expect((await deliver(scope, 'events', event(name)))?.status).toBe(200);

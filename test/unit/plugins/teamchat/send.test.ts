@@ -89,7 +89,7 @@ describe('a reply', () => {
     expect(text).toMatch(/^Hear .+ now, and/);
   });
 
-  it('that is long is sent as several messages, in order, whose ids stay the same when it is sent again', async () => {
+  it('that is long is sent as several messages in order, and their ids stay the same when it is sent again', async () => {
     await send(reply(long(3)));
     const first = posts().map(formOf);
     expect(first.length).toBeGreaterThanOrEqual(3);
@@ -219,7 +219,7 @@ describe('a refusal', () => {
     });
   });
 
-  it('is not redirected, so that only the platform gets the token', async () => {
+  it('with a redirect is not followed, so that only the platform gets the token', async () => {
     const seen: string[] = [];
     const other = createServer((request, response) => {
       seen.push(String(request.headers.authorization));

@@ -95,7 +95,7 @@ describe('the client library of the platform', () => {
 describe('the server library of the platform', () => {
   let receiver: HTTPReceiver;
   let url: string;
-  /** The input of the handlers of an app. */
+  /** The deliveries that the handlers of the app received. */
   let heard: { what: string; body: Record<string, unknown>; text: string | undefined }[];
 
   beforeEach(async () => {

@@ -25,7 +25,7 @@ function verified({ body = BODY, secret = SECRET, now = NOW, ...given }: Given =
   return isSigned(request as unknown as ChannelRequest, secret, now * 1000);
 }
 
-it('the signature check accepts the example of the documentation', () => {
+it('the signature check accepts the example from the documentation', () => {
   const body =
     'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c';
   const signature = 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503';
@@ -33,7 +33,7 @@ it('the signature check accepts the example of the documentation', () => {
   expect(verified({ body, signature })).toBe(true);
 });
 
-it('the signature check accepts a signature that is up to five minutes old or ahead', () => {
+it('the signature check accepts a timestamp that is up to five minutes in the past or in the future', () => {
   expect(verified()).toBe(true);
   for (const seconds of [-300, -1, 1, 300]) expect(verified({ now: NOW + seconds })).toBe(true);
   for (const seconds of [-301, 301, 86_400, -1e9]) expect(verified({ now: NOW + seconds })).toBe(false);
@@ -52,16 +52,16 @@ it.each<[string, Given]>([
   ['one byte less', { body: BODY.slice(0, -1) }],
   ['one changed byte', { body: BODY.replace('1', '2') }],
   ['the same form in another encoding', { body: BODY.replace('%2B', '+') }],
-  ['a byte order mark before it', { body: `\uFEFF${BODY}` }],
+  ['a byte order mark before the body', { body: `\uFEFF${BODY}` }],
   ['an empty body', { body: '' }],
   ['the signature in upper case', { signature: right.toUpperCase() }],
-  ['its digits in upper case', { signature: `v0=${right.slice(3).toUpperCase()}` }],
+  ['the digits of the signature in upper case', { signature: `v0=${right.slice(3).toUpperCase()}` }],
   ['no version', { signature: right.slice(3) }],
   ['a different version', { signature: right.replace('v0', 'v1') }],
   ['a digit too few', { signature: right.slice(0, -1) }],
   ['a digit too many', { signature: `${right}0` }],
   ['white space', { signature: ` ${right}` }],
-  ['a line after it', { signature: `${right}\n` }],
+  ['a line break after the signature', { signature: `${right}\n` }],
   ['the header twice', { signature: `${right}, ${right}` }],
   ['characters of several bytes', { signature: `v0=${'é'.repeat(64)}` }],
 ])('the signature check refuses %s', (_what, given) => {

@@ -1,6 +1,6 @@
 /**
- * Writes until the disk is full, prints the failure's code, waits for a line on standard input, writes
- * again and prints how that went. Argument: path.
+ * Writes until the disk is full, prints the failure, waits for a line on standard input, writes again, and prints the
+ * result. Argument: the path of the database.
  */
 import { once } from 'node:events';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';

@@ -40,7 +40,7 @@ describe('an MCP server', () => {
     return test;
   }
 
-  /** Answers the calls of tools itself. */
+  /** Answers tool calls with this function instead of the server. */
   function answer(with_: (response: ServerResponse, id: number) => void): void {
     server.intercept = ({ rpc }, { response, body }) => {
       if (rpc !== 'tools/call') return false;
@@ -234,7 +234,7 @@ describe('an MCP server', () => {
       () => Array.from({ length: 1_001 }, (_, number) => ({ ...SEARCH, name: `t${number}` })),
     ],
     ['tools that are too large', () => [{ ...SEARCH, description: 'x'.repeat(MIB) }]],
-  ])('that lists %s gets none of them offered', async (_what, tools) => {
+  ])('that lists %s has none of them offered', async (_what, tools) => {
     server.tools = tools();
     await start();
     expect(test.source.list()).toEqual([]);
@@ -259,7 +259,7 @@ describe('an MCP server', () => {
     ['is nested too deeply', nested(30), 'is nested too deeply'],
     ['cannot be compiled', { type: 'strange' }, 'is not a valid JSON Schema'],
     ['refers to another address', { $ref: 'https://elsewhere.example/schema' }, 'is not a valid JSON Schema'],
-  ])('does not get a tool offered whose argument schema %s', async (_what, query, because) => {
+  ])('has no tool offered to the agent if the schema of its arguments %s', async (_what, query, because) => {
     server.tools = [{ ...SEARCH, inputSchema: { type: 'object', properties: { query } } }];
     await start();
     expect(test.source.list()).toEqual([]);

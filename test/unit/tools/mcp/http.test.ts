@@ -235,7 +235,7 @@ describe('an MCP server over HTTP', () => {
       expect(server.of('tools/call')).toEqual([]);
     });
 
-    it('that fails before it is sent was not carried out; one that fails later may have been', async () => {
+    it('that fails before it is sent was not carried out, and a call that fails later may have been carried out', async () => {
       const { tool } = await start();
       const call = () => send(tool('docs_search'), { query: 'x' }, { client: clientWith('t1') });
       const failing = (failing: string) => {
@@ -257,7 +257,7 @@ describe('an MCP server over HTTP', () => {
       expect(await call()).toEqual({ outcome: 'answered', status: 503, result: 'later' });
     });
 
-    it('is repeated once in a new session if the server has forgotten the old one', async () => {
+    it('is repeated once in a new session if the server has forgotten the old session', async () => {
       const { tool } = await start();
       const as = (token: string | null) =>
         send(tool('docs_search'), { query: 'x' }, { client: clientWith(token) });
@@ -291,7 +291,7 @@ describe('an MCP server over HTTP', () => {
   });
 
   describe('an unreachable server', () => {
-    it('causes a warning at the start; its tools appear when it can be reached', async () => {
+    it('causes a warning at the start, and its tools appear when it can be reached', async () => {
       const { port } = server;
       await server.close();
       const clock = new VirtualClock(0);
@@ -327,11 +327,11 @@ describe('an MCP server over HTTP', () => {
         clock.moveTo(minute * MINUTE);
         await until(() => failures() > before);
       }
-      // VirtualClock rings an alarm only once per move.
+      // VirtualClock runs a timer only once per move, so there is one attempt per minute.
       expect(attempts).toBe(11);
     });
 
-    it('keeps its tools if it fails later, and calls of them report that it cannot be reached', async () => {
+    it('keeps its tools if it was reachable before, and calls to them report that it cannot be reached', async () => {
       const clock = new VirtualClock(0);
       const { source, tool, inTime } = await start({ clock });
       const { port } = server;
@@ -389,7 +389,7 @@ describe('an MCP server over HTTP', () => {
         const [withheld] = source.state().withheld;
         expect(withheld?.because).toContain('agentd tools trust docs_search');
         expect(lines.at(-1)).toMatchObject({ level: 'warn', tool: 'docs_search' });
-        // Even for a run that has started before.
+        // The call is refused even in a run that started before the change.
         expect(await send(first, { query: 'x' })).toMatchObject({ outcome: 'failed', reached: false });
         expect(server.of('tools/call')).toEqual([]);
 

@@ -18,7 +18,7 @@ describe('one MCP server for many people', () => {
     test = mcpSource(
       { url: server.url },
       {
-        // A virtual clock, so that a busy machine does not look like a slow server.
+        // The clock is virtual, so that a busy machine does not look like a slow server.
         clock: new VirtualClock(0),
         tools: { search: { effect: 'read', credentials: 'user' }, open: { effect: 'read' } },
       },
@@ -59,7 +59,7 @@ describe('one MCP server for many people', () => {
     for (const { session, authorization } of server.requests)
       if (session !== null) carriedBy.set(session, (carriedBy.get(session) ?? new Set()).add(authorization));
     for (const [session, bearers] of carriedBy) expect([session, bearers.size]).toEqual([session, 1]);
-    // Requests without a person share one session, which lists the tools, too.
+    // Requests without a person share one session, which also lists the tools.
     expect([...carriedBy.values()].filter((bearers) => bearers.has(null))).toHaveLength(1);
     expect(server.of('tools/list').map(({ authorization }) => authorization)).not.toContain(
       expect.any(String),

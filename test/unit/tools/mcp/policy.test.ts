@@ -49,7 +49,7 @@ describe('a tool of an MCP server', () => {
   async function start(search: ToolEntry): Promise<void> {
     const api = new URL(server.url).origin;
     const tools = { search, open: { effect: 'read' } } as const;
-    // A virtual clock, so that a busy machine does not look like a slow server.
+    // The clock is virtual, so that a busy machine does not look like a slow server.
     clock = new VirtualClock(0);
     test = mcpSource({ url: server.url }, { api, clock, tools });
     await test.source.start();
@@ -99,7 +99,7 @@ describe('a tool of an MCP server', () => {
     expect(server.requests).toHaveLength(before);
   });
 
-  it('shows a text with default credentials only as a whole, and only if it is public', async () => {
+  it('shows a text that was fetched with default credentials only if everything is public', async () => {
     await start({ effect: 'read', credentials: 'default' });
     expect(JSON.stringify(await callAs(null, { query: 'secret-word' }))).not.toContain('secret-word');
     expect(bearers('tools/call')).toEqual([`Bearer ${SERVICE_TOKEN}`]);
@@ -111,7 +111,7 @@ describe('a tool of an MCP server', () => {
     expect(await callAs(null, { query: 'x' })).toEqual({ ok: true, result: 'open word' });
   });
 
-  it('shows only the public fields of data with default credentials', async () => {
+  it('shows only the public fields of data that was fetched with default credentials', async () => {
     await start({ effect: 'read', credentials: 'default', public: ['name'] });
     server.call = () => ({ content: [], structuredContent: { name: 'Lamp', owner: 'secret-word' } });
     expect(await callAs(null, { query: 'x' })).toEqual({ ok: true, result: { name: 'Lamp' } });
@@ -156,7 +156,7 @@ describe('a tool of an MCP server', () => {
     expect(bearers('tools/call')).toHaveLength(1);
   });
 
-  it('is not called after an announced change if the server no longer lists it', async () => {
+  it('is not called after an announced change if its new definition cannot be listed', async () => {
     await start({ effect: 'read', credentials: 'user' });
     const ada = personOf('ada');
     expect(await callAs(ada, { query: 'x' })).toMatchObject({ ok: true });

@@ -67,7 +67,7 @@ describe('a running MCP server that is a program', () => {
 describe('an MCP server that is a program', () => {
   afterEach(() => test.source.stop());
 
-  it('is started again after it has died; the call during which it died may have been carried out', async () => {
+  it('is started again after it has died, and the call during which it died may have been carried out', async () => {
     await start();
     const first = await resultOf('pid');
     expect(await call('die')).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
@@ -87,7 +87,7 @@ describe('an MCP server that is a program', () => {
     expect(await resultOf('again')).toBe('again');
   });
 
-  it('is not offered with changed tools until they are trusted', async () => {
+  it('that changes a tool has it offered only after the change is trusted', async () => {
     const clock = new VirtualClock(0);
     await start({}, { clock });
     expect(await resultOf('change')).toBe('change');
@@ -95,7 +95,7 @@ describe('an MCP server that is a program', () => {
     expect(test.source.state().withheld[0]?.because).toContain('agentd tools trust docs_search');
   });
 
-  it('ends with the programs that it started when the source is stopped', async () => {
+  it('ends when the source is stopped, together with the programs that it started', async () => {
     await start({ MODE: 'child' });
     const pid = Number(await resultOf('pid'));
     const child = Number(test.lines.map(({ line }) => /^child (\d+)$/.exec(String(line))?.[1]).find(Boolean));

@@ -13,7 +13,7 @@ describe('the schema of the arguments of an MCP tool', () => {
       { allOf: [{ properties }], additionalProperties: {}, unevaluatedProperties: true },
       { allOf: [{ properties }], unevaluatedProperties: false },
     ],
-  ])('such as %j is closed', (schema, closed) => {
+  ])('is closed: %j', (schema, closed) => {
     const { parameters } = made(schema) as { parameters: object };
     expect(parameters).toMatchObject(closed);
     expect(Object.values(parameters)).not.toContain(true);
@@ -29,7 +29,7 @@ describe('the schema of the arguments of an MCP tool', () => {
       { customer: 'sub' },
       'its arguments cannot be bound, because its schema combines others',
     ],
-  ])('such as %j, with the bindings %j, makes the tool unusable', (schema, bind, unusable) => {
+  ])('makes the tool unusable: %j with the bindings %j', (schema, bind, unusable) => {
     expect(made(schema, bind)).toEqual({ unusable });
   });
 });

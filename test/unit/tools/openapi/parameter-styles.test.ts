@@ -17,7 +17,7 @@ function form(
   return { name: 'color', style, explode, allowReserved: false, ...rest };
 }
 
-/** The table of OpenAPI 3.1.1 and 3.0.4, "Style Examples". */
+/** The expected texts are from the table in OpenAPI 3.1.1 and 3.0.4, "Style Examples". */
 describe('a path parameter', () => {
   it.each([
     ['matrix', false, ';color', ';color=blue', ';color=blue,black,brown', ';color=R,100,G,200,B,150'],

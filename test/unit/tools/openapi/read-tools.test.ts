@@ -43,7 +43,7 @@ describe('the operations of a document', () => {
     expect(tools.map(({ name }) => name)).toEqual(['my_shop_cancelOrder', 'orders']);
   });
 
-  it('read with GET and HEAD, and write with every other method; only writes need confirmation', async () => {
+  it('read with GET and HEAD, and write with every other method, and only writes need confirmation', async () => {
     const keys = {
       listOrders: {},
       countOrders: {},
@@ -359,7 +359,7 @@ describe('a `$ref`', () => {
     ['#anchor', 'refers to `#anchor`, which is not in the document'],
     [7, 'has a `$ref` that is not a text'],
     ['#/components/schemas/A', 'refers to itself'],
-  ])('is refused if it is %j and its target does not exist', async (reference, problem) => {
+  ])('is refused if it is %j, because it has no usable target', async (reference, problem) => {
     const document = referring(reference, {
       schemas: { A: { $ref: '#/components/schemas/B' }, B: { $ref: '#/components/schemas/A' } },
     });
@@ -460,12 +460,12 @@ describe('the schema of the arguments of a tool', () => {
     });
   });
 
-  it('prefers a parameter of the operation to one of its path', async () => {
+  it('prefers a parameter of the operation to a parameter of its path with the same name', async () => {
     const found = await schemaOf({ parameters: [{ ...ID, schema: { type: 'integer' } }] });
     expect(found?.properties).toEqual({ id: { type: 'integer' } });
   });
 
-  it('adds the location as a suffix to the second parameter of a name, and to one named `body`', async () => {
+  it('adds the location as a suffix to the second parameter with the same name, and to a parameter named `body`', async () => {
     const found = await schemaOf({
       parameters: [
         { name: 'id', in: 'header', schema: { type: 'boolean' } },
@@ -518,7 +518,7 @@ describe('the schema of the arguments of a tool', () => {
     );
   });
 
-  it('converts OpenAPI 3.0 forms to those that Ajv checks', async () => {
+  it('converts the forms of OpenAPI 3.0 to the forms that Ajv checks', async () => {
     const found = await schemaOf({
       parameters: [
         inQuery('n', {
@@ -670,7 +670,7 @@ describe('the schema of the arguments of a tool', () => {
     });
   });
 
-  it('corrects patterns that are valid only without the flag `u`, and moves those of other dialects to the description', async () => {
+  it('corrects patterns that are valid only without the flag `u`, and moves patterns of other dialects to the description', async () => {
     const found = await schemaOf({
       parameters: [
         inQuery('a', { type: 'string', pattern: '^[\\w\\-\\.]+\\@\\_x\\-$' }),
@@ -686,7 +686,7 @@ describe('the schema of the arguments of a tool', () => {
     expect(check({ a: 'a b@_x-' })).toMatchObject({ ok: false });
   });
 
-  it('has no bound names, whether they are parameters or fields of the body', async () => {
+  it('omits bound names, whether they are parameters or fields of the body', async () => {
     const components = {
       schemas: {
         Owned: {

@@ -21,8 +21,9 @@ import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';
 import { API } from '../../../support/openapi.ts';
 import { openApiEntry } from '../../../support/tools.ts';
 
-// Public descriptions of APIs by different makers (test/fixtures/openapi). Every operation becomes a tool or is refused
-// for a documented reason, and an independent implementation of OpenAPI accepts the requests of the tools.
+// The documents are public API descriptions of several companies (test/fixtures/openapi). Every operation becomes a
+// tool or is refused for a documented reason. An independent implementation of OpenAPI accepts the requests of the
+// tools.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-documents-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -94,7 +95,7 @@ function withoutIdleNullable(_key: string, value: unknown): unknown {
   return rest;
 }
 
-/** The document without the operations that are not tools, since the other implementation compiles everything. */
+/** The document without the operations that are not tools: the other implementation compiles all operations. */
 function partOf(definition: Document, usable: readonly FoundOperation[]): Document {
   const keys = new Set(usable.map(keyOf));
   const paths = Object.entries(definition.paths ?? {}).map(([path, item]) => {

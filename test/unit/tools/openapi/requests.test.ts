@@ -31,7 +31,7 @@ const header = (name: string, schema: object = text) => ({ name, in: 'header', s
 
 interface Received {
   method: string;
-  /** The request as received. */
+  /** The path and the query, as received. */
   url: string;
   headers: IncomingHttpHeaders;
   body: string;
@@ -227,7 +227,7 @@ describe('the path of a request', () => {
     expect(tool.unusable?.({ id: '7' })).toBe(null);
   });
 
-  it('never contains such a segment from several arguments together, or from a style', async () => {
+  it('never contains an empty segment, `.` or `..` from several arguments together, or from a style', async () => {
     const two = await toolAt('/{a}{b}', { parameters: [path('a'), path('b')] });
     expect(await call(two, { a: '.', b: '.' })).toMatchObject({ ok: false });
     expect(await call(two, { a: '', b: '' })).toMatchObject({ ok: false });
