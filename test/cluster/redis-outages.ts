@@ -79,7 +79,8 @@ export async function redisOutage(
     await redis.break();
     const again = performance.now();
     while (backAt === null) {
-      if (performance.now() > again + SETTLED_MS) throw new Error(`${kind}: no delivery is accepted any more`);
+      if (performance.now() > again + SETTLED_MS)
+        throw new Error(`${kind}: no delivery is accepted any more`);
       await delay(20);
     }
     result.away_ms = Math.round(backAt - brokenAt);

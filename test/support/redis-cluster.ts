@@ -85,8 +85,7 @@ export async function startCluster(
   const epochOf = async (client: Redis) =>
     /cluster_current_epoch:(\d+)/.exec(String(await client.cluster('INFO')))?.[1];
   const slotOf = async (key: string) => Number(await clients[0]?.call('CLUSTER', 'KEYSLOT', key));
-  const masterIn = (slot: number) =>
-    moved.get(slot) ?? Math.min(size - 1, Math.floor((slot * size) / SLOTS));
+  const masterIn = (slot: number) => moved.get(slot) ?? Math.min(size - 1, Math.floor((slot * size) / SLOTS));
   const moveSlot = async (key: string): Promise<SlotMove> => {
     const slot = await slotOf(key);
     const from = masterIn(slot);
