@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { COMMON, SHARD_TAGS } from '../../src/daemon/store/redis/shards.ts';
 import { type RedisServers, startCluster, startSentinel } from '../support/redis-cluster.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { Fleet } from './fleet.ts';
 
 /** The kind of failure of Redis. */
-export type OutageKind = 'restart' | 'hang' | 'sentinel' | 'cluster';
+export type OutageKind = 'restart' | 'hang' | 'sentinel' | 'cluster' | 'slots';
 
 export interface RedisOutage {
   kind: OutageKind;
@@ -26,7 +27,7 @@ export interface RedisOutage {
 /** Redis servers that a test can break. */
 interface Breakable {
   url: string;
-  /** Causes the outage. Resolves when Redis is back, or at once if Redis itself fails over to another server. */
+  /** Causes the outage. Resolves when Redis is back, or earlier if the nodes of Redis agree on a new master. */
   break(): Promise<void>;
   isFailover: boolean;
   stop(): Promise<void>;
@@ -36,10 +37,10 @@ interface Breakable {
 const HANG_MS = 7000;
 /** How long a failed master is down, ms: longer than the failover takes. */
 const LOST_MS = 5000;
-/** The time within which all replies must arrive after the outage, ms. */
+/** The time within which a delivery is accepted after the outage, and then the time for all replies, ms. */
 const SETTLED_MS = 60_000;
 
-/** Puts two replicas under load while Redis is restarted, hangs, or fails over. */
+/** Puts two replicas under load while Redis is restarted, hangs, fails over, or moves its slots. */
 export async function redisOutage(
   kind: OutageKind,
   durability: RedisOutage['durability'],
@@ -77,7 +78,11 @@ export async function redisOutage(
     brokenAt = performance.now();
     await redis.break();
     const again = performance.now();
-    while (backAt === null) await delay(20);
+    while (backAt === null) {
+      if (performance.now() > again + SETTLED_MS)
+        throw new Error(`${kind}: no delivery is accepted any more`);
+      await delay(20);
+    }
     result.away_ms = Math.round(backAt - brokenAt);
     if (!redis.isFailover) result.recovered_ms = Math.round(backAt - again);
     await delay(after_ms);
@@ -137,6 +142,13 @@ async function startBreakable(kind: OutageKind, durability: RedisOutage['durabil
       const servers = await startCluster(3, { replicas: true, options: log });
       const lose = async () => loseFor(servers, await servers.masterOf('{all}'));
       return { url: servers.url, break: lose, isFailover: true, stop: () => servers.stop() };
+    }
+    case 'slots': {
+      const servers = await startCluster(3, { replicas: true, options: log });
+      const move = async () => {
+        for (const tag of [COMMON, ...SHARD_TAGS]) await (await servers.moveSlot(`{${tag}}`)).finish();
+      };
+      return { url: servers.url, break: move, isFailover: true, stop: () => servers.stop() };
     }
   }
 }

@@ -16,7 +16,7 @@ import { type Sample, soak } from './soak.ts';
 
 /** The time within which the daemons must work again when Redis is back, ms. */
 const RECOVERED_MS = 10_000;
-const OUTAGES = ['restart', 'hang', 'sentinel', 'cluster'] as const;
+const OUTAGES = ['restart', 'hang', 'sentinel', 'cluster', 'slots'] as const;
 const SERVERS = ['redis', 'cluster'] as const;
 const DURABILITIES = ['always', 'everysec'] as const;
 const MINUTE = 60_000;
@@ -57,6 +57,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
           ...wrong({
             [`${kind}, ${durability}: acknowledged messages were lost`]:
               durability === 'always' && found.lost > 0,
+            [`${kind}, ${durability}: replies came twice`]: kind === 'slots' && found.doubled > 0,
             [`${kind}, ${durability}: answers that are not 200 or 503`]:
               Object.keys(found.unexpected).length > 0,
             [`${kind}, ${durability}: not recovered in time`]: (found.recovered_ms ?? 0) > RECOVERED_MS,

@@ -10,6 +10,8 @@ import { StoreUnsharded } from '../../src/daemon/store/failures.ts';
 import { idBeside } from '../../src/daemon/store/id-beside.ts';
 import type { Arrival, QueuedMessage } from '../../src/daemon/store/inbox.ts';
 import { clientOf } from '../../src/daemon/store/redis/client.ts';
+import { RedisConnection } from '../../src/daemon/store/redis/connection.ts';
+import { RedisKeyspace } from '../../src/daemon/store/redis/keyspace.ts';
 import { shardOf } from '../../src/daemon/store/redis/shards.ts';
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -248,24 +250,42 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     client.disconnect();
   });
 
-  it('are unreachable while their slot is being moved to another node', async () => {
+  it('are not missed while their slot is being moved to another node', async () => {
     const store = await open();
+    const key = JSON.stringify(['web', ['client', '192.0.2.7', 'once']]);
+    const claimed = await store.idempotency.claim(key, 'body', 's');
+    if (claimed.outcome !== 'new') throw new Error('the key is not new');
+    await store.idempotency.finish(claimed.claim, { session_id: 's', response: 'first' }, HOUR);
     const claim = await claimSession(store, 's');
-    const tag = `{${shardOf('s')}}`;
-    const from = await cluster.masterOf(tag);
-    const [source, target] = [nodes[from], nodes[(from + 1) % nodes.length]] as [Redis, Redis];
-    const slot = await source.cluster('KEYSLOT', tag);
-    const [source_id, target_id] = (await Promise.all(
-      [source, target].map((node) => node.cluster('MYID')),
-    )) as [string, string];
-    await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source_id);
-    await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target_id);
-    try {
-      await expect(store.commitTurn(claim, { trace: aTrace(null) })).rejects.toThrow(StoreUnavailable);
-    } finally {
-      for (const node of [source, target]) await node.call('CLUSTER', 'SETSLOT', slot, 'STABLE');
-    }
-    expect(await store.commitTurn(claim, { trace: aTrace(null) })).toBe('committed');
+    const commit = () => store.commitTurn(claim, { trace: aTrace(null) });
+    const repeat = () => store.idempotency.claim(key, 'body', 's');
+    const move = await cluster.moveSlot(`{${shardOf('s')}}`);
+    const refusesAll = async () => {
+      const all = [commit(), repeat(), store.sessions.find('s')];
+      for (const one of await Promise.allSettled<unknown>(all))
+        expect(one).toEqual({ status: 'rejected', reason: expect.any(StoreUnavailable) });
+    };
+    await refusesAll();
+    await move.keys((name) => name.includes(':key:'));
+    await refusesAll();
+    await move.finish();
+    expect(await repeat()).toMatchObject({ outcome: 'done', answer: { response: 'first' } });
+    expect(await commit()).toBe('committed');
+  });
+
+  it('are listed completely, or the list is refused if slots are moved in the meantime', async () => {
+    const connection = new RedisConnection(parseRedisUrl(cluster.url), { constants: {} });
+    await connection.connect();
+    const listed = new RedisKeyspace(connection).scan('*');
+    await answer(await open());
+    const moves = [await cluster.moveSlot('{s00}'), await cluster.moveSlot('{s01}')] as const;
+    await expect(new RedisKeyspace(connection).scan('*').next()).rejects.toThrow(StoreUnavailable);
+    await moves[0].cancel();
+    await moves[1].cancel();
+    expect((await listed.next()).done).toBe(false);
+    await (await cluster.moveSlot('{s00}')).finish();
+    await expect(listed.next()).rejects.toThrow(StoreUnavailable);
+    connection.close();
   });
 
   it('do not reveal an idempotency key if they only record its shard', async () => {

@@ -19,14 +19,33 @@ export interface RedisServers {
   stop(): Promise<void>;
 }
 
+/** A slot that is being moved from one master of a Cluster to another. */
+export interface SlotMove {
+  /** Moves keys of the slot. If `isMoved` is absent, all of them. */
+  keys(isMoved?: (key: string) => boolean): Promise<void>;
+  /** Moves the remaining keys, and gives the slot to its new master. */
+  finish(): Promise<void>;
+  /** Leaves the slot at its master. No key may have been moved. */
+  cancel(): Promise<void>;
+}
+
+export interface ClusterServers extends RedisServers {
+  /** The number of the server that has the slot of this key. */
+  masterOf(key: string): Promise<number>;
+  /** Begins to move the slot of this key to the next master. */
+  moveSlot(key: string): Promise<SlotMove>;
+}
+
 /** Number of slots of a Cluster. */
 const SLOTS = 16_384;
+/** Number of keys that `MIGRATE` moves in one step, and its time limit, ms. */
+const [MIGRATED, MIGRATE_MS] = [50, 5000];
 
 /** Starts a Cluster. The masters are the first servers. On request, one replica of each master follows them. */
 export async function startCluster(
   size: number,
   { replicas = false, options = [] }: { replicas?: boolean; options?: readonly string[] } = {},
-): Promise<RedisServers & { masterOf(key: string): Promise<number> }> {
+): Promise<ClusterServers> {
   const nodes = replicas ? 2 * size : size;
   const servers = await startServers(nodes, () => [
     ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'],
@@ -57,13 +76,57 @@ export async function startCluster(
     );
     await until(async () => (await client.info('replication')).includes('master_link_status:up'));
   }
-  const masterOf = async (key: string) => {
-    const slot = Number(await clients[0]?.call('CLUSTER', 'KEYSLOT', key));
-    return Math.min(size - 1, Math.floor((slot * size) / SLOTS));
+  const moved = new Map<number, number>();
+  const ownerOf = async (client: Redis, slot: number) => {
+    const ranges = (await client.call('CLUSTER', 'SLOTS')) as [number, number, [string, number, string]][];
+    return ranges.find(([from, to]) => from <= slot && slot <= to)?.[2][2];
+  };
+  // Nodes that do not know the same epoch could later disagree about who has a slot.
+  const epochOf = async (client: Redis) =>
+    /cluster_current_epoch:(\d+)/.exec(String(await client.cluster('INFO')))?.[1];
+  const slotOf = async (key: string) => Number(await clients[0]?.call('CLUSTER', 'KEYSLOT', key));
+  const masterIn = (slot: number) => moved.get(slot) ?? Math.min(size - 1, Math.floor((slot * size) / SLOTS));
+  const moveSlot = async (key: string): Promise<SlotMove> => {
+    const slot = await slotOf(key);
+    const from = masterIn(slot);
+    const to = (from + 1) % size;
+    const [source, target] = [clients[from], clients[to]] as [Redis, Redis];
+    const setSlot = (node: Redis, ...state: string[]) => node.call('CLUSTER', 'SETSLOT', slot, ...state);
+    await setSlot(target, 'IMPORTING', ids[from] as string);
+    await setSlot(source, 'MIGRATING', ids[to] as string);
+    const keys = async (isMoved: (key: string) => boolean = () => true) => {
+      const count = await source.call('CLUSTER', 'COUNTKEYSINSLOT', slot);
+      const all = (await source.call('CLUSTER', 'GETKEYSINSLOT', slot, count as number)) as string[];
+      const some = all.filter(isMoved);
+      for (let n = 0; n < some.length; n += MIGRATED) {
+        const place = ['127.0.0.1', ports[to] as number, '', 0, MIGRATE_MS] as const;
+        await source.call('MIGRATE', ...place, 'KEYS', ...some.slice(n, n + MIGRATED));
+      }
+    };
+    return {
+      keys,
+      async finish() {
+        while (Number(await source.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 0) await keys();
+        // The new master first: otherwise it would still refuse what the other one sends to it.
+        const nodes = [target, source, ...clients.filter((node) => node !== target && node !== source)];
+        await until(async () => {
+          // A late message of the old master can take the slot back.
+          for (const node of nodes.slice(0, size)) await setSlot(node, 'NODE', ids[to] as string);
+          const owners = await Promise.all(nodes.map((node) => ownerOf(node, slot)));
+          const epochs = await Promise.all(nodes.map(epochOf));
+          return owners.every((owner) => owner === ids[to]) && new Set(epochs).size === 1;
+        });
+        moved.set(slot, to);
+      },
+      async cancel() {
+        for (const node of [source, target]) await setSlot(node, 'STABLE');
+      },
+    };
   };
   return {
     ...servers,
-    masterOf,
+    masterOf: async (key) => masterIn(await slotOf(key)),
+    moveSlot,
     url: `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(',')}`,
   };
 }

@@ -4,6 +4,10 @@
 
 local call = redis.call
 local tag = ARGV[1]
+if tag ~= '' then
+  -- The key that never exists (`RedisKeyspace`).
+  KEYS[#KEYS] = nil
+end
 local now
 if ARGV[2] ~= '' then
   now = tonumber(ARGV[2])

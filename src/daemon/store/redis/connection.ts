@@ -158,11 +158,8 @@ function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
-/**
- * Matches an error from the server that means that a script has a defect. `non local key` is no defect: while the slot
- * of a shard is being moved to another node, some keys of a script may already be on that node.
- */
-const DEFECT = /^(?:ERR(?!.*non local key)|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
+/** Matches an error from the server that means that a script has a defect. */
+const DEFECT = /^(?:ERR|WRONGTYPE|CROSSSLOT|NOSCRIPT)\b/;
 
 function asStoreFailure(error: unknown): unknown {
   if (error instanceof AgentdError || !(error instanceof Error)) return error;

@@ -1,7 +1,9 @@
 import { Cluster, type Redis } from 'ioredis';
+import { StoreUnavailable } from '../../errors.ts';
 import type { RedisConnection, Reply } from './connection.ts';
 import { KeyNames, ShardedNames } from './key-names.ts';
 import { SHARD_TAGS, shardOf } from './shards.ts';
+import { slotsOf } from './slots.ts';
 
 /** Number of keys that one step of `SCAN` examines. */
 const SCAN_COUNT = 1000;
@@ -58,7 +60,8 @@ export class RedisKeyspace {
    */
   run(name: string, keys: readonly string[], ...args: (string | number)[]): Promise<Reply> {
     const tag = this.names.tagIn(keys[0] as string);
-    return this.#connection.run(name, keys.length, [...keys, tag, this.#connection.now?.() ?? '', ...args]);
+    const all = tag === '' ? keys : [...keys, absentKey(tag)];
+    return this.#connection.run(name, all.length, [...all, tag, this.#connection.now?.() ?? '', ...args]);
   }
 
   /** @throws StoreUnavailable if the server is out of reach, or does not answer in time. */
@@ -91,8 +94,10 @@ export class RedisKeyspace {
 
   /**
    * The keys that a pattern matches, on all nodes, in batches. Keys that are written in the meantime may be missing.
+   * @throws StoreUnavailable also if slots of the Cluster are moved in the meantime: then other keys may be missing, too.
    */
   async *scan(pattern: string): AsyncGenerator<string[]> {
+    const slots = await this.#slots();
     const seen = new Set<string>();
     let steps = this.nodes.map((node) => ({ node, cursor: '0' }));
     while (steps.length > 0) {
@@ -109,5 +114,22 @@ export class RedisKeyspace {
       for (const key of fresh) seen.add(key);
       if (fresh.length > 0) yield fresh;
     }
+    if ((await this.#slots()) !== slots)
+      throw new StoreUnavailable(new Error('slots of the Cluster have been moved'));
   }
+
+  /** Which node has which slots; null if this is no Cluster. */
+  async #slots(): Promise<string | null> {
+    return this.client instanceof Cluster ? this.send(() => slotsOf(this.nodes)) : null;
+  }
+}
+
+/**
+ * A key that never exists. Every script names it, so that a node of a Cluster refuses the script while the slot of the
+ * shard is moved: with a missing key, the node answers ASK, and the other node TRYAGAIN. Otherwise the script would run
+ * without the keys that have been moved. `base.lua` removes it from KEYS.
+ * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
+ */
+function absentKey(tag: string): string {
+  return new KeyNames(tag).key('absent', null, 'key');
 }
