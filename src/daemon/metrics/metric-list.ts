@@ -115,14 +115,14 @@ export const METRICS = [
     kind: 'gauge',
     labels: ['channel', 'state'],
     sentence:
-      'Messages in the inbox that are not done: `waiting`, `running`, `replied` (the reply is not sent yet), `failed`.',
+      'Messages in the inbox that are not done: `waiting`, `running`, `replied` (the reply is not sent yet), `failed`. Absent while the store cannot be read.',
   },
   {
     name: 'agentd_inbox_oldest_seconds',
     kind: 'gauge',
     labels: ['channel'],
     sentence:
-      'Age of the oldest message that waits, runs or has a reply that is not sent yet. 0 or absent if there is none.',
+      'Age of the oldest message that waits, runs or has a reply that is not sent yet. 0 if there is none; absent while the store cannot be read.',
   },
   {
     name: 'agentd_deliveries_total',

@@ -10,6 +10,11 @@ import type { Store } from '../../../src/daemon/store/store.ts';
 import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
+const IDLE = {
+  runs: () => ({ running: 0, waiting: 0 }),
+  streams: () => ({ running: 0, read: 0 }),
+};
+
 let metrics: Metrics;
 beforeEach(() => {
   metrics = new Metrics('1.2.3');
@@ -167,10 +172,35 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('channel="teamchat"');
   });
 
+  it('begin the series of a channel with 0, so that the first failure is an increase', async () => {
+    metrics.addChannel('webchat', false);
+    metrics.addChannel('teamchat', true);
+    expect(await sample('agentd_messages_total{channel="webchat",outcome="failed"}')).toBe(0);
+    expect(await sample('agentd_messages_total{channel="teamchat",outcome="stopped"}')).toBe(0);
+    for (const outcome of ['sent', 'retried', 'failed'])
+      expect(await sample(`agentd_deliveries_total{channel="teamchat",outcome="${outcome}"}`)).toBe(0);
+    expect(await metrics.text()).not.toContain('agentd_deliveries_total{channel="webchat"');
+    metrics.deliveryEnded('teamchat', 'failed');
+    expect(await sample('agentd_deliveries_total{channel="teamchat",outcome="failed"}')).toBe(1);
+  });
+
+  it('report an empty inbox as 0', async () => {
+    let inbox = [{ platform: 'teamchat', state: 'waiting', messages: 2, oldest_seconds: 7 }];
+    metrics.addChannel('webchat', false);
+    metrics.addChannel('teamchat', true);
+    metrics.readFrom({ ...IDLE, inbox: async () => inbox });
+    expect(await sample('agentd_inbox_messages{channel="teamchat",state="waiting"}')).toBe(2);
+    expect(await sample('agentd_inbox_messages{channel="teamchat",state="failed"}')).toBe(0);
+    inbox = [];
+    expect(await sample('agentd_inbox_messages{channel="teamchat",state="waiting"}')).toBe(0);
+    expect(await sample('agentd_inbox_oldest_seconds{channel="teamchat"}')).toBe(0);
+    expect(await metrics.text()).not.toContain('agentd_inbox_messages{channel="webchat"');
+  });
+
   it('leave out the gauges of the inbox while the store is unreachable', async () => {
+    metrics.addChannel('teamchat', true);
     metrics.readFrom({
-      runs: () => ({ running: 0, waiting: 0 }),
-      streams: () => ({ running: 0, read: 0 }),
+      ...IDLE,
       inbox: () => Promise.reject(new AgentdError('unavailable', 'away')),
     });
     expect(await sample('agentd_runs{state="running"}')).toBe(0);
