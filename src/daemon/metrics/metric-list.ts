@@ -10,8 +10,8 @@ export interface MetricRecord {
 
 /** Buckets for requests of the daemon itself, and for the store. */
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
-/** Buckets for operations that may wait for a model. */
-const LONG = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120] as const;
+/** Buckets for operations that may wait for a model. Others of the same metric take less than a millisecond. */
+const LONG = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120] as const;
 
 /**
  * The metrics of the daemon (agentd-metrics(7)). Names and labels are stable. No label names a person, a session or a

@@ -101,6 +101,17 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('step="tool"');
   });
 
+  it('tell steps of less than a millisecond from slower ones', async () => {
+    const guard = (took_ms: number) => trace('answered', [{ step: 'guard', verdict: 'ok', took_ms }]);
+    for (const took_ms of [0.4, 4, 9]) metrics.turnTraced(guard(took_ms), false);
+    const buckets = await Promise.all(
+      ['0.001', '0.005', '0.01'].map((le) =>
+        sample(`agentd_step_duration_seconds_bucket{le="${le}",step="guard"}`),
+      ),
+    );
+    expect(buckets).toEqual([1, 2, 3]);
+  });
+
   it('count credentials, model calls, blocks by the guard, and deliveries', async () => {
     metrics.turnTraced(
       trace('answered', [
