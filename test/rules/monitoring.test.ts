@@ -218,7 +218,7 @@ describe.skipIf(!promtool && process.env.CI !== 'true')('promtool', () => {
     // Each rule is evaluated at each interval, so a day in steps of a minute would take too long.
     const isLong = ({ at }: AlertTest) => Number.parseInt(at, 10) > 120;
     const outcomes = [
-      testFile('1m', [...ALERT_TESTS.filter((test) => !isLong(test)).map(firing), QUIET]),
+      testFile('1m', [...ALERT_TESTS.filter((test) => !isLong(test)).map(firing), QUIET, BUSY_START]),
       testFile('15m', ALERT_TESTS.filter(isLong).map(firing)),
     ].map((content, index) => {
       const file = join(folder, `tests-${index}.yaml`);
@@ -287,7 +287,10 @@ const QUIET_SERIES = [
   ['agentd_model_requests_total{model="m", outcome="model_overloaded"}', '0+20x100'],
   ['agentd_model_tokens_total{model="m", direction="input"}', '0+200000x100'],
   ['agentd_tool_calls_total{tool="get_user", outcome="ok"}', '0+300x100'],
-  ['agentd_tool_calls_total{tool="get_user", outcome="sign_in_needed"}', '0+60x100'],
+  ['agentd_tool_calls_total{tool="get_user", outcome="invalid_arguments"}', '0+60x100'],
+  // Most visitors are not signed in, and a few have used up their tokens.
+  ['agentd_tool_calls_total{tool="get_user", outcome="no_jwt_context"}', '0+900x100'],
+  ['agentd_model_requests_total{model="m", outcome="budget_exhausted"}', '0+300x100'],
   ['agentd_downstream_requests_total{source="api", status="200"}', '0+300x100'],
   ['agentd_downstream_requests_total{source="api", status="401"}', '0+20x100'],
   ['agentd_downstream_requests_total{source="api", status="timeout"}', '0+5x100'],
@@ -297,6 +300,14 @@ const QUIET_SERIES = [
   ['agentd_guard_blocks_total{channel="webchat", reason="rate_limit"}', '0+10x100'],
   ['agentd_rate_limited_total{route="/webchat/message"}', '0+10x100'],
 ].map(([series, values]) => ({ series, values }));
+
+/** A process that has just started and gets many messages at once. */
+const BUSY_START = {
+  name: 'a busy start',
+  interval: '1m',
+  input_series: [{ series: 'agentd_runs{state="waiting", instance="b"}', values: '9 9 0x5' }],
+  promql_expr_test: [{ expr: 'ALERTS{alertstate="firing"}', eval_time: '1m', exp_samples: [] }],
+};
 
 const QUIET = {
   name: 'a quiet day',

@@ -84,13 +84,14 @@ export const METRICS = [
     kind: 'counter',
     labels: ['tool', 'outcome'],
     sentence:
-      'Tool calls: `ok`, or the reason in the trace (`tool_failed`, `invalid_arguments`, `tool_timeout`, …).',
+      'Tool calls: `ok`, or the reason in the trace (`tool_failed`, `invalid_arguments`, `tool_timeout`, …). If the person must sign in first: `sign_in_needed`, or why the person is not signed in (`no_jwt_context`, `no_token`, `no_link`, `invalid_token`, `signed_out`, `stored_token_expired`, `client_chosen_session`, `other_sender`, `link_of_other_sender`).',
   },
   {
     name: 'agentd_model_requests_total',
     kind: 'counter',
     labels: ['model', 'outcome'],
-    sentence: 'Calls of a language model: `ok`, or the reason in the trace.',
+    sentence:
+      'Calls of a language model: `ok`, or the reason in the trace. `budget_exhausted`: the model was not called, because the person has used up AGENT_DAILY_TOKENS.',
   },
   {
     name: 'agentd_model_tokens_total',
