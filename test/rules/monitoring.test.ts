@@ -21,21 +21,27 @@ interface Rule {
   annotations: Record<string, string>;
 }
 
+interface FieldConfig {
+  defaults: { unit?: string };
+  overrides: { properties: { id: string; value: unknown }[] }[];
+}
+
 interface Panel {
   id: number;
   type: string;
   title: string;
   description?: string;
   gridPos: { h: number; w: number; x: number; y: number };
-  fieldConfig?: { defaults: { unit?: string } };
+  fieldConfig?: FieldConfig;
+  options?: { legend?: { showLegend?: boolean } };
   targets?: { expr: string; legendFormat: string; refId: string }[];
 }
 
 interface Dashboard {
   uid: string;
   panels: Panel[];
-  annotations: { list: { expr: string }[] };
-  templating: { list: { name: string; type: string; definition?: string }[] };
+  annotations: { list: { name: string; expr: string; useValueForTime?: boolean }[] };
+  templating: { list: { name: string; type: string; definition?: string; allValue?: string }[] };
 }
 
 const { groups } = load(read('config/alerts.yaml')) as { groups: { name: string; rules: Rule[] }[] };
@@ -53,6 +59,9 @@ const expressions = [
     definition === undefined ? [] : [{ place: `dashboard: variable ${name}`, expr: definition }],
   ),
 ];
+
+/** Units in the list of Grafana 10. It shows the name of an unknown one after the number. */
+const UNITS = ['short', 'percentunit', 's', 'bytes', 'ops', 'reqps', 'dateTimeFromNow'];
 
 /** Labels that Prometheus adds, and labels of the process metrics. */
 const OTHERS = ['job', 'instance', 'le'];
@@ -149,6 +158,42 @@ describe('the dashboard', () => {
     }
   });
 
+  it('uses units that Grafana knows, or a text after the number', () => {
+    const units = panels.flatMap(({ fieldConfig }) => [
+      fieldConfig?.defaults.unit ?? [],
+      ...(fieldConfig?.overrides ?? []).flatMap(({ properties }) =>
+        properties.flatMap(({ id, value }) => (id === 'unit' ? String(value) : [])),
+      ),
+    ]);
+    expect(units.flat().filter((unit) => !UNITS.includes(unit) && !unit.startsWith('suffix:'))).toEqual([]);
+  });
+
+  // A number is the last one in the selected time, so without a value for now it would be hours old.
+  it('has a value for now in each single number', () => {
+    for (const { title, targets = [] } of panels.filter(({ type }) => type === 'stat'))
+      for (const { expr } of targets) expect(expr, title).toMatch(/ or vector\(0\)$/);
+  });
+
+  it('chooses the largest series once, and not at each point of a curve', () => {
+    const chosen = expressions.filter(({ expr }) => /topk|bottomk/.test(expr));
+    expect(chosen.length).toBeGreaterThan(0);
+    for (const { place, expr } of chosen) expect(expr, place).toMatch(/ and topk\(.*@ end\(\)/);
+  });
+
+  it('names the series of each curve by labels that the query keeps', () => {
+    for (const { title, type, options, targets = [] } of panels) {
+      if (type !== 'timeseries') continue;
+      expect(options?.legend?.showLegend, title).toBe(true);
+      for (const { expr, legendFormat } of targets) {
+        const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
+        // The outermost sum decides. A series that is not summed is named by its process.
+        const [, by = 'instance'] = /\b(?:sum|max|min|count) by \(([^)]*)\)/.exec(expr) ?? [];
+        const kept = by.split(', ').filter((label) => label !== 'le');
+        expect(kept.sort(), title).toEqual(named.sort());
+      }
+    }
+  });
+
   it('has panels that do not overlap', () => {
     const taken = new Set<string>();
     for (const { id, title, gridPos } of dashboard.panels) {
@@ -161,6 +206,20 @@ describe('the dashboard', () => {
       expect(taken.has(`id ${id}`), `the id of ${title}`).toBe(false);
       taken.add(`id ${id}`);
     }
+  });
+
+  // A change of the start time between two scrapes lies between two windows of `changes()`, or in none.
+  it('marks each start of a process at the time of the start', () => {
+    const starts = dashboard.annotations.list.find(({ name }) => name === 'Starts');
+    expect(starts).toMatchObject({ useValueForTime: true });
+    expect(starts?.expr).toMatch(/^1000 \* process_start_time_seconds\{/);
+  });
+
+  it('counts processes that are down only in the jobs of agentd', () => {
+    const all = expressions.filter(({ expr }) => /\bup\{/.test(expr) && expr.includes('$job'));
+    expect(all.length).toBeGreaterThan(0);
+    const job = dashboard.templating.list.find(({ name }) => name === 'job');
+    expect(job).not.toHaveProperty('allValue');
   });
 
   it('uses only variables that it defines', () => {
