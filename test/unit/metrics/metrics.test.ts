@@ -112,6 +112,14 @@ describe('metrics', () => {
     expect(buckets).toEqual([1, 2, 3]);
   });
 
+  it('tell an operation of the store that was given up from a slow one', async () => {
+    const ended = metrics.storeOperation('commitTurn');
+    for (const seconds of [3, 5.002]) ended(seconds);
+    const count = (le: string) =>
+      sample(`agentd_store_duration_seconds_bucket{le="${le}",operation="commitTurn"}`);
+    expect([await count('2.5'), await count('5'), await count('+Inf')]).toEqual([0, 1, 2]);
+  });
+
   it('count credentials, model calls, blocks by the guard, and deliveries', async () => {
     metrics.turnTraced(
       trace('answered', [
