@@ -23,7 +23,7 @@ interface Rule {
 
 interface FieldConfig {
   defaults: { unit?: string };
-  overrides: { properties: { id: string; value: unknown }[] }[];
+  overrides: { matcher: { id: string; options: string }; properties: { id: string; value: unknown }[] }[];
 }
 
 interface Panel {
@@ -156,6 +156,25 @@ describe('the dashboard', () => {
       if (type !== 'table') expect(fieldConfig?.defaults.unit, title).toBeTruthy();
       expect(targets.length, title).toBeGreaterThan(0);
     }
+  });
+
+  it.each([
+    ['Messages by outcome', 'answered', 'failed'],
+    ['Requests by status', '200', '503'],
+    ['Messages in the inbox', 'running', 'failed'],
+    ['Deliveries to platforms', 'teamchat sent', 'teamchat failed'],
+    ['Requests to APIs by status', 'api 200', 'api unreachable'],
+    ['Model calls', 'llama3.3 ok', 'llama3.3 model_overloaded'],
+  ])('shows in the panel %j the series %j in green, and %j in red', (title, good, bad) => {
+    const overrides = panels.find((panel) => panel.title === title)?.fieldConfig?.overrides ?? [];
+    const colorsOf = (name: string) =>
+      overrides
+        .filter(({ matcher: { id, options } }) =>
+          id === 'byName' ? options === name : new RegExp(options.slice(1, -1)).test(name),
+        )
+        .map(({ properties }) => properties.find(({ id }) => id === 'color')?.value);
+    expect(colorsOf(good)).toMatchObject([{ fixedColor: 'green' }]);
+    expect(colorsOf(bad)).toMatchObject([{ fixedColor: 'red' }]);
   });
 
   it('uses units that Grafana knows, or a text after the number', () => {
