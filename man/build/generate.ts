@@ -304,7 +304,7 @@ const MONITORING = [
     {
       term: '`grafana-dashboard.json`',
       body: prose(
-        'A dashboard for Grafana 10 or newer: import it, and choose the Prometheus data source. It shows every metric of this page: traffic, latency, inbox and deliveries, guard and tokens, tools and APIs, model, store, process. Its variables select scrape jobs, instances and channels.',
+        'A dashboard for Grafana 10 or newer: import it, and choose the Prometheus data source. It shows every metric of this page: traffic, latency, inbox and deliveries, guard and tokens, tools and APIs, model, store, process. Its variables select scrape jobs, instances and channels. It marks starts of processes, and alerts that fire, if the same Prometheus evaluates the rules. The data source must know how often Prometheus scrapes (its setting “Scrape interval”, 15 s unless it is set); if it scrapes less often than that, rates are empty.',
       ),
     },
     {
@@ -319,6 +319,7 @@ const MONITORING = [
     '```yaml',
     'scrape_configs:',
     '  - job_name: agentd',
+    '    scrape_interval: 15s',
     '    authorization: { credentials_file: /etc/prometheus/agentd-admin-token }',
     '    static_configs:',
     '      - targets: [127.0.0.1:9464]',

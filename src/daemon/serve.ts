@@ -186,7 +186,9 @@ export async function startDaemon(
     ).map((one) => platforms.watched(one));
     for (const one of active) {
       readiness.starting(`starting the channel ${one.plugin.name}`);
-      if (one.plugin.capabilities.delivery === 'push') inbox.add(one.plugin, one.channel);
+      const hasInbox = one.plugin.capabilities.delivery === 'push';
+      if (hasInbox) inbox.add(one.plugin, one.channel);
+      metrics?.addChannel(one.plugin.name, hasInbox);
       life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
       await startChannel(one);
     }

@@ -76,6 +76,7 @@ describe('/metrics', () => {
     const value = (name: string) => found.get(name);
     expect(value('agentd_messages_total{channel="webchat",outcome="answered"}')).toBe(3);
     expect(value('agentd_messages_total{channel="webchat",outcome="refused"}')).toBe(1);
+    expect(value('agentd_messages_total{channel="webchat",outcome="failed"}')).toBe(0);
     expect(value('agentd_rate_limited_total{route="/webchat/message"}')).toBe(1);
     expect(value('agentd_http_requests_total{route="/webchat/message",method="POST",status="200"}')).toBe(3);
     expect(value('agentd_http_requests_total{route="none",method="GET",status="404"}')).toBeGreaterThan(0);

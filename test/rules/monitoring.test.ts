@@ -21,21 +21,27 @@ interface Rule {
   annotations: Record<string, string>;
 }
 
+interface FieldConfig {
+  defaults: { unit?: string };
+  overrides: { matcher: { id: string; options: string }; properties: { id: string; value: unknown }[] }[];
+}
+
 interface Panel {
   id: number;
   type: string;
   title: string;
   description?: string;
   gridPos: { h: number; w: number; x: number; y: number };
-  fieldConfig?: { defaults: { unit?: string } };
+  fieldConfig?: FieldConfig;
+  options?: { legend?: { showLegend?: boolean } };
   targets?: { expr: string; legendFormat: string; refId: string }[];
 }
 
 interface Dashboard {
   uid: string;
   panels: Panel[];
-  annotations: { list: { expr: string }[] };
-  templating: { list: { name: string; type: string; definition?: string }[] };
+  annotations: { list: { name: string; expr: string; useValueForTime?: boolean }[] };
+  templating: { list: { name: string; type: string; definition?: string; allValue?: string }[] };
 }
 
 const { groups } = load(read('config/alerts.yaml')) as { groups: { name: string; rules: Rule[] }[] };
@@ -53,6 +59,9 @@ const expressions = [
     definition === undefined ? [] : [{ place: `dashboard: variable ${name}`, expr: definition }],
   ),
 ];
+
+/** Units in the list of Grafana 10. It shows the name of an unknown one after the number. */
+const UNITS = ['short', 'percentunit', 's', 'bytes', 'ops', 'reqps', 'dateTimeFromNow'];
 
 /** Labels that Prometheus adds, and labels of the process metrics. */
 const OTHERS = ['job', 'instance', 'le'];
@@ -149,6 +158,61 @@ describe('the dashboard', () => {
     }
   });
 
+  it.each([
+    ['Messages by outcome', 'answered', 'failed'],
+    ['Requests by status', '200', '503'],
+    ['Messages in the inbox', 'running', 'failed'],
+    ['Deliveries to platforms', 'teamchat sent', 'teamchat failed'],
+    ['Requests to APIs by status', 'api 200', 'api unreachable'],
+    ['Model calls', 'llama3.3 ok', 'llama3.3 model_overloaded'],
+  ])('shows in the panel %j the series %j in green, and %j in red', (title, good, bad) => {
+    const overrides = panels.find((panel) => panel.title === title)?.fieldConfig?.overrides ?? [];
+    const colorsOf = (name: string) =>
+      overrides
+        .filter(({ matcher: { id, options } }) =>
+          id === 'byName' ? options === name : new RegExp(options.slice(1, -1)).test(name),
+        )
+        .map(({ properties }) => properties.find(({ id }) => id === 'color')?.value);
+    expect(colorsOf(good)).toMatchObject([{ fixedColor: 'green' }]);
+    expect(colorsOf(bad)).toMatchObject([{ fixedColor: 'red' }]);
+  });
+
+  it('uses units that Grafana knows, or a text after the number', () => {
+    const units = panels.flatMap(({ fieldConfig }) => [
+      fieldConfig?.defaults.unit ?? [],
+      ...(fieldConfig?.overrides ?? []).flatMap(({ properties }) =>
+        properties.flatMap(({ id, value }) => (id === 'unit' ? String(value) : [])),
+      ),
+    ]);
+    expect(units.flat().filter((unit) => !UNITS.includes(unit) && !unit.startsWith('suffix:'))).toEqual([]);
+  });
+
+  // A number is the last one in the selected time, so without a value for now it would be hours old.
+  it('has a value for now in each single number', () => {
+    for (const { title, targets = [] } of panels.filter(({ type }) => type === 'stat'))
+      for (const { expr } of targets) expect(expr, title).toMatch(/ or vector\(0\)$/);
+  });
+
+  it('chooses the largest series once, and not at each point of a curve', () => {
+    const chosen = expressions.filter(({ expr }) => /topk|bottomk/.test(expr));
+    expect(chosen.length).toBeGreaterThan(0);
+    for (const { place, expr } of chosen) expect(expr, place).toMatch(/ and topk\(.*@ end\(\)/);
+  });
+
+  it('names the series of each curve by labels that the query keeps', () => {
+    for (const { title, type, options, targets = [] } of panels) {
+      if (type !== 'timeseries') continue;
+      expect(options?.legend?.showLegend, title).toBe(true);
+      for (const { expr, legendFormat } of targets) {
+        const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
+        // The outermost sum decides. A series that is not summed is named by its process.
+        const [, by = 'instance'] = /\b(?:sum|max|min|count) by \(([^)]*)\)/.exec(expr) ?? [];
+        const kept = by.split(', ').filter((label) => label !== 'le');
+        expect(kept.sort(), title).toEqual(named.sort());
+      }
+    }
+  });
+
   it('has panels that do not overlap', () => {
     const taken = new Set<string>();
     for (const { id, title, gridPos } of dashboard.panels) {
@@ -161,6 +225,20 @@ describe('the dashboard', () => {
       expect(taken.has(`id ${id}`), `the id of ${title}`).toBe(false);
       taken.add(`id ${id}`);
     }
+  });
+
+  // A change of the start time between two scrapes lies between two windows of `changes()`, or in none.
+  it('marks each start of a process at the time of the start', () => {
+    const starts = dashboard.annotations.list.find(({ name }) => name === 'Starts');
+    expect(starts).toMatchObject({ useValueForTime: true });
+    expect(starts?.expr).toMatch(/^1000 \* process_start_time_seconds\{/);
+  });
+
+  it('counts processes that are down only in the jobs of agentd', () => {
+    const all = expressions.filter(({ expr }) => /\bup\{/.test(expr) && expr.includes('$job'));
+    expect(all.length).toBeGreaterThan(0);
+    const job = dashboard.templating.list.find(({ name }) => name === 'job');
+    expect(job).not.toHaveProperty('allValue');
   });
 
   it('uses only variables that it defines', () => {
@@ -218,7 +296,7 @@ describe.skipIf(!promtool && process.env.CI !== 'true')('promtool', () => {
     // Each rule is evaluated at each interval, so a day in steps of a minute would take too long.
     const isLong = ({ at }: AlertTest) => Number.parseInt(at, 10) > 120;
     const outcomes = [
-      testFile('1m', [...ALERT_TESTS.filter((test) => !isLong(test)).map(firing), QUIET]),
+      testFile('1m', [...ALERT_TESTS.filter((test) => !isLong(test)).map(firing), QUIET, BUSY_START]),
       testFile('15m', ALERT_TESTS.filter(isLong).map(firing)),
     ].map((content, index) => {
       const file = join(folder, `tests-${index}.yaml`);
@@ -287,7 +365,10 @@ const QUIET_SERIES = [
   ['agentd_model_requests_total{model="m", outcome="model_overloaded"}', '0+20x100'],
   ['agentd_model_tokens_total{model="m", direction="input"}', '0+200000x100'],
   ['agentd_tool_calls_total{tool="get_user", outcome="ok"}', '0+300x100'],
-  ['agentd_tool_calls_total{tool="get_user", outcome="sign_in_needed"}', '0+60x100'],
+  ['agentd_tool_calls_total{tool="get_user", outcome="invalid_arguments"}', '0+60x100'],
+  // Most visitors are not signed in, and a few have used up their tokens.
+  ['agentd_tool_calls_total{tool="get_user", outcome="no_jwt_context"}', '0+900x100'],
+  ['agentd_model_requests_total{model="m", outcome="budget_exhausted"}', '0+300x100'],
   ['agentd_downstream_requests_total{source="api", status="200"}', '0+300x100'],
   ['agentd_downstream_requests_total{source="api", status="401"}', '0+20x100'],
   ['agentd_downstream_requests_total{source="api", status="timeout"}', '0+5x100'],
@@ -297,6 +378,14 @@ const QUIET_SERIES = [
   ['agentd_guard_blocks_total{channel="webchat", reason="rate_limit"}', '0+10x100'],
   ['agentd_rate_limited_total{route="/webchat/message"}', '0+10x100'],
 ].map(([series, values]) => ({ series, values }));
+
+/** A process that has just started and gets many messages at once. */
+const BUSY_START = {
+  name: 'a busy start',
+  interval: '1m',
+  input_series: [{ series: 'agentd_runs{state="waiting", instance="b"}', values: '9 9 0x5' }],
+  promql_expr_test: [{ expr: 'ALERTS{alertstate="firing"}', eval_time: '1m', exp_samples: [] }],
+};
 
 const QUIET = {
   name: 'a quiet day',

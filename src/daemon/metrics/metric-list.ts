@@ -8,10 +8,10 @@ export interface MetricRecord {
   readonly buckets?: readonly number[];
 }
 
-/** Buckets for requests of the daemon itself, and for the store. */
-const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
-/** Buckets for operations that may wait for a model. */
-const LONG = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120] as const;
+/** Buckets for the store. A command of Redis is given up after 5 seconds. */
+const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] as const;
+/** Buckets for operations that may wait for a model. Others of the same metric take less than a millisecond. */
+const LONG = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120] as const;
 
 /**
  * The metrics of the daemon (agentd-metrics(7)). Names and labels are stable. No label names a person, a session or a
@@ -84,13 +84,14 @@ export const METRICS = [
     kind: 'counter',
     labels: ['tool', 'outcome'],
     sentence:
-      'Tool calls: `ok`, or the reason in the trace (`tool_failed`, `invalid_arguments`, `tool_timeout`, …).',
+      'Tool calls: `ok`, or the reason in the trace (`tool_failed`, `invalid_arguments`, `tool_timeout`, …). If the person must sign in first: `sign_in_needed`, or why the person is not signed in (`no_jwt_context`, `no_token`, `no_link`, `invalid_token`, `signed_out`, `stored_token_expired`, `client_chosen_session`, `other_sender`, `link_of_other_sender`).',
   },
   {
     name: 'agentd_model_requests_total',
     kind: 'counter',
     labels: ['model', 'outcome'],
-    sentence: 'Calls of a language model: `ok`, or the reason in the trace.',
+    sentence:
+      'Calls of a language model: `ok`, or the reason in the trace. `budget_exhausted`: the model was not called, because the person has used up AGENT_DAILY_TOKENS.',
   },
   {
     name: 'agentd_model_tokens_total',
@@ -115,14 +116,14 @@ export const METRICS = [
     kind: 'gauge',
     labels: ['channel', 'state'],
     sentence:
-      'Messages in the inbox that are not done: `waiting`, `running`, `replied` (the reply is not sent yet), `failed`.',
+      'Messages in the inbox that are not done: `waiting`, `running`, `replied` (the reply is not sent yet), `failed`. Absent while the store cannot be read.',
   },
   {
     name: 'agentd_inbox_oldest_seconds',
     kind: 'gauge',
     labels: ['channel'],
     sentence:
-      'Age of the oldest message that waits, runs or has a reply that is not sent yet. 0 or absent if there is none.',
+      'Age of the oldest message that waits, runs or has a reply that is not sent yet. 0 if there is none; absent while the store cannot be read.',
   },
   {
     name: 'agentd_deliveries_total',

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { AgentdError, ERRORS, type ErrorCode, StoreUnavailable } from '../errors.ts';
+import type { InboxState } from '../store/inbox.ts';
 import type { DeliveryOutcome, EndedRequest, Observer } from '../trace/observer.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import { Counter } from './counter.ts';
@@ -34,12 +35,17 @@ const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
  */
 const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 
+const MESSAGE_OUTCOMES = ['answered', 'failed', 'blocked', 'refused', 'replayed', 'stopped'];
+const DELIVERY_OUTCOMES: readonly DeliveryOutcome[] = ['sent', 'retried', 'failed'];
+const INBOX_STATES: readonly Exclude<InboxState, 'done'>[] = ['waiting', 'running', 'replied', 'failed'];
+
 /** The metrics of one daemon (agentd-metrics(7)), computed from the events that it observes. */
 export class Metrics implements Observer {
   readonly #registry = new Registry();
   readonly #counters = new Map<string, Counter>();
   readonly #gauges = new Map<string, Gauge>();
   readonly #histograms = new Map<string, Histogram>();
+  readonly #withInbox: string[] = [];
   #read: Gauges | null = null;
 
   constructor(version: string) {
@@ -48,6 +54,18 @@ export class Metrics implements Observer {
     for (const name of SUMS) this.#registry.removeSingleMetric(name);
     this.#gauge('agentd_build_info').set({ version, node: process.versions.node }, 1);
     this.#count('agentd_store_errors_total', {}, 0);
+  }
+
+  /**
+   * Begins the series of a channel with 0. Prometheus does not see the first increment of a series that begins with 1,
+   * so an alert for a first failure would not fire.
+   * @param hasInbox whether the channel sends its replies later
+   */
+  addChannel(channel: string, hasInbox: boolean): void {
+    for (const outcome of MESSAGE_OUTCOMES) this.#count('agentd_messages_total', { channel, outcome }, 0);
+    if (!hasInbox) return;
+    for (const outcome of DELIVERY_OUTCOMES) this.#count('agentd_deliveries_total', { channel, outcome }, 0);
+    this.#withInbox.push(channel);
   }
 
   /** Sets the source of the gauges. Until then, while the daemon starts, gauges are absent. */
@@ -180,15 +198,20 @@ export class Metrics implements Observer {
       ['agentd_streams', this.#read.streams()],
     ] as const)
       for (const [state, value] of Object.entries(values)) this.#gauge(name).set({ state }, value);
+    // A store that is out of reach must not hide the other metrics; the wrapper of the store counts the error.
+    const inbox = await this.#read.inbox().catch((error: unknown) => {
+      if (error instanceof AgentdError) return null;
+      throw error;
+    });
     const messages = this.#gauge('agentd_inbox_messages');
     const oldest = this.#gauge('agentd_inbox_oldest_seconds');
     messages.reset();
     oldest.reset();
-    // A store that is out of reach must not hide the other metrics; the wrapper of the store counts the error.
-    const inbox = await this.#read.inbox().catch((error: unknown) => {
-      if (error instanceof AgentdError) return [];
-      throw error;
-    });
+    if (inbox === null) return;
+    for (const channel of this.#withInbox) {
+      for (const state of INBOX_STATES) messages.set({ channel, state }, 0);
+      oldest.set({ channel }, 0);
+    }
     for (const { platform: channel, state, messages: count } of inbox)
       messages.set({ channel, state }, count);
     for (const [channel, seconds] of oldestOf(inbox)) oldest.set({ channel }, seconds);

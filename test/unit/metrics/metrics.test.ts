@@ -10,6 +10,11 @@ import type { Store } from '../../../src/daemon/store/store.ts';
 import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
+const IDLE = {
+  runs: () => ({ running: 0, waiting: 0 }),
+  streams: () => ({ running: 0, read: 0 }),
+};
+
 let metrics: Metrics;
 beforeEach(() => {
   metrics = new Metrics('1.2.3');
@@ -96,6 +101,25 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('step="tool"');
   });
 
+  it('tell steps of less than a millisecond from slower ones', async () => {
+    const guard = (took_ms: number) => trace('answered', [{ step: 'guard', verdict: 'ok', took_ms }]);
+    for (const took_ms of [0.4, 4, 9]) metrics.turnTraced(guard(took_ms), false);
+    const buckets = await Promise.all(
+      ['0.001', '0.005', '0.01'].map((le) =>
+        sample(`agentd_step_duration_seconds_bucket{le="${le}",step="guard"}`),
+      ),
+    );
+    expect(buckets).toEqual([1, 2, 3]);
+  });
+
+  it('tell an operation of the store that was given up from a slow one', async () => {
+    const ended = metrics.storeOperation('commitTurn');
+    for (const seconds of [3, 5.002]) ended(seconds);
+    const count = (le: string) =>
+      sample(`agentd_store_duration_seconds_bucket{le="${le}",operation="commitTurn"}`);
+    expect([await count('2.5'), await count('5'), await count('+Inf')]).toEqual([0, 1, 2]);
+  });
+
   it('count credentials, model calls, blocks by the guard, and deliveries', async () => {
     metrics.turnTraced(
       trace('answered', [
@@ -167,10 +191,35 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('channel="teamchat"');
   });
 
+  it('begin the series of a channel with 0, so that the first failure is an increase', async () => {
+    metrics.addChannel('webchat', false);
+    metrics.addChannel('teamchat', true);
+    expect(await sample('agentd_messages_total{channel="webchat",outcome="failed"}')).toBe(0);
+    expect(await sample('agentd_messages_total{channel="teamchat",outcome="stopped"}')).toBe(0);
+    for (const outcome of ['sent', 'retried', 'failed'])
+      expect(await sample(`agentd_deliveries_total{channel="teamchat",outcome="${outcome}"}`)).toBe(0);
+    expect(await metrics.text()).not.toContain('agentd_deliveries_total{channel="webchat"');
+    metrics.deliveryEnded('teamchat', 'failed');
+    expect(await sample('agentd_deliveries_total{channel="teamchat",outcome="failed"}')).toBe(1);
+  });
+
+  it('report an empty inbox as 0', async () => {
+    let inbox = [{ platform: 'teamchat', state: 'waiting', messages: 2, oldest_seconds: 7 }];
+    metrics.addChannel('webchat', false);
+    metrics.addChannel('teamchat', true);
+    metrics.readFrom({ ...IDLE, inbox: async () => inbox });
+    expect(await sample('agentd_inbox_messages{channel="teamchat",state="waiting"}')).toBe(2);
+    expect(await sample('agentd_inbox_messages{channel="teamchat",state="failed"}')).toBe(0);
+    inbox = [];
+    expect(await sample('agentd_inbox_messages{channel="teamchat",state="waiting"}')).toBe(0);
+    expect(await sample('agentd_inbox_oldest_seconds{channel="teamchat"}')).toBe(0);
+    expect(await metrics.text()).not.toContain('agentd_inbox_messages{channel="webchat"');
+  });
+
   it('leave out the gauges of the inbox while the store is unreachable', async () => {
+    metrics.addChannel('teamchat', true);
     metrics.readFrom({
-      runs: () => ({ running: 0, waiting: 0 }),
-      streams: () => ({ running: 0, read: 0 }),
+      ...IDLE,
       inbox: () => Promise.reject(new AgentdError('unavailable', 'away')),
     });
     expect(await sample('agentd_runs{state="running"}')).toBe(0);
