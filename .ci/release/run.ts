@@ -67,12 +67,12 @@ function parse(args: readonly string[]) {
 /** Checks everything that must be true before a file is changed. */
 function check({ version, isDryRun }: Release): void {
   const current = currentVersion();
-  if (!isLater(version, current)) throw new Refused(`${version} does not come after ${current}`);
+  if (!isLater(version, current)) throw new Refused(`${version} is not later than ${current}`);
   const dirty = git('status', '--porcelain');
   if (dirty !== '') throw new Refused(`the working tree has changes; commit or remove them:\n${dirty}`);
   const branch = git('branch', '--show-current');
   if (branch !== BRANCH && !isDryRun)
-    throw new Refused(`releases are made on ${BRANCH}, and this is ${branch || 'no branch'}`);
+    throw new Refused(`releases are made on ${BRANCH}, but the current branch is ${branch || 'none'}`);
   if (git('tag', '--list', `v${version}`) !== '') throw new Refused(`the tag v${version} exists`);
   const entries = unreleased(read('CHANGELOG.md'));
   if (entries === null) throw new Refused('CHANGELOG.md has no section [Unreleased]');

@@ -105,6 +105,6 @@ function answerLength(received: string): number | null {
     const last = received.indexOf(LAST_CHUNK, end + 2);
     return last < 0 ? null : last + LAST_CHUNK.length;
   }
-  if (length === undefined) throw new Error(`an answer without a length: ${received.slice(0, end)}`);
+  if (length === undefined) throw new Error(`an answer without Content-Length: ${received.slice(0, end)}`);
   return end + 4 + Number(length);
 }

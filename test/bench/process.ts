@@ -37,7 +37,7 @@ export async function startServer(program: readonly string[], options: StartOpti
   const began = performance.now();
   const child = start(program, options, ['ignore', 'pipe', options.stderr ?? 'inherit']);
   const ended = once(child, 'close') as Promise<[code: number | null]>;
-  if (!child.stdout) throw new Error('the standard output of a server is a pipe');
+  if (!child.stdout) throw new Error('the standard output of the server is not a pipe');
   for await (const line of createInterface({ input: child.stdout })) {
     const port = /ready on http:\/\/[^/]*:(\d+)/.exec(line)?.[1];
     if (port === undefined) continue;

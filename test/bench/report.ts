@@ -61,7 +61,7 @@ export function table({ machine, effort, rows }: Report): string {
     judgement(row),
   ]);
   return [
-    `${cpu}, ${cores} cores, ${system}, load ${load.toFixed(1)}; server and load ${pinned ? 'on a core each' : 'not pinned'}`,
+    `${cpu}, ${cores} cores, ${system}, load ${load.toFixed(1)}; server and load ${pinned ? 'each on its own core' : 'not pinned'}`,
     Object.entries(versions)
       .map((entry) => entry.join(' '))
       .join(', '),

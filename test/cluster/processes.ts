@@ -75,7 +75,7 @@ function turnAt(agent: Agent, url: string, body: string): Promise<void> {
       response.resume();
       response.on('end', () => {
         if (response.statusCode === 200) resolve();
-        else reject(new Error(`a turn got the status ${response.statusCode}`));
+        else reject(new Error(`a turn was answered with status ${response.statusCode}`));
       });
     });
     asked.on('error', reject);

@@ -32,7 +32,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
         ...wrong({
           [`${on}: messages were lost`]: found.lost.length > 0,
           [`${on}: sessions are out of order`]: found.disordered.length > 0,
-          [`${on}: more replies came twice than were under way`]: found.doubled > found.underWay,
+          [`${on}: more replies arrived twice than were in progress`]: found.doubled > found.underWay,
         }),
       );
     }
@@ -43,8 +43,8 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
     print(found);
     return wrong({
       'messages were not taken over': found.unanswered > 0,
-      'replies came twice': found.doubled > 0,
-      'turns are stored twice': found.stored_twice > 0,
+      'replies arrived twice': found.doubled > 0,
+      'turns were stored twice': found.stored_twice > 0,
     });
   },
   async outages() {
@@ -57,8 +57,8 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
           ...wrong({
             [`${kind}, ${durability}: acknowledged messages were lost`]:
               durability === 'always' && found.lost > 0,
-            [`${kind}, ${durability}: replies came twice`]: kind === 'slots' && found.doubled > 0,
-            [`${kind}, ${durability}: answers that are not 200 or 503`]:
+            [`${kind}, ${durability}: replies arrived twice`]: kind === 'slots' && found.doubled > 0,
+            [`${kind}, ${durability}: answers other than 200 and 503`]:
               Object.keys(found.unexpected).length > 0,
             [`${kind}, ${durability}: not recovered in time`]: (found.recovered_ms ?? 0) > RECOVERED_MS,
           }),
@@ -71,7 +71,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
     print(found);
     return wrong({
       'requests failed': Object.keys(found.failed).length > 0,
-      'streams did not go on': found.broken > 0 || found.resumed === 0,
+      'streams were not resumed': found.broken > 0 || found.resumed === 0,
     });
   },
   async limits() {
@@ -93,8 +93,8 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
     const settled = samples.filter(({ at_seconds }) => at_seconds >= 600);
     return wrong({
       'requests failed': found.failed > 0,
-      'a daemon grows': growth(settled, ({ daemons_mb }) => Math.max(...daemons_mb)) > 0.05,
-      'keys that end with their sessions grow': growth(settled, shortLived) > 0.05,
+      'the memory of a daemon grows': growth(settled, ({ daemons_mb }) => Math.max(...daemons_mb)) > 0.05,
+      'the number of keys that expire with their sessions grows': growth(settled, shortLived) > 0.05,
     });
   },
 };
@@ -129,7 +129,7 @@ const unknown = names.find((name) => !(name in SCENARIOS));
 if (unknown !== undefined || !hasRedis) {
   console.error(
     hasRedis
-      ? `unknown: ${unknown}; known: ${Object.keys(SCENARIOS).join(', ')}`
+      ? `unknown scenario ${unknown}; known scenarios: ${Object.keys(SCENARIOS).join(', ')}`
       : 'redis-server is not installed',
   );
   process.exit(64);
@@ -139,7 +139,7 @@ for (const name of names) {
   const began = performance.now();
   const problems = (await SCENARIOS[name]?.()) ?? [];
   const seconds = Math.round((performance.now() - began) / 1000);
-  console.log(`${problems.length === 0 ? 'right' : 'WRONG'} ${name}, ${seconds} s`);
+  console.log(`${problems.length === 0 ? 'passed' : 'FAILED'} ${name}, ${seconds} s`);
   for (const problem of problems) console.log(`  ${problem}`);
   if (problems.length > 0) process.exitCode = 1;
 }

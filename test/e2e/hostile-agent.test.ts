@@ -22,7 +22,7 @@ describe('a hostile model', () => {
       expect(tally[`credential ${kind}`], kind).toBeGreaterThan(3);
     expect(tally['writes, confirmed']).toBeGreaterThan(10);
     expect(tally['writes, unasked']).toBeGreaterThan(10);
-    expect(tally['strangers that meddled']).toBeGreaterThan(5);
+    expect(tally['strangers who interfered']).toBeGreaterThan(5);
   });
 
   it('can use only the credential of its person, even with 20 people at once', {

@@ -152,7 +152,7 @@ describe('a release is refused', () => {
   );
 
   it('for a version that is not later than the current version', () => {
-    refused(['0.2.0'], '^0.2.0 does not come after 0.2.0\n$');
+    refused(['0.2.0'], '^0.2.0 is not later than 0.2.0\n$');
   });
 
   it.each([
@@ -166,7 +166,7 @@ describe('a release is refused', () => {
 
   it('on another branch', () => {
     git('switch', '--quiet', '--create', 'topic');
-    refused(['0.3.0'], '^releases are made on main, and this is topic\n$');
+    refused(['0.3.0'], '^releases are made on main, but the current branch is topic\n$');
   });
 
   it('if the tag exists', () => {

@@ -272,13 +272,13 @@ function fault({ status, headers, body }: RawResponse, head: boolean): string | 
   if (headers['x-content-type-options'] !== 'nosniff') return `status ${status} without security headers`;
   if (status < 400) return null;
   if (headers['content-type'] !== 'application/problem+json')
-    return `status ${status} is no problem document`;
+    return `status ${status} is not a problem document`;
   if (head) return null;
   let problem: Record<string, unknown>;
   try {
     problem = JSON.parse(String(body));
   } catch {
-    return `status ${status} with a body that is no JSON: ${body}`;
+    return `status ${status} with a body that is not JSON: ${body}`;
   }
   const { type, title, status: told, detail, code, request_id } = problem;
   const documented = ERRORS[code as keyof typeof ERRORS]?.status === status || BEFORE_ROUTES[status] === code;

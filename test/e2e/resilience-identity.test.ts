@@ -83,11 +83,11 @@ function violations(messages: readonly Message[], calls: readonly SeenRequest[])
     const found: string[] = [];
     for (const { sub, bearer } of bearers) {
       if (sub === 'service') {
-        if (message.kind.startsWith('valid')) found.push(`${label} went with the default credentials`);
-      } else if (sub !== message.sender.sub) found.push(`${label} carried the bearer of ${sub}`);
+        if (message.kind.startsWith('valid')) found.push(`${label} was sent with the default credentials`);
+      } else if (sub !== message.sender.sub) found.push(`${label} was sent with the token of ${sub}`);
       else if (message.kind.startsWith('valid')) {
-        if (bearer !== message.token) found.push(`${label} carried another token of its sender`);
-      } else if (message.kind !== 'absent') found.push(`${label} carried its sender's bearer`);
+        if (bearer !== message.token) found.push(`${label} was sent with a different token of its sender`);
+      } else if (message.kind !== 'absent') found.push(`${label} was sent with its sender's token`);
     }
     const refused = ['token of another person', 'session of another person'].includes(message.kind);
     const status = refused ? 403 : 200;
@@ -223,7 +223,7 @@ it('the same check finds the fault in a build in which a message can use the tok
   const { messages, calls } = await drive(bin, random, { users: 40, messages: 300 });
 
   const found = violations(messages, calls);
-  expect(found.filter((line) => line.includes('carried the bearer of'))).not.toEqual([]);
+  expect(found.filter((line) => line.includes('was sent with the token of'))).not.toEqual([]);
   expect(found.filter((line) => line.includes('showed data of'))).not.toEqual([]);
 });
 

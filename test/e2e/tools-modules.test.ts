@@ -130,7 +130,11 @@ describe('in a conversation', () => {
     expect(await say('rename {"name": "Ada"}', await token())).toEqual([
       { ok: true, result: { done: true } },
     ]);
-    expect(api.seen('/users')).toMatchObject([{ method: 'PATCH', body: { name: 'Ada' }, sub: 'ada' }]);
+    const [write] = api.seen('/users');
+    expect(write).toMatchObject({ method: 'PATCH', body: { name: 'Ada' }, sub: 'ada' });
+    // The idempotency key is the id of the action in the journal.
+    const { stdout } = await cli(['actions', 'list', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject([{ action_id: write?.headers['idempotency-key'] }]);
   });
 
   test('arguments that the schema does not allow are not sent', async () => {

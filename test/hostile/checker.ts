@@ -128,7 +128,7 @@ export class Checker {
     }
     const call = this.#calls.get(nonce);
     if (!call || others.length > 0) {
-      this.violate('unconfirmed', conversation, `a question is not about one call: ${text}`);
+      this.violate('unconfirmed', conversation, `the question does not belong to exactly one call: ${text}`);
       return null;
     }
     const shown = text.split(call.nonce).length - 1;
@@ -161,7 +161,7 @@ export class Checker {
     const line = `${server} ${method} ${path}`;
     this.count(`requests to ${server}`);
     if (server === 'partner' && request.partner_key !== PARTNER_KEY)
-      this.violate('credential', -1, `${line} has not the key of the partner`);
+      this.violate('credential', -1, `${line} does not have the key of the partner`);
     if (server !== 'partner' && request.partner_key !== null)
       this.violate('credential', -1, `${line} has the key of the partner`);
     const nonces = noncesIn(JSON.stringify([path, values]));
@@ -200,7 +200,7 @@ export class Checker {
       this.violate(
         'lost',
         call.run.conversation,
-        `${call.tool} ${call.nonce} was confirmed, and never arrived`,
+        `${call.tool} ${call.nonce} was confirmed, but never arrived`,
       );
   }
 
@@ -212,7 +212,11 @@ export class Checker {
     const email = textsIn(values).find((text) => text.includes('@')) ?? '';
     const person = this.#personAt(email);
     if (offer?.tool !== 'get_user' || person === null)
-      this.violate('unlisted', -1, `${line} arrived for no call of the model: ${JSON.stringify(values)}`);
+      this.violate(
+        'unlisted',
+        -1,
+        `${line} arrived, but belongs to no call of the model: ${JSON.stringify(values)}`,
+      );
     else if (authorization !== `Bearer ${person.token}`)
       this.violate(
         'credential',
@@ -247,7 +251,7 @@ export class Checker {
     this.violate(
       'credential',
       call.run.conversation,
-      `${line} (${offer.credentials}) for ${whose} carried the credential of ${this.#owner(authorization)}`,
+      `${line} (${offer.credentials}) for ${whose} had the credential of ${this.#owner(authorization)}`,
     );
   }
 
@@ -306,7 +310,7 @@ export class Checker {
       this.violate(
         'bound',
         conversation,
-        `${line} is about ${String(value)}, for ${person?.sub ?? 'nobody'}`,
+        `${line} is about ${String(value)}, but was made for ${person?.sub ?? 'nobody'}`,
       );
   }
 
@@ -327,7 +331,7 @@ export class Checker {
       this.violate(
         'unconfirmed',
         conversation,
-        `${line} of ${tool} sent ${JSON.stringify(values)}, and the model wrote ${JSON.stringify(args)}`,
+        `${line} of ${tool} sent ${JSON.stringify(values)}, but the model wrote ${JSON.stringify(args)}`,
       );
   }
 
@@ -368,12 +372,12 @@ export class Checker {
       this.violate('repeated', conversation, `${tool} ${nonce} was sent without its key`);
     if (permit) {
       if (permit.done && !mayRepeat)
-        this.violate('repeated', conversation, `${tool} ${nonce} was confirmed once, and arrived again`);
+        this.violate('repeated', conversation, `${tool} ${nonce} was confirmed once, but arrived again`);
       permit.done = true;
       return;
     }
     if (offer.confirm === 'always') {
-      this.violate('unconfirmed', conversation, `${tool} ${nonce} arrived, and nobody confirmed it`);
+      this.violate('unconfirmed', conversation, `${tool} ${nonce} arrived, but nobody had confirmed it`);
       return;
     }
     const isRerun = before !== undefined && before.attempt < now.attempt;
@@ -382,15 +386,19 @@ export class Checker {
     const wasRefused = before !== undefined && before.status >= 400 && before.status < 500;
     const isNew = wasRefused && timesMade(nonce, now) > 1;
     if (isRerun && !mayRepeat && !isNew)
-      this.violate('repeated', conversation, `${tool} ${nonce} was made by an earlier run of its message`);
+      this.violate(
+        'repeated',
+        conversation,
+        `${tool} ${nonce} was already made by an earlier run of its message`,
+      );
     const isUnknown = before !== undefined && leavesUnknown(before.status) && before.step < now.requests;
     if (!isRerun && isUnknown && !mayRepeat)
-      this.violate('repeated', conversation, `${tool} ${nonce} may have been done, and was sent again`);
+      this.violate('repeated', conversation, `${tool} ${nonce} may have been done, but was sent again`);
     if (before === undefined && now.turn.wrote.has(tool))
       this.violate(
         'unconfirmed',
         conversation,
-        `${tool} ${nonce} is a further write of a message that was repeated`,
+        `${tool} ${nonce} is another write of a message that was repeated`,
       );
   }
 }

@@ -148,7 +148,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
 export function changesOf(name: string): Change[] {
   const chosen = name === 'all' ? Object.values(DEFECTS) : [DEFECTS[name]];
   return chosen.flatMap((defect) => {
-    if (!defect) throw new Error(`there is no defect ${name}`);
+    if (!defect) throw new Error(`unknown defect ${name}`);
     return defect.changes;
   });
 }

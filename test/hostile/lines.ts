@@ -89,7 +89,7 @@ export function webLine({ url, conversation, channel, session, stranger }: WebLi
       const inIt = await send('yes', { token });
       const byId = await send('', { token, press: question }, null);
       for (const { status, text } of [inIt, byId])
-        if (status === 200) throw new Error(`a stranger answered: ${text}`);
+        if (status === 200) throw new Error(`the answer of a stranger was accepted: ${text}`);
     },
   };
 }
@@ -128,7 +128,7 @@ export function platformLine(parts: PlatformLine): Line {
     platform.shown.slice(from).filter(({ what, to }) => what === 'message' && places.includes(to));
   const deliver = async (event: Partial<SimulatedEvent>) => {
     const { status, text } = await platform.deliver(daemon, { ...base, ...event });
-    if (status !== 200) throw new Error(`a delivery got ${status}: ${text}`);
+    if (status !== 200) throw new Error(`a delivery was answered ${status}: ${text}`);
   };
   const pressed = ({ press }: Question, by: string) => ({
     kind: 'press' as const,

@@ -113,10 +113,11 @@ class Play {
     }
     await this.#checkJournal();
     const { company, daemon, cpuSeconds } = this.#world;
-    for (const what of company.strayed) checker.violate('unlisted', -1, `a request strayed: ${what}`);
+    for (const what of company.strayed)
+      checker.violate('unlisted', -1, `a request was sent to an unlisted address: ${what}`);
     for (const [session, credentials] of company.mcpSessions)
       if (credentials.size > 1)
-        checker.violate('credential', -1, `${session} served ${credentials.size} persons`);
+        checker.violate('credential', -1, `the MCP session ${session} served ${credentials.size} persons`);
     for (const problem of company.exchange.wrong) checker.violate('credential', -1, `exchange: ${problem}`);
     await daemon.stop('SIGTERM').catch(() => null);
     for (const leak of this.#world.leaks()) checker.violate('token', -1, leak);
@@ -181,7 +182,7 @@ class Play {
       channel === 'teamchat' && platform
         ? await platform.deliver(daemon, { kind: 'command', user, text: `/service-auth ${token}` })
         : await linkPhone(daemon.url, user, token);
-    if (status !== 200) throw new Error(`no link: ${status} ${text}`);
+    if (status !== 200) throw new Error(`the person could not be linked: ${status} ${text}`);
   }
 
   #answer(request: Parameters<typeof hostileAnswer>[1]): ModelAnswer {
@@ -239,7 +240,7 @@ class Play {
         this.#checker.violate(
           'journal',
           -1,
-          `${count} writes of ${tool} arrived, ${recorded} are in the journal`,
+          `${count} writes of ${tool} arrived, but ${recorded} are in the journal`,
         );
     }
     this.#checker.tally['actions in the journal'] = listed.length;
@@ -344,7 +345,7 @@ class Talk {
     let run = this.#begin(turn, { breaks_at: 2 });
     let reply = await this.#parts.line.say(text, { key, token });
     while (reply.status !== 200 && run.attempt < 3) {
-      this.#parts.checker.count('runs that broke off');
+      this.#parts.checker.count('runs that were interrupted');
       for (const write of this.#parts.checker.writes.values())
         if (write.run.turn === turn && (write.status < 400 || write.status >= 500))
           turn.wrote.add(write.offer.tool);
@@ -364,7 +365,7 @@ class Talk {
     if (call === null) return null;
     const random = this.#random;
     if (random.chance(0.3)) {
-      checker.count('strangers that meddled');
+      checker.count('strangers who interfered');
       // A stranger's text in a group is answered by a run without sign-in.
       if (this.#conversation.place === 'group') this.#begin({ wrote: new Set() }, { principal: null });
       await line.meddle(question);
@@ -381,7 +382,7 @@ class Talk {
     const byButton = random.chance(0.6);
     const permit = checker.permit(call, asker);
     if (random.chance(0.2)) {
-      checker.count('answers that came twice');
+      checker.count('answers that were sent twice');
       return this.#twice(question, confirming, permit);
     }
     const reply = await this.#say('yes', { ...confirming, ...(byButton ? { press: question } : {}) });
@@ -423,7 +424,7 @@ class Talk {
     const { index, channel } = this.#conversation;
     checker.text('a reply', text, index);
     checker.count(`replies on ${channel}`);
-    if (status !== 200) checker.violate('lost', index, `a message got ${status}: ${text}`);
+    if (status !== 200) checker.violate('lost', index, `a message was answered ${status}: ${text}`);
     return question;
   }
 

@@ -17,7 +17,7 @@ export function reportOf({ runs, violations, tally }: Played, seed: number): str
   );
   const verdict =
     violations.length === 0
-      ? `${runs} runs of seed ${seed} kept to the rules`
+      ? `no violations in ${runs} runs of seed ${seed}`
       : `${violations.length} violations in ${runs} runs of seed ${seed}`;
   return [...counts, verdict, ...rules, ...found].join('\n');
 }

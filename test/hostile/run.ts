@@ -10,11 +10,11 @@ import { reportOf } from './report.ts';
 
 const HELP = `npm run hostile -- [options]
 
-  --runs N        runs of the agent at least (default 1000)
-  --seed S        of all chance (default 1): the same seed makes the same conversations
-  --only I        play the conversation with this index alone, and print it
-  --crowd N       N persons, each in several conversations at once, and a model that is not hostile
-  --defect NAME   put a defect into the daemon first: ${Object.keys(DEFECTS).join(', ')}, or all
+  --runs N        minimum number of agent runs (default 1000)
+  --seed S        seed of the random choices (default 1): the same seed makes the same conversations
+  --only I        play only the conversation with this index, and print it
+  --crowd N       play N persons, each in several conversations at once, with a model that is not hostile
+  --defect NAME   insert a defect into the daemon first: ${Object.keys(DEFECTS).join(', ')}, or all
 `;
 
 const { values } = parseArgs({
@@ -51,7 +51,7 @@ async function run(): Promise<number> {
   });
   const { user, system } = process.cpuUsage();
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  const cpu = `${played.cpu.toFixed(1)} s of CPU of the daemon, ${((user + system) / 1e6).toFixed(1)} s around it`;
+  const cpu = `${played.cpu.toFixed(1)} s of CPU in the daemon, ${((user + system) / 1e6).toFixed(1)} s in the test`;
   process.stdout.write(`${reportOf(played, seed)}\n${seconds} s, ${cpu}\n`);
   return played.violations.length === 0 ? 0 : 1;
 }

@@ -290,7 +290,7 @@ export class Checker {
     const answered = (problems: Problem[] = []): Problem[] =>
       seen.status === 200 && seen.stream !== null
         ? problems
-        : [{ kind: 'refused', text: `a message that may be sent was answered ${seen.status} ${seen.code}` }];
+        : [{ kind: 'refused', text: `an allowed message was answered ${seen.status} ${seen.code}` }];
     if (key !== null) {
       const stream = this.#state.streams.find(({ keptUnder }) => keptUnder === key);
       const known = this.#state.answers.get(key);
@@ -298,7 +298,9 @@ export class Checker {
       if (first !== undefined && first !== fingerprint) return expectCode(seen, 422);
       if (stream) {
         return answered(
-          seen.stream === stream.id ? [] : [{ kind: 'session', text: 'a repeat got another stream' }],
+          seen.stream === stream.id
+            ? []
+            : [{ kind: 'session', text: 'a repeated message got a different stream' }],
         );
       }
     }
@@ -356,7 +358,8 @@ export class Checker {
       seen.isConcurrent && seen.code === 'session_forbidden' && stream.state === 'waiting';
     if (isOfAnother && !isRefusedByRun) return expectRefusal(seen);
     if (cutOff !== null) {
-      if (!stream.isStopped) return [{ kind: 'unanswered', text: 'a run was cut off that nobody stopped' }];
+      if (!stream.isStopped)
+        return [{ kind: 'unanswered', text: 'a run was cut off, but nobody had stopped it' }];
       return this.#cutOff(stream, chosen, { isQuery: chosen === request.query, cutOff }, seen);
     }
     if (stream.state === 'ended') {
@@ -424,8 +427,8 @@ export class Checker {
     if (linked === null || linked === mustBeDone) return [];
     return [
       linked
-        ? { kind: 'not refused', text: 'a link was changed that may not be' }
-        : { kind: 'refused', text: 'a link was not changed' },
+        ? { kind: 'not refused', text: 'a link was changed that must not be changed' }
+        : { kind: 'refused', text: 'a link that should have been changed was not' },
     ];
   }
 
@@ -539,7 +542,7 @@ export class Checker {
       if (problem !== null) return [{ kind: 'session', text: problem }];
       session.id = seen.session_id;
     } else if (seen.session_id !== session.id) {
-      return [{ kind: 'session', text: 'the reply names another session than that of its message' }];
+      return [{ kind: 'session', text: 'the reply names a different session than its message' }];
     }
     if (seen.replayed) return [{ kind: 'session', text: 'a new message got an earlier answer' }];
     return this.#end(outcome, message.calls, seen);
@@ -548,8 +551,8 @@ export class Checker {
   #newIdProblem(id: string | null, user: string): string | null {
     if (id === null) return 'the reply names no session';
     if (this.#state.sessions.some((one) => one.id === id || one.former.includes(id)))
-      return 'the reply names a known id where there must be a new one';
-    return GENERATED.exec(id)?.[1] === user ? null : `${id} is no id of the documented form`;
+      return 'the reply names a known id, but a new id was expected';
+    return GENERATED.exec(id)?.[1] === user ? null : `${id} does not have the documented form`;
   }
 
   #end(
@@ -562,12 +565,12 @@ export class Checker {
     const expected = person === null ? null : this.#names.nameOf(person);
     const problems = marksProblems(seen.marks, marks);
     for (const one of seen.said.filter((mark) => !said.includes(mark))) {
-      problems.push({ kind: 'leak', text: `${one} is shown as said by the person, and was not` });
+      problems.push({ kind: 'leak', text: `${one} is shown as said by the person, but was not` });
     }
     if (seen.actedFor !== expected) {
       problems.unshift({
         kind: 'identity',
-        text: `the message acted for ${seen.actedFor ?? 'nobody'}, and must act for ${expected ?? 'nobody'}`,
+        text: `the message acted for ${seen.actedFor ?? 'nobody'}, but must act for ${expected ?? 'nobody'}`,
       });
     }
     return problems;
@@ -699,8 +702,11 @@ export class Checker {
 }
 
 const NONE: Presented = { kind: 'none' };
-const NOT_REFUSED = 'a message in somebody else’s session, or in one of a platform, was not refused';
-const TOKEN_TOLD: Problem = { kind: 'token', text: 'something shaped like a token was told' };
+const NOT_REFUSED = 'a message in a session that belongs to somebody else or to a platform was not refused';
+const TOKEN_TOLD: Problem = {
+  kind: 'token',
+  text: 'the response contains something that looks like a token',
+};
 
 /** If a token in the address of a stream made a person its owner, only that person may read the answer. */
 function isOfAnotherReader({ reader }: Answer, { presented }: Pick<WebMessage, 'presented'>): boolean {
@@ -740,7 +746,7 @@ function isStillRunning({
 function expectRefusal({ status, code, marks }: Seen): Problem[] {
   if (marks.length > 0) return marksProblems(marks, []);
   const isRefused = status === 403 || (status === 200 && code === 'session_forbidden');
-  return isRefused ? [] : [{ kind: 'not refused', text: `it must be refused, and was answered ${status}` }];
+  return isRefused ? [] : [{ kind: 'not refused', text: `it must be refused, but was answered ${status}` }];
 }
 
 function expectCode({ status, code }: { status: number; code: string | null }, wanted: number): Problem[] {
@@ -748,7 +754,12 @@ function expectCode({ status, code }: { status: number; code: string | null }, w
   const isRight = status === wanted || (wanted === 502 && code === 'agent_failed');
   return isRight
     ? []
-    : [{ kind: 'refused', text: `it was answered ${status} ${code}, and must be ${wanted}` }];
+    : [
+        {
+          kind: 'refused',
+          text: `it was answered ${status} ${code}, but should have been answered ${wanted}`,
+        },
+      ];
 }
 
 function expectAnswer(
@@ -757,9 +768,10 @@ function expectAnswer(
   { replayed }: { replayed: boolean },
 ): Problem[] {
   if (seen.status !== 200) return expectCode(seen, 200);
-  if (replayed && !seen.replayed) return [{ kind: 'session', text: 'a repeat was answered anew' }];
+  if (replayed && !seen.replayed)
+    return [{ kind: 'session', text: 'a repeated message was answered again instead of replayed' }];
   if (seen.session_id !== answer.session_id)
-    return [{ kind: 'session', text: 'the answer of a repeat names another session' }];
+    return [{ kind: 'session', text: 'the answer to a repeated message names a different session' }];
   return marksProblems(seen.marks, answer.marks);
 }
 
@@ -767,7 +779,7 @@ function marksProblems(seen: readonly string[], expected: readonly string[]): Pr
   const more = seen.filter((mark) => !expected.includes(mark));
   const less = expected.filter((mark) => !seen.includes(mark));
   const problems: Problem[] = [];
-  if (more.length > 0) problems.push({ kind: 'leak', text: `it holds ${more.join(', ')}` });
-  if (less.length > 0) problems.push({ kind: 'loss', text: `it does not hold ${less.join(', ')}` });
+  if (more.length > 0) problems.push({ kind: 'leak', text: `it contains ${more.join(', ')}` });
+  if (less.length > 0) problems.push({ kind: 'loss', text: `it does not contain ${less.join(', ')}` });
   return problems;
 }

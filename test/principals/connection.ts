@@ -72,7 +72,7 @@ export class Connection extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#waiting?.reject(new Error('the connection was closed before its response was whole'));
+    this.#waiting?.reject(new Error('the connection was closed before its response was complete'));
     this.#waiting = null;
     done(error);
   }

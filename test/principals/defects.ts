@@ -15,7 +15,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   'ambient-cookie': {
     says: 'a cookie acts for a person whom a link leads to a stream',
     start: 0,
-    shows: /identity: the message acted for \w+, and must act for nobody/,
+    shows: /identity: the message acted for \w+, but must act for nobody/,
     changes: [
       {
         file: 'src/daemon/stream/admit-reader.ts',
@@ -27,7 +27,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   'kept-id': {
     says: 'sign-in keeps the id of the session, which the person who started it knows',
     start: 0,
-    shows: /session: the reply names a known id where there must be a new one/,
+    shows: /session: the reply names a known id, but a new id was expected/,
     changes: [
       {
         file: 'src/daemon/message/resolve-principal.ts',
@@ -39,7 +39,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   'strangers-turns': {
     says: "a stranger's turns are shown in a session whose id the client chose",
     start: 0,
-    shows: /leak: it holds a message of the \w+/,
+    shows: /leak: it contains a message of the \w+/,
     changes: [
       {
         file: 'src/daemon/message/run-history.ts',
@@ -51,7 +51,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   'any-issuer': {
     says: 'a token that was issued by, or for, another application is accepted',
     start: 0,
-    shows: /identity: the message acted for \w+, and must act for nobody/,
+    shows: /identity: the message acted for \w+, but must act for nobody/,
     changes: [
       {
         file: 'src/daemon/identity/token-checks.ts',
@@ -68,7 +68,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   'shared-context': {
     says: "in a shared thread, one member's sign-in is used for the message of another",
     start: 1700,
-    shows: /identity: the message acted for \w+, and must act for nobody/,
+    shows: /identity: the message acted for \w+, but must act for nobody/,
     changes: [
       {
         file: 'src/daemon/message/resolve-principal.ts',
@@ -91,7 +91,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   'unmarked-turns': {
     says: 'turns from before sign-in, which anybody may have written, count as messages of the person',
     start: 0,
-    shows: /leak: .* is shown as said by the person, and was not/,
+    shows: /leak: .* is shown as said by the person, but was not/,
     changes: [
       {
         file: 'src/daemon/message/run-history.ts',

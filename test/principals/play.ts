@@ -97,14 +97,16 @@ class Player {
     const problems = this.#states.map((state) =>
       PERSONS.flatMap((person): Problem[] => {
         const [seen, expected] = [byPerson.get(person) ?? 0, state.calls.get(person) ?? 0];
-        const text = `the business API was called ${seen} times as ${person}, and must be ${expected} times`;
+        const text = `the business API was called ${seen} times as ${person}, but should have been called ${expected} times`;
         return seen === expected ? [] : [{ kind: 'identity', text }];
       }),
     );
     const accepted = problems.find((found) => found.length === 0) ?? problems[0] ?? [];
     return [
       ...accepted,
-      ...refused.map((): Problem => ({ kind: 'identity', text: 'the business API got a token of nobody' })),
+      ...refused.map(
+        (): Problem => ({ kind: 'identity', text: 'the business API got a token that belongs to nobody' }),
+      ),
     ];
   }
 
@@ -399,7 +401,7 @@ class Player {
     const isElsewhere = to !== room || !this.#isItsThread(`${platform} ${thread}`, delivered.thread);
     return (checker) =>
       isElsewhere
-        ? [{ kind: 'leak', text: `the reply was sent to ${to} in place of ${room}` }]
+        ? [{ kind: 'leak', text: `the reply was sent to ${to} instead of ${room}` }]
         : checker.platformMessage(message, seen);
   }
 

@@ -7,6 +7,6 @@ import { DEFECTS } from './defects.ts';
  */
 export function putBack(name: string): void {
   const defect = DEFECTS[name];
-  if (!defect) throw new Error(`there is no defect ${name}; there are: ${Object.keys(DEFECTS).join(', ')}`);
+  if (!defect) throw new Error(`unknown defect ${name}; known defects: ${Object.keys(DEFECTS).join(', ')}`);
   rewriteSources(defect.changes);
 }

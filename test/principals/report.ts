@@ -5,14 +5,14 @@ import type { Brought, Move, Opening, Ref, SessionChoice } from './histories.ts'
 export function report({ history, played }: Finding, original: Finding): string {
   const { seed, index } = history;
   const lines = [
-    `history ${index} of seed ${seed} (again: npm run principals -- --seed ${seed} --only ${index})`,
+    `history ${index} of seed ${seed} (to repeat: npm run principals -- --seed ${seed} --only ${index})`,
     ...(history.hasCookie ? ["  0. the victim's browser has a cookie from an earlier sign-in"] : []),
     ...history.moves.map((move, at) => `  ${at + 1}. ${describe(move)}`),
-    `found ${played.at < 0 ? 'at the end' : `with move ${played.at + 1}`}:`,
+    `found ${played.at < 0 ? 'at the end' : `at move ${played.at + 1}`}:`,
     ...played.problems.map(({ kind, text }) => `  ${kind}: ${inWords(text, played.meanings)}`),
   ];
   const [before, after] = [original.history.moves.length, history.moves.length];
-  return [...lines, `(${before} moves before it was shrunk to ${after})`].join('\n');
+  return [...lines, `(shrunk from ${before} moves to ${after})`].join('\n');
 }
 
 export function describe(move: Move): string {
@@ -26,7 +26,7 @@ export function describe(move: Move): string {
     case 'lure':
       return "a page of a foreign site makes the victim's browser post a form";
     case 'plant':
-      return `the attacker plants a cookie in the victim's browser, ${move.beside ? "beside the victim's own" : "in the place of the victim's own"}`;
+      return `the attacker plants a cookie in the victim's browser, ${move.beside ? "beside the victim's own" : "instead of the victim's own"}`;
     case 'write':
       return `the ${move.who} writes on ${move.platform}, ${move.shared ? 'in a shared thread' : 'alone with the bot'}${senderWords(move.sender)}`;
     case 'link': {
@@ -61,7 +61,7 @@ function sayWords({
     `the ${who} writes on ${via} ${how[as]}, ${sessionWords(session)}, ${tokenWords(token)}`,
     ...(user === who ? [] : [`with the user_id of the ${user}`]),
     ...(key === 'none' ? [] : [`with an Idempotency-Key (${key})`]),
-    ...(asks ? ["asking for the other one's data"] : []),
+    ...(asks ? ["asking for the other principal's data"] : []),
     ...(fails ? ['and the agent fails'] : []),
   ].join(', ');
 }
@@ -75,7 +75,7 @@ function sessionWords(session: SessionChoice): string {
     case 'chosen':
       return `in the session room-${session.number} of the client's choice`;
     case 'channel':
-      return 'in a session named like those of a platform';
+      return 'in a session with an id like those of a platform';
   }
 }
 

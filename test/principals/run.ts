@@ -9,11 +9,11 @@ import { putBack } from './put-back.ts';
 
 const HELP = `npm run principals -- [options]
 
-  --histories N   how many histories are played (default 20000)
-  --seed S        of all chance (default 1): the same seed makes the same histories
+  --histories N   number of histories to play (default 20000)
+  --seed S        seed of the random choices (default 1): the same seed makes the same histories
   --from I        index of the first history (default 0)
-  --only I        play this one alone
-  --defect NAME   put a defect back first: ${Object.keys(DEFECTS).join(', ')}
+  --only I        play only this history
+  --defect NAME   insert a defect first: ${Object.keys(DEFECTS).join(', ')}
 `;
 
 const { values } = parseArgs({

@@ -38,7 +38,7 @@ async function* answer(world: World, daemon: SimulatedDaemon, turn: AgentTurn): 
     world.pass(daemon, {
       op: 'agent',
       effect: () => undefined,
-      failure: () => new AgentFailure('model_unreachable', 'the model is out of reach', { passing: true }),
+      failure: () => new AgentFailure('model_unreachable', 'the model cannot be reached', { passing: true }),
       words: () => `run ${run.number} of ${label}, shown ${turn.history.length}`,
       takes_ms: ms,
     });
@@ -78,7 +78,7 @@ function checkAlreadyDone(world: World, { already_done }: AgentTurn, run: AgentR
   const { label, number } = run;
   const written = world.api.keysOf(label).size;
   if (already_done.length < written)
-    run.doubt = `run ${number} is told of ${already_done.length} writes for ${label}, and there are ${written}`;
+    run.doubt = `run ${number} was told of ${already_done.length} of the ${written} writes for ${label}`;
 }
 
 /**
@@ -99,7 +99,7 @@ export function whoAmI(world: World, daemon: SimulatedDaemon): Tool {
   return {
     name: 'who_am_i',
     title: null,
-    description: 'Says for whom it acts.',
+    description: 'Returns the person for whom it acts.',
     parameters: NO_PARAMETERS,
     source: builtInSource('http://api.invalid'),
     effect: 'read',

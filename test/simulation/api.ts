@@ -62,7 +62,7 @@ export class SimulatedApi {
     const { state, random, report } = this.#world;
     const record = state.actions.get(key)?.action;
     if (!record || record.started_at === null)
-      report(`a write for ${label} reached the API, and is not in the journal`);
+      report(`a write for ${label} reached the API, but is not in the journal`);
     const before = this.calls.find((call) => call.key === key && call.hasEffect);
     if (before && isIdempotent(tool)) {
       this.calls.push({ ...before, status: 200, person });

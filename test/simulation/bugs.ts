@@ -93,7 +93,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'accepted-before-stored': {
     says: 'a delivery is accepted before it is stored',
     seed: 1,
-    shows: /was accepted, and is not in the inbox/,
+    shows: /was accepted, but is not in the inbox/,
     changes: [
       {
         file: 'src/daemon/inbox/enqueue.ts',
@@ -105,7 +105,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'session-kept-after-failure': {
     says: 'the claim of a session is not released if its message fails',
     seed: 1,
-    shows: /does not come to rest|nobody releases the claim of the session|still has/,
+    shows: /work is still in progress|not released: the claim of the session|still has/,
     changes: [
       {
         file: 'src/daemon/message/lock-session.ts',
@@ -129,7 +129,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'unlocked-before-commit': {
     says: 'the lock of a session is released before the turn is stored',
     seed: 1,
-    shows: /refused for no reason|does not come to rest/,
+    shows: /refused for no reason|work is still in progress/,
     changes: [
       {
         file: STORE_REPLY,
@@ -154,7 +154,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'session-before-lock': {
     says: 'a run uses the session as it was before it was locked',
     seed: 3,
-    shows: /the store rejects|was shown \[.*\], and its session has/,
+    shows: /the store rejects|was shown \[.*\], but its session has/,
     changes: [
       {
         file: 'src/daemon/message/lock-session.ts',
@@ -178,7 +178,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'dead-streams-kept': {
     says: 'a stream whose daemon died is not ended',
     seed: 11,
-    shows: /did not reap|does not come to rest/,
+    shows: /did not reap|work is still in progress/,
     changes: [
       {
         file: 'src/daemon/store/memory/streams.ts',
@@ -202,7 +202,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'newest-first': {
     says: 'the newest message of a queue is answered first',
     seed: 1,
-    shows: /not answered in their order/,
+    shows: /not answered in order/,
     changes: [
       {
         file: 'src/daemon/store/memory/inbox.ts',
@@ -285,7 +285,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'written-before-journal': {
     says: 'a write is sent before it is recorded',
     seed: 2,
-    shows: /reached the API, and is not in the journal/,
+    shows: /reached the API, but is not in the journal/,
     changes: [
       {
         file: BIND_TOOLS,
@@ -302,7 +302,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'outcome-not-recorded': {
     says: 'the outcome of a write is not recorded',
     seed: 2,
-    shows: /the journal does not say what came of|nobody knows what came of/,
+    shows: /the journal has no outcome for|the outcome of .* is unknown, but the reply/,
     changes: [
       {
         file: TURN_JOURNAL,
@@ -314,7 +314,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'equal-calls-unnumbered': {
     says: 'the key of a call does not include its number among equal calls',
     seed: 6,
-    shows: /wanted 2 writes, and 1 reached the API/,
+    shows: /wanted 2 writes, but 1 reached the API/,
     changes: [
       {
         file: TURN_JOURNAL,
@@ -346,13 +346,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'further-unconfirmed': {
     says: 'a repeated run may repeat a write with different words',
     seed: 64,
-    shows: /wanted \d writes, and \d reached the API/,
+    shows: /wanted \d writes, but \d reached the API/,
     changes: [{ file: BIND_TOOLS, from: "known?.state === 'new' && known.further", to: 'false' }],
   },
   'another-key-on-retry': {
     says: 'a repeated write carries a different idempotency key',
     seed: 2,
-    shows: /is not in the journal|wanted \d writes, and \d reached the API/,
+    shows: /is not in the journal|wanted \d writes, but \d reached the API/,
     changes: [
       {
         file: 'src/daemon/tools/attempt.ts',
@@ -364,7 +364,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'turn-of-each-run': {
     says: 'each run of a message is a separate turn',
     seed: 21,
-    shows: /wanted \d writes, and \d reached the API|is told of/,
+    shows: /wanted \d writes, but \d reached the API|was told of/,
     changes: [
       {
         file: 'src/daemon/message/turn-key.ts',
@@ -376,7 +376,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'earlier-writes-untold': {
     says: 'a repeated run is not told which writes its turn has already made',
     seed: 21,
-    shows: /is told of/,
+    shows: /was told of/,
     changes: [
       {
         file: 'src/daemon/message/compose-reply.ts',
@@ -388,7 +388,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'unknown-unsaid': {
     says: 'the reply does not say that the outcome of a write is unknown',
     seed: 5,
-    shows: /nobody knows what came of/,
+    shows: /the outcome of .* is unknown, but the reply/,
     changes: [
       {
         file: 'src/daemon/message/report-writes.ts',
@@ -400,7 +400,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'confirmed-by-anyone': {
     says: 'an action may be confirmed by somebody other than the person who was asked',
     seed: 53,
-    shows: /nobody who was asked has confirmed it/,
+    shows: /nobody who was asked had confirmed it/,
     changes: [
       {
         file: JUDGE_ANSWER,
@@ -422,7 +422,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'declined-and-done': {
     says: 'an action is carried out although the person declined it',
     seed: 143,
-    shows: /nobody who was asked has confirmed it/,
+    shows: /nobody who was asked had confirmed it/,
     changes: [
       {
         file: 'src/daemon/message/settle-pending.ts',

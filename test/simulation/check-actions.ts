@@ -25,13 +25,13 @@ function checkWrites(
   const keys = [...api.keysOf(label)].filter((key) => state.actions.get(key)?.action.state !== 'failed');
   // Only one action waits for a confirmation at a time, and each run of the message asks for the same action.
   const most = confirmed ? 1 : times;
-  if (keys.length > most) report(`${label} wanted ${most} writes, and ${keys.length} reached the API`);
+  if (keys.length > most) report(`${label} wanted ${most} writes, but ${keys.length} reached the API`);
   const isWhole = !['passing', 'broken', 'refused'].includes(agent) && stops === null && leaves === null;
   const isCertain = calls.every(({ status }) => status < 500);
   const wanted =
     !confirmed && record.answersOf(label).length > 0 && isWhole && isCertain && !both && struck.length === 0;
   if (wanted && keys.length + calls.filter(({ status }) => status === 409).length < times)
-    report(`${label} wanted ${times} writes, and ${calls.length} reached the API`);
+    report(`${label} wanted ${times} writes, but ${calls.length} reached the API`);
 }
 
 function checkJournal({ api, state, record, report, struck }: World): void {
@@ -40,9 +40,9 @@ function checkJournal({ api, state, record, report, struck }: World): void {
     const what = `${tool} ${action_id.slice(0, 6)}`;
     const calls = api.calls.filter(({ key }) => key === action_id);
     const isDone = calls.some(({ hasEffect }) => hasEffect);
-    if (at === 'failed' && isDone) report(`the journal says that ${what} failed, and it was done`);
-    if (at === 'done' && !isDone) report(`the journal says that ${what} was done, and it was not`);
-    if (at === 'started' && struck.length === 0) report(`the journal does not say what came of ${what}`);
+    if (at === 'failed' && isDone) report(`the journal says that ${what} failed, but it was done`);
+    if (at === 'done' && !isDone) report(`the journal says that ${what} was done, but it was not`);
+    if (at === 'started' && struck.length === 0) report(`the journal has no outcome for ${what}`);
     // The run knew the outcome, or knew that the write was not sent, but could not record this.
     const isUnrecorded =
       struck.some((trouble) => trouble.includes('store-outage')) ||
@@ -62,7 +62,7 @@ function checkJournal({ api, state, record, report, struck }: World): void {
         !turn.reply?.includes('It is not known whether this was done')
       )
         report(
-          `${label} was answered, nobody knows what came of ${what}, and it does not say so: ${brief(turn.reply)}`,
+          `the outcome of ${what} is unknown, but the reply to ${label} does not say so: ${brief(turn.reply)}`,
         );
     }
   }
@@ -78,8 +78,8 @@ function checkConfirmations({ api, state, report, presses }: World): void {
     const isTheirs = presses.some(
       ({ id, approve, person: user_id }) => id === key && approve && user_id === action?.user_id,
     );
-    if (!isTheirs) report(`${tool} for ${label} was done, and nobody who was asked has confirmed it`);
+    if (!isTheirs) report(`${tool} for ${label} was done, but nobody who was asked had confirmed it`);
     if (person !== action?.person)
-      report(`${tool} for ${label} was asked of ${action?.person} and done for ${person}`);
+      report(`${tool} for ${label} was requested for ${action?.person}, but done for ${person}`);
   }
 }

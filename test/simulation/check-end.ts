@@ -26,7 +26,7 @@ function checkMessage(world: World, clients: Clients, message: PlannedMessage): 
     );
   const replies = clients.replies.get(label);
   if (key && replies && replies.size > 1)
-    report(`${label} was answered as ${[...replies].join(', and as ')}`);
+    report(`${label} got different replies: ${[...replies].join(', ')}`);
   const mayBeBlocked = scenario.maxTurns < 50;
   if (door === 'post') checkDelivered(world, message, answers.length);
   else if (fate?.is === 'refused') {
@@ -72,7 +72,7 @@ function checkDelivered(world: World, { label, agent, presses }: PlannedMessage,
   if (message.state === 'done') {
     // A second press of a button does nothing.
     if (answers !== 1 && (presses === null || answers > 1))
-      report(`${label} is done, and was answered ${answers} times`);
+      report(`${label} is done, but was answered ${answers} times`);
     if (reply !== null) partsOf(reply, id);
     return;
   }
@@ -86,7 +86,7 @@ function checkDelivered(world: World, { label, agent, presses }: PlannedMessage,
   }
   partsOf(notice, `${id}-notice`);
   if (answers > 0)
-    report(`${label} was answered, and its person was told that it failed: ${message.failure}`);
+    report(`${label} was answered, but its person was told that it failed: ${message.failure}`);
   const mayFail =
     agent === 'refused' || (scenario.runSeconds < 600 && (struck.length > 0 || agent === 'passing'));
   if (!mayFail) report(`${label} failed: ${message.failure}`);
@@ -103,10 +103,10 @@ function checkQueues({ state, record, report, platform }: World): void {
   for (const [queue, stored] of queues) {
     const ids = stored.map(({ message }) => message.id);
     const answered = record.commits.map(({ record: turn }) => turn.turn_id).filter((id) => ids.includes(id));
-    if (!isInOrder(answered, ids)) report(`the messages of ${queue} were not answered in their order`);
+    if (!isInOrder(answered, ids)) report(`the messages of ${queue} were not answered in order`);
     const taken = new Set(platform.taken.map(({ reply_id }) => reply_id.replace('-notice', '')));
     const sent = [...taken].filter((id) => ids.includes(id));
-    if (!isInOrder(sent, ids)) report(`the replies of ${queue} were not sent in their order`);
+    if (!isInOrder(sent, ids)) report(`the replies of ${queue} were not sent in order`);
   }
 }
 
@@ -155,7 +155,7 @@ function checkGuard({ state, record, report, struck, scenario }: World): void {
   for (const [tag, turns] of record.counted) {
     const counted = state.guard_turns.get(tag)?.turns ?? 0;
     if (!hasExceptions && counted !== turns)
-      report(`the guard counts ${counted} turns of ${tag}, and let ${turns} through`);
+      report(`the guard counts ${counted} turns of ${tag}, but allowed ${turns}`);
     // If the session of a waiting message gets a different owner, the message creates a new session, where it is not
     // counted.
     const stored = record.commits.filter(
@@ -163,13 +163,13 @@ function checkGuard({ state, record, report, struck, scenario }: World): void {
     ).length;
     const unopened = waiting.filter(({ record: { start } }) => start.counted_in === tag).length;
     if (!hasExceptions && !isStopped && struck.length === 0 && counted !== stored + unopened)
-      report(`the guard counts ${counted} turns of ${tag}, and ${stored} were stored`);
+      report(`the guard counts ${counted} turns of ${tag}, but ${stored} were stored`);
   }
 }
 
 /** Checks that nothing is still locked, subscribed to or waited for. */
 function checkLeftovers({ claims, hosts, report }: World): void {
-  for (const claim of claims.held()) report(`nobody releases the claim of the ${claim}`);
+  for (const claim of claims.held()) report(`not released: the claim of the ${claim}`);
   for (const name of DAEMONS)
     for (const [what, count] of Object.entries(hosts[name].daemon?.leftovers ?? {}))
       if (count > 0) report(`${name} still has ${count} ${what}`);

@@ -155,7 +155,7 @@ export class Clients {
         if (event.id !== seen.length + 1)
           report(`${message.label}: event ${event.id} was read after ${seen.length}`);
         if (stored?.data !== event.data)
-          report(`${message.label}: event ${event.id} was read, and is not stored so`);
+          report(`${message.label}: event ${event.id} was read, but differs from the stored event`);
         seen.push(event);
       }
       return true;
@@ -168,7 +168,7 @@ export class Clients {
         });
         if (stream === null) {
           if (!seen.some(isLast))
-            report(`${message.label}: its stream is over, and its last event was not read`);
+            report(`${message.label}: its stream has ended, but its last event was not read`);
           return;
         }
         // Some readers disconnect in the middle of the stream, and reconnect.
@@ -199,7 +199,8 @@ export class Clients {
     if (text !== data.response)
       this.#world.report(`${label}: the pieces "${text}" are not the reply "${data.response}"`);
     if (!data.stopped) this.#checkStored(message, data.response);
-    else if (message.stops === null) this.#world.report(`${label}: nobody stopped it, and it is stopped`);
+    else if (message.stops === null)
+      this.#world.report(`${label}: it was stopped, but nobody had asked for that`);
     this.#sessions.set(room, data.session_id);
     return { is: 'answered', reply: data.response, isStopped: data.stopped === true };
   }
@@ -225,7 +226,7 @@ export class Clients {
       const seen = state.seen.get(JSON.stringify(['post', message.label]));
       const isBlocked = seen?.verdict?.allowed === false;
       if (!isBlocked && !(seen?.id && state.inbox.has(seen.id)))
-        this.#world.report(`${message.label} was accepted, and is not in the inbox`);
+        this.#world.report(`${message.label} was accepted, but is not in the inbox`);
     }
     return { is: 'accepted' };
   }

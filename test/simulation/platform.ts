@@ -56,8 +56,9 @@ export class SimulatedPlatform {
     const id = isNotice ? reply.id.slice(0, -'-notice'.length) : reply.id;
     const message = state.inbox.get(id)?.message;
     const stored = isNotice ? message?.notice : message?.reply;
-    if (stored !== reply.text) report(`the platform was sent "${reply.text}", and "${stored}" is stored`);
-    if (isNotice && reply.text !== TEXTS.failure_notice.default) report(`"${reply.text}" is no notice`);
+    if (stored !== reply.text) report(`the platform was sent "${reply.text}", but "${stored}" is stored`);
+    if (isNotice && reply.text !== TEXTS.failure_notice.default)
+      report(`"${reply.text}" is not the failure notice`);
     const other = this.taken.find((one) => one.reply_id === reply.id && one.part === part);
     if (other && other.text !== text)
       report(`the platform was sent "${other.text}", then "${text}", as ${reply.id}`);

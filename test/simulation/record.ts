@@ -110,7 +110,7 @@ export class RunRecord {
     if (run.doubt) world.report(run.doubt);
     const { door, signed, person } = world.messageOf(record.text);
     if (signed && record.person !== personKey({ sub: person }))
-      world.report(`"${record.text}" brought the token of ${person}, and acts for ${record.person}`);
+      world.report(`"${record.text}" was sent with the token of ${person}, but acts for ${record.person}`);
     const isOfPlatform = door === 'post';
     const visible = before
       .filter(({ outcome }) => outcome === 'answered')
@@ -119,7 +119,7 @@ export class RunRecord {
     const shown = run.history.map(({ user, reply }) => `${user} → ${reply}`);
     if (visible.join('\n') === shown.join('\n')) return;
     world.report(
-      `the run of "${record.text}" was shown [${shown.join('; ')}], and its session has [${visible.join('; ')}] for it`,
+      `the run of "${record.text}" was shown [${shown.join('; ')}], but its session has [${visible.join('; ')}] for it`,
     );
   }
 }

@@ -1,6 +1,6 @@
 /**
  * `npm run simulate -- --seeds N --from S`: runs the message path on two daemons, with random events and faults, once
- * for each seed. The exit code is 0 if all runs are correct. It is 1 if a run is wrong, and its trace is printed.
+ * for each seed. The exit code is 0 if all runs are correct. It is 1 if a run fails, and its trace is printed.
  */
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
@@ -10,15 +10,15 @@ import type { SimulatedRun } from './simulate.ts';
 
 const HELP = `npm run simulate -- [options]
 
-  --seeds N    how many seeds are run (default 2000)
+  --seeds N    number of seeds to run (default 2000)
   --from S     the first seed (default 1)
-  --seed S     run this one alone, and print its trace
+  --seed S     run only this seed, and print its trace
   --trace      print the trace of each seed
-  --brief      print one line of the first seed that is wrong, and no trace
-  --go-on      print one line of each seed that is wrong
-  --stats      print how messages ended, and what went wrong around them
-  --bug NAME   put a bug into the sources first: ${Object.keys(BUGS).join(', ')}
-  --bugs       put in each bug, one at a time, and print the first seed that finds it
+  --brief      print one line for the first seed that fails, and no trace
+  --go-on      do not stop at a failure: print one line for each seed that fails
+  --stats      print how messages ended, and which faults occurred
+  --bug NAME   insert a bug into the sources first: ${Object.keys(BUGS).join(', ')}
+  --bugs       insert each bug, one at a time, and print the first seed that finds it
 `;
 
 const { values } = parseArgs({
@@ -53,7 +53,7 @@ async function main(): Promise<number> {
 async function runSeeds(): Promise<number> {
   if (values.bug !== undefined) {
     const bug = BUGS[values.bug];
-    if (!bug) throw new Error(`there is no bug ${values.bug}; there are: ${Object.keys(BUGS).join(', ')}`);
+    if (!bug) throw new Error(`unknown bug ${values.bug}; known bugs: ${Object.keys(BUGS).join(', ')}`);
     rewriteSources(bug.changes);
   }
   // Imported only now, because a bug is inserted into the sources while they are loaded.
@@ -81,7 +81,7 @@ async function runSeeds(): Promise<number> {
   print([...stats].sort().map(([word, times]) => `${String(times).padStart(8)} ${word}`));
   const { user, system } = process.cpuUsage();
   printError(`${secondsSince(began)} s, ${((user + system) / 1e6).toFixed(1)} s of CPU`);
-  print([wrong === 0 ? `${count} seeds are right` : `${wrong} of ${count} seeds are wrong`]);
+  print([wrong === 0 ? `${count} seeds passed` : `${wrong} of ${count} seeds failed`]);
   return wrong === 0 ? 0 : 1;
 }
 
@@ -101,7 +101,7 @@ function findBugs(): number {
 
 function printViolations({ seed, violations }: SimulatedRun): void {
   const bug = values.bug === undefined ? '' : `--bug ${values.bug} `;
-  print(['', `seed ${seed} (again: npm run simulate -- ${bug}--seed ${seed}):`]);
+  print(['', `seed ${seed} (to repeat: npm run simulate -- ${bug}--seed ${seed}):`]);
   print(violations.map((violation) => `  ${violation}`));
 }
 

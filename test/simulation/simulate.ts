@@ -33,7 +33,7 @@ export async function simulate(
 ): Promise<SimulatedRun> {
   const world = new World(scenarioOf(seed), keys, isTraced);
   const restore = seedChance(randomFrom(seed * 2 + 7919), () => world.scheduler.now);
-  const onRejection = (reason: unknown) => world.report(`nobody handles a rejection: ${String(reason)}`);
+  const onRejection = (reason: unknown) => world.report(`unhandled rejection: ${String(reason)}`);
   process.on('unhandledRejection', onRejection);
   try {
     const clients = new Clients(world);
@@ -71,13 +71,13 @@ async function play(world: World, clients: Clients): Promise<void> {
     () => isBroken() || (isOver() && scheduler.now > BEGIN + lastHappening),
     BEGIN + scenario.calm_at,
   );
-  world.trace.note('—', () => 'from now on nothing fails');
+  world.trace.note('—', () => 'from now on, there are no faults');
   faults.calm();
   for (const name of DAEMONS) hosts[name].wake();
   await scheduler.run(() => isBroken() || (isOver() && isUp(world)), scheduler.now + REST_MS);
   if (isBroken()) return;
   if (!isOver())
-    world.report(`it does not come to rest: ${[...clients.waiting, ...unfinished(world)].join(', ')}`);
+    world.report(`work is still in progress: ${[...clients.waiting, ...unfinished(world)].join(', ')}`);
   // Some work, such as the release of a claim, ends only after the last answer. This gives it time to end.
   await scheduler.run(isBroken, scheduler.now + 1500);
   if (world.struck.length === 0) return;

@@ -306,7 +306,7 @@ export class Host {
 
   pause(ms: number): void {
     if (this.#daemon === null) return;
-    this.#world.trace.note(this.#name, () => `STANDS STILL for ${ms} ms`);
+    this.#world.trace.note(this.#name, () => `IS SUSPENDED for ${ms} ms`);
     this.#world.struck.push('pause');
     const { actor } = this.#daemon;
     actor.pausedUntil = Math.max(actor.pausedUntil, this.#world.scheduler.now + ms);

@@ -59,7 +59,7 @@ export async function toolsOf(...entry: Parameters<typeof entryOf>): Promise<rea
 export async function problemsOf(...given: Parameters<typeof entryOf>): Promise<string[]> {
   const entry = entryOf(...given);
   const { tools, problems } = await readEntry(entry);
-  if (problems.length > 0 && tools.length > 0) throw new Error('there are tools in spite of the problems');
+  if (problems.length > 0 && tools.length > 0) throw new Error('there are tools despite the problems');
   return problems.map(
     ({ setting, problem }) => `${setting} ${problem.replaceAll(entry.path, 'shop.openapi')}`,
   );

@@ -16,22 +16,26 @@ interface Program {
 }
 
 const PROGRAMS: readonly Program[] = [
-  { program: 'mandoc', package: 'mandoc', for: 'the lint of the manual pages' },
+  { program: 'mandoc', package: 'mandoc', for: 'checking the manual pages' },
   {
     program: 'chromium-headless-shell',
     or: BROWSERS,
     package: 'chromium-headless-shell',
     for: 'the tests of the website widget',
   },
-  { program: 'nginx', package: 'nginx-light', for: 'the test of the sample configuration of the proxy' },
-  { program: 'redis-server', package: 'redis-server', for: 'the store that daemons share' },
-  { program: 'openssl', package: 'openssl', for: 'the certificate of that proxy' },
+  { program: 'nginx', package: 'nginx-light', for: 'the test of the sample proxy configuration' },
+  { program: 'redis-server', package: 'redis-server', for: 'the tests of the store that daemons share' },
+  { program: 'openssl', package: 'openssl', for: 'the TLS certificates of the tests' },
   { program: 'initdb', package: 'postgresql', for: 'the tests of memory in Postgres' },
   { program: 'promtool', package: 'prometheus', for: 'the tests of the alert rules' },
-  { program: 'systemd-notify', package: 'systemd', for: 'the tests of the service of systemd' },
-  { program: 'python3', package: 'python3-minimal', for: 'the socket that stands in for systemd' },
-  { program: 'zsh', package: 'zsh', for: 'the completion of commands in it' },
-  { program: 'fish', package: 'fish', for: 'the completion of commands in it' },
+  { program: 'systemd-notify', package: 'systemd', for: 'the tests of the systemd service' },
+  {
+    program: 'python3',
+    package: 'python3-minimal',
+    for: 'the notify socket in the tests of the systemd service',
+  },
+  { program: 'zsh', package: 'zsh', for: 'the tests of shell completion' },
+  { program: 'fish', package: 'fish', for: 'the tests of shell completion' },
 ];
 
 const missing = PROGRAMS.filter(isMissing);
@@ -41,7 +45,7 @@ if (missing.length > 0) {
   const still = PROGRAMS.filter(isMissing);
   for (const entry of still) {
     console.error(
-      `MISSING: ${entry.program}, needed for ${entry.for}; install it: apt-get install ${entry.package}`,
+      `MISSING: ${entry.program}, needed for ${entry.for}. Install it with: apt-get install ${entry.package}`,
     );
   }
   if (still.length > 0 && process.env.CI === 'true') process.exit(1);
@@ -59,7 +63,7 @@ function found(program: string): boolean {
 }
 
 function install(packages: readonly string[]): void {
-  console.error(`installing what the tests need: ${packages.join(' ')}`);
+  console.error(`installing packages for the tests: ${packages.join(' ')}`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   try {
     execFileSync('apt-get', ['update', '-qq'], { env, stdio: ['ignore', 'ignore', 'inherit'] });
@@ -68,6 +72,8 @@ function install(packages: readonly string[]): void {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
   } catch (error) {
-    console.error(`apt-get did not install them: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(
+      `apt-get could not install them: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }

@@ -8,7 +8,9 @@ import { Redis } from 'ioredis';
 /** Whether tests with Redis can run here. */
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 if (!hasRedis)
-  console.error('MISSING: redis-server; the tests on Redis are skipped: apt-get install redis-server');
+  console.error(
+    'MISSING: redis-server, so the tests on Redis are skipped. Install it with: apt-get install redis-server',
+  );
 
 /** A redis-server that a test starts, on a socket in a temporary directory. */
 export interface RedisServer {

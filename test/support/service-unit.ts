@@ -56,7 +56,10 @@ export class ServiceUnit {
       await socket.close();
       return code;
     };
-    await Promise.race([socket.seen('READY=1'), child.then(() => Promise.reject(new Error('it has ended')))]);
+    await Promise.race([
+      socket.seen('READY=1'),
+      child.then(() => Promise.reject(new Error('the service ended before it was ready'))),
+    ]);
   }
 
   /** @returns the exit code; null if it was not running. */
@@ -100,7 +103,7 @@ export class ServiceUnit {
     };
     return text.replaceAll(/%./g, (found) => {
       const value = specifiers[found];
-      if (value === undefined) throw new Error(`${this.#name}: ${found} has no value here`);
+      if (value === undefined) throw new Error(`${this.#name}: no value for ${found}`);
       return value;
     });
   }

@@ -173,7 +173,7 @@ export async function runStep<Needs extends Arrived, Adds extends object, Result
 ): Promise<StepRun<Needs & Adds, Result>> {
   const found = await Sequence.start<Needs>().step(step).run(turn, services);
   const line = turn.trace.lines.at(-1);
-  if (!line) throw new Error('the step left no line');
+  if (!line) throw new Error('the step added no line to the trace');
   const ended = found instanceof Ended ? found.result : undefined;
   return { turn: turn as Needs & Adds, line, ended };
 }

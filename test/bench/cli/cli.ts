@@ -8,7 +8,7 @@ const program = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url)
 /** The commands that scripts, supervisors and people use most often, compared with a start of Node.js alone. */
 export const cli: Benchmark = {
   name: 'cli',
-  work: 'a command from its start to its end, p50',
+  work: 'a command from start to exit, p50',
   limit: 'node -e 0',
   unit: 'ms',
   bare: { name: 'bare', round: spawns(['-e', '0']) },

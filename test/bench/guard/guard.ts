@@ -12,7 +12,7 @@ const program = fileURLToPath(new URL('check.ts', import.meta.url));
 export const guard: Benchmark = {
   name: 'guard',
   work: 'the loop guard, all layers, synced to disk, 64 at once',
-  limit: 'four sliding windows with better-sqlite3 NORMAL, a transaction each',
+  limit: 'four sliding windows with better-sqlite3 NORMAL, one transaction per check',
   unit: 'checks/s',
   bare: { name: 'bare', round: roundOf('bare') },
   ours: [{ name: 'agentd', target: { ratio: 0.7, ambition: 1.5 }, round: roundOf('ours') }],

@@ -8,8 +8,8 @@ const program = fileURLToPath(new URL('check.ts', import.meta.url));
 /** How long the event loop is blocked while a reply is converted to messages of a platform. */
 export const markdown: Benchmark = {
   name: 'markdown',
-  work: 'a reply as messages of each platform: the longest hold of the event loop',
-  limit: 'markdown-it alone, which reads an ordinary text of 100 KB at once',
+  work: 'a reply converted for each platform: the longest time that the event loop is blocked',
+  limit: 'markdown-it alone, which parses an ordinary text of 100 KB in one call',
   unit: 'ms',
   bare: { name: 'bare', round: roundOf('bare') },
   ours: [

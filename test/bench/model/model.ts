@@ -15,7 +15,7 @@ const RUNS = 64;
 export const firstToken: Benchmark = {
   name: 'model',
   work: `from the model's first token to the reader's first event, ${RUNS} runs at once`,
-  limit: 'node:http, each word of the model written to the reader; nothing stored',
+  limit: 'node:http, which writes each word of the model to the reader and stores nothing',
   unit: 'ms',
   bare: { name: 'bare', round: (effort) => withModel((url) => bareServer(url), effort) },
   ours: [{ name: 'first token', target: { value: 5, ambition: 2 }, round: ourRound }],

@@ -21,7 +21,7 @@ let directory = '';
 /** The time from the start of the process until it listens, with the state of a busy site on disk. */
 export const start: Benchmark = {
   name: 'start',
-  work: 'the daemon from its start to listening, full store',
+  work: 'from the start of the daemon until it listens, with a full store',
   limit: 'node:http that opens the same database',
   unit: 'ms',
   async prepare({ sessions }) {

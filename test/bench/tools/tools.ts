@@ -13,7 +13,7 @@ const api = fileURLToPath(new URL('api.ts', import.meta.url));
 export const readCall: Benchmark = {
   name: 'tools',
   work: 'a tool call that reads: arguments, person, credential, request, trace; 64 at once',
-  limit: 'fetch with the same request, and its JSON',
+  limit: 'fetch with the same request, and parsing its JSON',
   unit: 'requests/s',
   bare: { name: 'bare', round: roundOf('bare', 'read') },
   ours: [{ name: 'read', target: { ratio: 1 / 1.5, ambition: 0.8 }, round: roundOf('ours', 'read') }],
@@ -23,7 +23,7 @@ export const readCall: Benchmark = {
 export const writeCall: Benchmark = {
   name: 'tools',
   work: 'a tool call that writes: the same, and the journal synced to disk before and after; 64 at once',
-  limit: 'fetch with the same request, and its JSON',
+  limit: 'fetch with the same request, and parsing its JSON',
   unit: 'requests/s',
   bare: { name: 'bare', round: roundOf('bare', 'write') },
   ours: [

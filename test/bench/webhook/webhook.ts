@@ -20,8 +20,8 @@ const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
  */
 export const webhook: Benchmark = {
   name: 'webhook',
-  work: 'a signed webhook acknowledged, its message judged by the loop guard and synced to disk',
-  limit: 'node:http, HMAC check, nothing kept',
+  work: 'a signed webhook: its message is checked by the loop guard, synced to disk, and acknowledged',
+  limit: 'node:http, HMAC check, nothing stored',
   unit: 'requests/s',
   bare: { name: 'bare', round: (effort) => roundOf(file('bare.ts'), effort) },
   peers: [{ name: 'Bolt', round: (effort) => roundOf(file('bolt.ts'), effort) }],

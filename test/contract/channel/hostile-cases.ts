@@ -33,10 +33,10 @@ export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
     ...(isPush && (isSimulated || send) ? answerCases() : []),
     ...(!isPush && requests.length > 0
       ? [
-          ['answers no hostile body with an internal error', (trial) => acceptsBodies(trial, requests)] as [
-            string,
-            Trial,
-          ],
+          [
+            'does not answer a hostile body with an internal error',
+            (trial) => acceptsBodies(trial, requests),
+          ] as [string, Trial],
         ]
       : []),
   ]);
@@ -44,8 +44,8 @@ export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
 
 function simulatedCases(): [string, Trial][] {
   return [
-    ['answers no hostile signed body with an internal error', acceptsSignedBodies],
-    ['answers no hostile text with an internal error', acceptsTexts],
+    ['does not answer a hostile signed body with an internal error', acceptsSignedBodies],
+    ['does not answer a hostile text with an internal error', acceptsTexts],
   ];
 }
 
@@ -57,7 +57,7 @@ function answerCases(): [string, Trial][] {
       () => status(503, { 'Retry-After': '7' }),
       retryAfter,
     ),
-    ["reports no answer as final that is not the platform's", retriesAfterNonsense],
+    ['does not report a failure as final because of a malformed answer', retriesAfterNonsense],
     ['reads at most 16 MiB of an answer', readsWithinBounds],
   ];
 }

@@ -132,7 +132,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       await right(request);
       for (const { id, text } of letters(request)) `${id.trim()}${text.trim()}`;
     }),
-    ['answers no hostile signed body with an internal error'],
+    ['does not answer a hostile signed body with an internal error'],
   ],
   [
     'fails at a delivery without a message',
@@ -174,8 +174,8 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       await scope.enqueue([{ ...message, text }], request);
     }),
     [
-      'answers no hostile signed body with an internal error',
-      'answers no hostile text with an internal error',
+      'does not answer a hostile signed body with an internal error',
+      'does not answer a hostile text with an internal error',
     ],
   ],
   [
@@ -293,7 +293,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       'passes on Retry-After',
       'reports status 429 as a failure to retry',
       'reports a network error as an unreachable platform',
-      "reports no answer as final that is not the platform's",
+      'does not report a failure as final because of a malformed answer',
     ],
   ],
   [
@@ -303,7 +303,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       const text = await response.text();
       return new Response('{}', { status: text.startsWith('{') ? response.status : 400 });
     }),
-    ["reports no answer as final that is not the platform's"],
+    ['does not report a failure as final because of a malformed answer'],
   ],
   [
     'logs network errors unchanged',

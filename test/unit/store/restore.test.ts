@@ -85,7 +85,7 @@ describe('a backup', () => {
     const session = aSession(clock.now());
     await saveSession(store, session);
     const claim = await store.sessions.claim(session.session_id);
-    if (claim === null) throw new Error('somebody else holds it');
+    if (claim === null) throw new Error('somebody else has it');
     const pending = aPendingAction(session);
     const turn = { record: aTurn(), ttl_ms: 60_000 };
     await store.commitTurn(claim, { turn, trace: aTrace(session), pending });
