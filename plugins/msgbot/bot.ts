@@ -51,7 +51,7 @@ export class Bot implements BotName {
     return {
       status: 'degraded',
       detail:
-        'the name of the bot is not known yet: group messages that may mention it are refused, and delivered again',
+        'the name of the bot is not known yet: group messages that may mention it are refused for now, and the platform delivers them again',
     };
   }
 

@@ -24,7 +24,7 @@ export async function register(
     return {
       outcome: 'failed',
       detail: `${url} is longer than ${URL_MAX} characters`,
-      advice: 'Use a shorter one.',
+      advice: 'Use a shorter address.',
     };
   const refused = account_id === null ? null : await graph.subscribe(account_id);
   if (refused !== null) return failed(`the app is not subscribed to the account ${account_id}`, refused);
@@ -33,7 +33,7 @@ export async function register(
     if (failure !== null) return failed(`the webhook of the number ${id} is not registered`, failure);
     const found = await graph.webhookOf(id);
     if ('reason' in found)
-      return failed(`the platform did not say where it delivers for the number ${id}`, found);
+      return failed(`the platform did not report the registered webhook of the number ${id}`, found);
     if (found.url !== url)
       return {
         outcome: 'failed',

@@ -30,7 +30,7 @@ export const command: Command = {
     },
     {
       flags: '--level <level>',
-      sentence: `only this level and more severe ones: ${LOG_LEVELS.join(', ')}`,
+      sentence: `only this level and more severe levels: ${LOG_LEVELS.join(', ')}`,
       values: LOG_LEVELS,
     },
     { flags: '--since <time>', sentence: 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time' },
@@ -47,7 +47,7 @@ export const command: Command = {
   ],
   json: true,
   jsonSentence:
-    'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of one',
+    'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of an object',
   async run({ options, out }) {
     const count = wholeNumber('--lines', options.lines ?? LINES, { min: 0, max: 100_000 });
     const filter = filterOf(options, systemClock.now());

@@ -23,7 +23,7 @@ export interface CarriedOut {
 const UNKNOWN: ToolAnswer = {
   ok: false,
   message:
-    'The service stopped while it did this. It is not known whether it was done, and it was not repeated. Say so to the person.',
+    'The service stopped while it did this. It is not known whether it was done, and it was not repeated. Tell the person.',
 };
 const UNREADABLE: ToolAnswer = {
   ok: false,

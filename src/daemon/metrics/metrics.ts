@@ -184,7 +184,7 @@ export class Metrics implements Observer {
     const oldest = this.#gauge('agentd_inbox_oldest_seconds');
     messages.reset();
     oldest.reset();
-    // A store that is out of reach must not hide the other metrics; the wrapper of the store counts the error.
+    // A store that cannot be reached must not hide the other metrics; the wrapper of the store counts the error.
     const inbox = await this.#read.inbox().catch((error: unknown) => {
       if (error instanceof AgentdError) return [];
       throw error;

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { StoreUnavailable } from '../../errors.ts';
 
-/** Number of attempts after which the store counts as out of reach. */
+/** Number of attempts after which the store counts as unreachable. */
 const ATTEMPTS_MAX = 100;
 /** The longest pause between two attempts, ms. */
 const PAUSE_MAX_MS = 20;
