@@ -108,7 +108,7 @@ describe.skipIf(withoutBrowser)('messages and answers', () => {
     chat.goAway();
     await visitor.say('One');
     await undelivered(visitor).waitFor();
-    await visitor.trouble.getByText('continues by itself').waitFor();
+    await visitor.trouble.getByText('continues automatically').waitFor();
     await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
     // The last message has no "Send again" button, because the error box below it has a button for that.
     expect(await visitor.chat.getByRole('button', { name: 'Send again' }).count()).toBe(0);

@@ -461,7 +461,9 @@ describe('links', () => {
       { text: 'after', sign_in_expired: true, person: null },
       { text: 'later', sign_in_expired: false, person: null },
     ]);
-    await to.logged(({ msg }) => msg === 'linked token is not valid: Token Expired; default credentials');
+    await to.logged(
+      ({ msg }) => msg === 'linked token is not valid: Token Expired; using default credentials',
+    );
     const explained = await run(to, 'explain', own('m2'));
     expect(explained.stdout).toMatch(/identify +fallback +Token Expired +link=found link_expires=20\S+Z/);
     expect(explained.stdout).toContain('person_notified=false');

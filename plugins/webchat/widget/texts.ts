@@ -48,7 +48,7 @@ export const ENGLISH = {
   failures: {
     offline: 'You seem to be offline. Your message will be sent when you are connected again.',
     unreachable: 'The chat cannot be reached. It continues automatically when the connection is back.',
-    unavailable: 'The chat is very busy. It continues by itself in a moment.',
+    unavailable: 'The chat is very busy. It continues automatically in a moment.',
     rate_limited: 'You have sent many messages in a short time. Please wait a moment.',
     repetition: 'You have sent the same message several times. Please wait a moment.',
     turn_limit: 'This conversation has become very long. Please begin a new one.',

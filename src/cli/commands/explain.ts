@@ -38,7 +38,10 @@ export const command: Command = {
   examples: [
     { line: 'agentd explain 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Explains one request.' },
     { line: 'agentd explain "$SESSION_ID" --limit 1', does: 'Explains the last message of a session.' },
-    { line: 'agentd explain --user alice', does: 'Explains the last messages of a user, also refused ones.' },
+    {
+      line: 'agentd explain --user alice',
+      does: 'Explains the last messages of a user, including refused messages.',
+    },
   ],
   json: true,
   async run({ args: [id], options, out }) {

@@ -21,7 +21,7 @@ export const command: Command = {
   name: 'logs',
   summary: 'Read the log file, filtered, and follow it.',
   description:
-    'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then, also those in files to which logrotate has moved the log, such as `agentd.log.1`. If earlier lines match too, a line on standard error says so. With -f, it continues with new lines, across rotation, until it is interrupted.',
+    'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then, including lines in files to which logrotate has moved the log, such as `agentd.log.1`. If earlier lines match too, a line on standard error says so. With -f, it continues with new lines, across rotation, until it is interrupted.',
   options: [
     { flags: '-f, --follow', sentence: 'continue with new lines' },
     {

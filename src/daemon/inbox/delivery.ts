@@ -309,7 +309,10 @@ export class Delivery {
         return;
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
-        log.warn({ ...this.#about, err: error }, 'the outcome of an attempt could not be written yet');
+        log.warn(
+          { ...this.#about, err: error },
+          'the outcome of an attempt could not be stored yet; will try again',
+        );
         if (stopping.aborted) return;
       }
       await wait(clock, STORE_AGAIN_MS);

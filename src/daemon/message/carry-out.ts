@@ -27,7 +27,7 @@ const UNKNOWN: ToolAnswer = {
 };
 const UNREADABLE: ToolAnswer = {
   ok: false,
-  message: 'Nothing was done: the service can no longer read what it was to do.',
+  message: 'Nothing was done: the service can no longer read the stored action.',
 };
 
 /**

@@ -17,5 +17,7 @@ export async function untilWritten<T>(attempt: () => Promise<T | null>): Promise
     if (done !== null) return done;
     if (attempts > 1) await setTimeout(Math.random() * Math.min(PAUSE_MAX_MS, attempts));
   }
-  throw new StoreUnavailable(new Error(`a record was changed ${ATTEMPTS_MAX} times while it was written`));
+  throw new StoreUnavailable(
+    new Error(`a record was changed ${ATTEMPTS_MAX} times while it was being written`),
+  );
 }
