@@ -36,7 +36,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     name: 'operate',
     summary: 'Run the daemon in production: deploy, watch, back up, upgrade.',
     paragraphs: [
-      'agentd-deploy(7) goes from the package to a service that is monitored and backed up: systemd, containers, Kubernetes, proxies, upgrades.',
+      'agentd-deploy(7) describes how to run the package as a service that is monitored and backed up: systemd, containers, Kubernetes, proxies, upgrades.',
       'With ADMIN_LISTEN the daemon answers /live, /ready and /metrics on an address of its own. SIGTERM stops it: running requests finish within SHUTDOWN_GRACE_SECONDS.',
       'Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 69 the daemon or the store cannot be reached, 78 configuration.',
     ],

@@ -37,7 +37,7 @@ it.each([
 ])('agentd %s %s also refuses a store of a later version', async (...words) => {
   const { code, stderr } = await command(words, { cwd: directory });
   expect(code).toBe(69);
-  expect(stderr).toContain('its schema version is 9999, this version knows up to');
+  expect(stderr).toContain('its schema version is 9999, and this version supports at most');
 });
 
 it('agentd doctor reports a store of a later version', async () => {
