@@ -97,7 +97,7 @@ const TOOLS = [
     'A source at the origin of API_BASE_URL may use every kind of credentials. A source at another origin uses none, unless its entry says `credentials: user` (https or a loopback address only) or `exchange`, or has fixed headers; `default` and `user-or-default` are refused there. A fixed `Authorization` header is refused for a source that uses credentials.',
   ),
   prose(
-    'Headers, `client_secret` and `env` may refer to secrets as `\u0024{NAME}`. The entry lists these names under `secrets`. Such a secret comes from the environment, from `.env`, or from the file that the name followed by `_FILE` names; the configuration file itself cannot hold it, and it is a problem if it is not set. `agentd config show` lists it as `[secret]`.',
+    'Headers, `client_secret` and `env` may refer to secrets as `\u0024{NAME}`. The entry lists these names under `secrets`. Such a secret comes from the environment, from `.env`, or from the file that the name followed by `_FILE` names; the configuration file itself must not contain it, and it is a problem if it is not set. `agentd config show` lists it as `[secret]`.',
   ),
 ].join('\n\n');
 

@@ -51,7 +51,7 @@ export class Bot implements BotName {
     return {
       status: 'degraded',
       detail:
-        'the name of the bot is not known yet: group messages that may mention it are refused, and delivered again',
+        'the name of the bot is not known yet: group messages that may mention it are refused for now, and the platform delivers them again',
     };
   }
 
@@ -95,7 +95,7 @@ export class Bot implements BotName {
       });
       const username = me?.username;
       if (typeof username !== 'string' || username === '')
-        throw new PlatformFailure(null, 'it answered without a name');
+        throw new PlatformFailure(null, 'its answer contains no username');
       this.username = username;
       // A simulator of the platform may use another id for the bot.
       if (Number.isSafeInteger(me?.id)) this.id = Number(me?.id);
@@ -109,7 +109,7 @@ export class Bot implements BotName {
       const level = isFirst && !mayBeAway ? 'warn' : 'debug';
       this.#scope.log[level](
         { failure: error.message },
-        'the platform did not answer with the name of the bot: group messages that may mention it must wait',
+        'the platform did not report the name of the bot; group messages that may mention it must wait',
       );
       return false;
     }

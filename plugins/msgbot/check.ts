@@ -7,7 +7,7 @@ export async function checkToken(api: PlatformApi): Promise<ChannelCheck> {
   try {
     const me: { username?: unknown } | null = await api.call((bot) => bot.getMe());
     const username = me?.username;
-    if (typeof username !== 'string') throw new PlatformFailure(null, 'it answered without a name');
+    if (typeof username !== 'string') throw new PlatformFailure(null, 'its answer contains no username');
     return { outcome: 'ok', detail: `the platform knows the bot @${username}` };
   } catch (error) {
     if (!(error instanceof PlatformFailure)) throw error;

@@ -43,7 +43,7 @@ export async function register(address: string, api: PlatformApi, secret: string
     if (!(error instanceof PlatformFailure)) throw error;
     return {
       outcome: 'failed',
-      detail: `the platform refuses it: ${error.message}`,
+      detail: `the platform refused the webhook: ${error.message}`,
       advice:
         error.refusal === 'credentials'
           ? 'Set MSGBOT_BOT_TOKEN to the token that BotFather shows for the bot.'
@@ -60,7 +60,7 @@ export async function checkRegistration(api: PlatformApi, now: number): Promise<
     if (!(error instanceof PlatformFailure)) throw error;
     return {
       outcome: 'failed',
-      detail: `the platform did not say where it delivers: ${error.message}`,
+      detail: `the platform did not report the registered webhook: ${error.message}`,
       advice: 'Run `agentd doctor` again.',
     };
   }

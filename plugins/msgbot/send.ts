@@ -168,7 +168,7 @@ export class Sender {
 }
 
 function targetOf({ chat, topic, answers, deletes, locale }: JsonObject): Target {
-  if (typeof chat !== 'number') throw new Error('a reply without a chat');
+  if (typeof chat !== 'number') throw new Error('the reply has no chat');
   const numberOr = (value: unknown) => (typeof value === 'number' ? value : null);
   return {
     chat,

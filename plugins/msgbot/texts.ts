@@ -45,13 +45,13 @@ export const TEXTS = {
   delete_it_yourself: text(
     'delete_it_yourself',
     'The end of an answer if the bot may not delete the message with the token.',
-    'Please delete your message yourself: I am not allowed to.',
+    'Please delete your message yourself: I am not allowed to delete it.',
   ),
   // Used if the message could not be deleted for any other reason.
   could_not_delete: text(
     'could_not_delete',
     'The end of an answer if the message with the token could not be deleted.',
-    'Please delete your message yourself: I could not.',
+    'Please delete your message yourself: I could not delete it.',
   ),
   signed_out: text('signed_out', 'Confirms that a person signed out.', '✅ You are signed out here.'),
   was_not_signed_in: text(
@@ -71,7 +71,7 @@ export const TEXTS = {
   ),
   not_signed_in: text(
     'not_signed_in',
-    'The answer to a sign-in that failed. {reason} is one of those of agentd-identity(7).',
+    'The answer to a sign-in that failed. {reason} is one of the reasons in agentd-identity(7).',
     '❌ Not signed in: {reason}. Please get a new token from the website.',
   ),
 } as const;

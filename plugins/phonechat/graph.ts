@@ -61,7 +61,7 @@ export class Graph {
     const outcome = await this.#ask(path, { method: 'GET' });
     if ('reason' in outcome) return outcome;
     const number = stringOf(outcome.answer.display_phone_number);
-    if (number === undefined) return { reason: 'an answer that is not from the platform', final: false };
+    if (number === undefined) return { reason: 'the response is not from the platform', final: false };
     const name = stringOf(outcome.answer.verified_name);
     return { shown: name === undefined ? number : `${number} (${name})` };
   }
@@ -115,7 +115,7 @@ export class Graph {
     if ('reason' in outcome) return outcome;
     return outcome.answer.success === true
       ? null
-      : { reason: 'an answer that is not from the platform', final: false };
+      : { reason: 'the response is not from the platform', final: false };
   }
 
   async #call(number_id: string, body: JsonObject, signal?: AbortSignal): Promise<Failure | null> {
@@ -133,7 +133,7 @@ export class Graph {
     // A proxy may answer with an HTML page and status 200. The platform has accepted the message only if the answer
     // says so.
     if (Array.isArray(messages) || success === true) return null;
-    return { reason: 'an answer that is not from the platform', final: false, platform: 'unreachable' };
+    return { reason: 'the response is not from the platform', final: false, platform: 'unreachable' };
   }
 
   /** Calls the API. Never throws. @param path path below the version */

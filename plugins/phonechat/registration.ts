@@ -24,7 +24,7 @@ export async function register(
     return {
       outcome: 'failed',
       detail: `${url} is longer than ${URL_MAX} characters`,
-      advice: 'Use a shorter one.',
+      advice: 'Use a shorter address.',
     };
   const refused = account_id === null ? null : await graph.subscribe(account_id);
   if (refused !== null) return failed(`the app is not subscribed to the account ${account_id}`, refused);
@@ -33,7 +33,7 @@ export async function register(
     if (failure !== null) return failed(`the webhook of the number ${id} is not registered`, failure);
     const found = await graph.webhookOf(id);
     if ('reason' in found)
-      return failed(`the platform did not say where it delivers for the number ${id}`, found);
+      return failed(`the platform did not report the registered webhook of the number ${id}`, found);
     if (found.url !== url)
       return {
         outcome: 'failed',
@@ -56,7 +56,7 @@ export async function checkRegistration(
 ): Promise<ChannelCheck> {
   for (const id of numbers) {
     const found = await graph.webhookOf(id);
-    if ('reason' in found) return unknown(`where it delivers for the number ${id}`, found);
+    if ('reason' in found) return unknown(`the registered webhook of the number ${id}`, found);
     if (found.url === null)
       return { outcome: 'warning', detail: `no webhook is registered for the number ${id}`, advice: SET_UP };
     if (!URL.parse(found.url)?.pathname.endsWith(WEBHOOK_PATH)) {
@@ -89,7 +89,7 @@ function failed(what: string, { reason }: Failure): SetupOutcome {
 function unknown(what: string, { reason }: Failure): ChannelCheck {
   return {
     outcome: 'warning',
-    detail: `the platform did not say ${what}: ${reason}`,
+    detail: `the platform did not report ${what}: ${reason}`,
     advice: 'The access token needs whatsapp_business_management for this check.',
   };
 }

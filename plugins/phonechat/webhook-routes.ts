@@ -124,7 +124,8 @@ class Webhook {
 
   #log({ statuses, elsewhere, ignored, errors }: Parsed, request_id: string): void {
     const { log } = this.#scope;
-    if (statuses.length > 0) log.debug({ request_id, statuses: countStatuses(statuses) }, 'statuses came');
+    if (statuses.length > 0)
+      log.debug({ request_id, statuses: countStatuses(statuses) }, 'message statuses arrived');
     for (const { status, error, message_id } of statuses) {
       if (status === 'failed')
         log.warn({ request_id, message_id, ...error }, 'the platform could not deliver a message');

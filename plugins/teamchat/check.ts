@@ -27,5 +27,5 @@ export async function checkToken(call: Call): Promise<ChannelCheck> {
 }
 
 function named(value: unknown): string {
-  return typeof value === 'string' ? value : 'without a name';
+  return typeof value === 'string' ? value : '(unnamed)';
 }

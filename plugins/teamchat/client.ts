@@ -83,7 +83,7 @@ async function checked(response: Response): Promise<Response> {
 
 /** @param code code of a network error */
 function noAnswer(code: string): Error {
-  return new Error('an answer that is not from the platform', { cause: { code } });
+  return new Error('the response is not from the platform', { cause: { code } });
 }
 
 function isJsonObject(text: string): boolean {

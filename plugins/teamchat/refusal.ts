@@ -90,7 +90,7 @@ interface ClientError {
 function ofAnswer({ error, response_metadata }: NonNullable<ClientError['data']>): Refusal {
   // Only a code is quoted, because an answer may contain anything.
   if (typeof error !== 'string' || !/^[a-z0-9_]{1,64}$/.test(error))
-    return unreachable('an answer that is not from the platform');
+    return unreachable('the response is not from the platform');
   if (TOKEN_REFUSED.has(error))
     return { reason: error, final: false, credentials: true, platform: 'credentials' };
   const credentials = CREDENTIALS.has(error);

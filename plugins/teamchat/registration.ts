@@ -21,7 +21,7 @@ export async function checkScopes(call: Call): Promise<ChannelCheck> {
   } catch (error) {
     return {
       outcome: 'failed',
-      detail: `the platform did not say which scopes the bot token has: ${refusalOf(error).reason}`,
+      detail: `the platform did not report which scopes the bot token has: ${refusalOf(error).reason}`,
       advice: 'Run `agentd doctor` again.',
     };
   }
@@ -29,7 +29,7 @@ export async function checkScopes(call: Call): Promise<ChannelCheck> {
   if (!Array.isArray(scopes))
     return {
       outcome: 'warning',
-      detail: 'the platform did not say which scopes the bot token has',
+      detail: 'the platform did not report which scopes the bot token has',
       advice: `It needs ${SCOPES.join(', ')}: compare them under OAuth & Permissions.`,
     };
   const missing = SCOPES.filter((scope) => !scopes.includes(scope));

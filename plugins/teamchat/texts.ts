@@ -40,7 +40,7 @@ export const TEXTS = {
   ),
   not_signed_in: text(
     'not_signed_in',
-    'The answer to a sign-in that failed. {reason} is one of those of agentd-identity(7).',
+    'The answer to a sign-in that failed. {reason} is one of the reasons in agentd-identity(7).',
     '❌ You could not be signed in: {reason}.',
   ),
   signed_out: text('signed_out', 'Confirms that a person signed out.', '✅ You are signed out.'),
@@ -51,7 +51,7 @@ export const TEXTS = {
   ),
   not_done: text(
     'not_done',
-    'The answer to a command if the store is out of reach.',
+    'The answer to a command if the store cannot be reached.',
     '❌ The service cannot store this at the moment. Please try again in a minute.',
   ),
   not_known_yet: text(

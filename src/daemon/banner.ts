@@ -40,7 +40,7 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
     );
   }
   if (daemon.messagePath) lines.push('', 'Ask without signing in:', ask('', 'visitor', 'Who am I?'));
-  if (person && token) lines.push('', `A token of ${person.name}, good for 24 hours:`, `  ${token}`);
+  if (person && token) lines.push('', `A token of ${person.name}, valid for 24 hours:`, `  ${token}`);
 
   const program = programWords(process.argv[1] ?? 'agentd', process.cwd());
   const [simulated, ...others] = dev.simulated;

@@ -31,7 +31,7 @@ export const ERRORS = {
   forbidden: {
     status: 403,
     meaning:
-      'The request is not allowed: the stream belongs to somebody else, or a page of another site requested it. Or the secret of a platform is wrong.',
+      'The request is not allowed: the stream belongs to somebody else, a page of another site requested it, or the secret of a platform is wrong.',
     solve:
       'Read a stream with a script of an allowed page, and with a token of the person whom it belongs to. For a platform, compare the secret in the settings with the one that is set at the platform.',
   },
@@ -96,7 +96,7 @@ export const ERRORS = {
   loop_guard_blocked: {
     status: 429,
     meaning:
-      'The loop guard blocks the message; `reason` says why: `rate_limit` (too many at once), `repetition` (the same text again and again) or `turn_limit` (the session is used up).',
+      'The loop guard blocks the message; `reason` says why: `rate_limit` (too many at once), `repetition` (the same text again and again) or `turn_limit` (the session has reached its turn limit).',
     solve:
       'Wait for as long as `Retry-After` says; if there is none, begin another session. Operators can run `agentd guard list`.',
   },
@@ -161,7 +161,7 @@ export class AgentdError extends Error {
 /** The store cannot be read or written now; callers try again (503). */
 export class StoreUnavailable extends AgentdError {
   constructor(cause: unknown) {
-    super('unavailable', 'The store is out of reach at the moment.', { retryAfter: 5, cause });
+    super('unavailable', 'The store cannot be reached at the moment.', { retryAfter: 5, cause });
     this.name = 'StoreUnavailable';
   }
 }

@@ -122,7 +122,7 @@ export async function startDaemon(
     life.started('sweeper', startSweeper(store, log));
     life.started('reaper of streams', await startReaper(store.streams, clock, log));
 
-    readiness.starting('reading the keys of tokens');
+    readiness.starting('reading the token keys');
     const keys = await importKeys(settings, log);
     const tokens = observedValidator(createValidator(settings, keys, clock, log), observer);
     const seal = await openSeal(settings, store, log);

@@ -62,7 +62,7 @@ describe.skipIf(withoutBrowser)('messages and answers', () => {
     await shows(visitor, 'One,');
     chat.goAway();
     await visitor.status.filter({ hasText: 'Connection lost' }).waitFor();
-    await later(visitor, async () => (await status(visitor)).includes('Out of reach'));
+    await later(visitor, async () => (await status(visitor)).includes('Cannot reach the chat'));
     await expect.poll(() => texts(visitor)).toEqual(['Count', 'One,']);
     await visitor.chat.locator('.agent .foot', { hasText: 'Interrupted' }).waitFor();
     // The message was delivered. Only its answer is incomplete.
@@ -108,8 +108,8 @@ describe.skipIf(withoutBrowser)('messages and answers', () => {
     chat.goAway();
     await visitor.say('One');
     await undelivered(visitor).waitFor();
-    await visitor.trouble.getByText('continues by itself').waitFor();
-    await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
+    await visitor.trouble.getByText('continues automatically').waitFor();
+    await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
     // The last message has no "Send again" button, because the error box below it has a button for that.
     expect(await visitor.chat.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     await visitor.say('Two');
@@ -200,14 +200,18 @@ describe.skipIf(withoutBrowser)('the header', () => {
     chat.away = true;
     const visitor = await enter();
     await visitor.launcher.click();
-    await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
+    await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
     chat.away = false;
     await later(visitor, async () => (await status(visitor)) === 'Ready to help');
     chat.away = true;
-    await later(visitor, async () => (await status(visitor)).includes('Out of reach'));
+    await later(visitor, async () => (await status(visitor)).includes('Cannot reach the chat'));
     await expect
       .poll(() => visitor.heard())
-      .toEqual(['Out of reach. Trying again…', 'Ready to help', 'Out of reach. Trying again…']);
+      .toEqual([
+        'Cannot reach the chat. Trying again…',
+        'Ready to help',
+        'Cannot reach the chat. Trying again…',
+      ]);
   });
 
   it('shows that the service is unreachable if a gateway answers 502 instead', async () => {
@@ -215,7 +219,7 @@ describe.skipIf(withoutBrowser)('the header', () => {
       url?.startsWith('/sse') || url === '/webchat/message' || method === 'HEAD' ? { status: 502 } : null;
     const visitor = await enter();
     await visitor.say('Hello');
-    await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
+    await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
     chat.refuse = () => null;
     await later(visitor, () => chat.received.length === 1);
     await shows(visitor, 'Fine.');

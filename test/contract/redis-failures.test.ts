@@ -37,7 +37,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     for (let n = 0; n < 20; n++) await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
     // If the commands waited, each of them would take 5 seconds.
     expect(performance.now() - began).toBeLessThan(50_000);
-    expect(store.condition().detail).toMatch(/^Redis is out of reach/);
+    expect(store.condition().detail).toMatch(/^Redis cannot be reached/);
     await server.startAgain();
     await recovered();
     expect(store.condition()).toEqual({ writable: true, detail: null });

@@ -25,7 +25,7 @@ it('the daemon does not start with a store of a later version, says why, and doe
   const { code, stdout, stderr } = await agentd(['serve'], { cwd: directory });
   expect([code, stdout]).toEqual([69, '']);
   expect(stderr).toContain(
-    `The store at ${database} was written by a later version of agentd: its schema is 9999`,
+    `The store at ${database} was written by a later version of agentd: its schema version is 9999`,
   );
   expect(stderr).toContain('Run the version of agentd that wrote the store, or a later one.');
   expect(readFileSync(database)).toEqual(before);
@@ -37,7 +37,7 @@ it.each([
 ])('agentd %s %s also refuses a store of a later version', async (...words) => {
   const { code, stderr } = await command(words, { cwd: directory });
   expect(code).toBe(69);
-  expect(stderr).toContain('its schema is 9999, this version knows up to');
+  expect(stderr).toContain('its schema version is 9999, and this version supports at most');
 });
 
 it('agentd doctor reports a store of a later version', async () => {

@@ -289,7 +289,7 @@ describe('a reply that the platform does not accept', () => {
     const to = await start();
     const threads = Array.from({ length: 20 }, (_, index) => `t${index}`);
     await tell(to, ...threads.slice(0, 3).map((thread) => ({ thread, text: thread })));
-    await to.logged(({ msg }) => msg === 'platform is out of reach; replies wait');
+    await to.logged(({ msg }) => msg === 'the platform cannot be reached; replies wait');
     const health = async () => {
       const { adapters } = (await (await fetch(to.url)).json()) as { adapters: Record<string, object> };
       return adapters.telex;
@@ -297,7 +297,7 @@ describe('a reply that the platform does not accept', () => {
     // The health check may still use a query of the inbox that began before the outage was stored.
     await expect.poll(health).toEqual({
       status: 'degraded',
-      detail: 'the platform is out of reach; replies wait: delivery_failed: status 503',
+      detail: 'the platform cannot be reached; replies wait: delivery_failed: status 503',
     });
     const before = exchange.calls.length;
     await tell(to, ...threads.slice(3).map((thread) => ({ thread, text: thread })));
@@ -314,7 +314,7 @@ describe('a reply that the platform does not accept', () => {
       threads.map((thread) => `re: ${thread}`).sort(),
     );
     expect(exchange.runs).toHaveLength(threads.length);
-    await to.logged(({ msg }) => msg === 'platform is in reach again; waiting replies are sent');
+    await to.logged(({ msg }) => msg === 'the platform is available again; waiting replies are sent');
     await expect.poll(health).toEqual({ status: 'ok' });
   });
 });
@@ -461,7 +461,9 @@ describe('links', () => {
       { text: 'after', sign_in_expired: true, person: null },
       { text: 'later', sign_in_expired: false, person: null },
     ]);
-    await to.logged(({ msg }) => msg === 'linked token is not valid: Token Expired; default credentials');
+    await to.logged(
+      ({ msg }) => msg === 'linked token is not valid: Token Expired; using default credentials',
+    );
     const explained = await run(to, 'explain', own('m2'));
     expect(explained.stdout).toMatch(/identify +fallback +Token Expired +link=found link_expires=20\S+Z/);
     expect(explained.stdout).toContain('person_notified=false');

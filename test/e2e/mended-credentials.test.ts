@@ -43,7 +43,7 @@ it.each<[string, ChannelPlugin, setting: string, wrong: string, reason: string]>
     dictation.say('hello', 'Here you are.');
     dictation.end('hello');
     await platform.deliver(before, { text: 'hello', number: 1 });
-    await before.logged(({ msg }) => msg === 'platform is out of reach; replies wait');
+    await before.logged(({ msg }) => msg === "the platform refuses the channel's credentials; replies wait");
     const health = (await (await fetch(before.url)).json()) as { adapters: Record<string, object> };
     expect(health.adapters[plugin.name]).toMatchObject({ status: 'degraded' });
     expect(await inbox('list', '--failed')).toEqual([]);

@@ -462,7 +462,7 @@ describe('signing in', () => {
     await command(await adasToken(), { place: 'group', number: 1 });
     const [kept] = await texts(1, GROUP);
     expect(kept).toBe(
-      'This command works only in a private chat with me.\n\nPlease delete your message yourself: I am not allowed to.',
+      'This command works only in a private chat with me.\n\nPlease delete your message yourself: I am not allowed to delete it.',
     );
     await command(await adasToken(-60), { place: 'group', number: 2 });
     expect((await texts(2, GROUP))[1]).toBe('This command works only in a private chat with me.');

@@ -374,7 +374,7 @@ describe('a link with an expired token', () => {
     expect(later).not.toMatch(told);
     expect(later).not.toContain('Alice');
     await here.daemon.logged(
-      ({ msg }) => msg === 'linked token is not valid: Token Expired; default credentials',
+      ({ msg }) => msg === 'linked token is not valid: Token Expired; using default credentials',
     );
     expect(here.daemon.stderr()).not.toContain(short.split('.')[1]);
   });

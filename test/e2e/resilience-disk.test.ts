@@ -35,7 +35,7 @@ function expectUnavailable(answer: Answer): void {
   expect(answer.body).toMatchObject({
     code: 'unavailable',
     status: 503,
-    detail: 'The store is out of reach at the moment.',
+    detail: 'The store cannot be reached at the moment.',
   });
   expect(Number(answer.headers.get('Retry-After'))).toBeGreaterThan(0);
 }

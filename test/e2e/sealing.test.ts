@@ -84,7 +84,7 @@ describe('stored tokens, by default,', () => {
 
     rmSync(keyFile);
     const gone = await refusedStart();
-    expect(gone).toContain('the store holds 1 sealed token');
+    expect(gone).toContain('the store contains 1 sealed token');
     expect(await sealing()).toMatchObject([
       { outcome: 'failed', detail: expect.stringContaining('1 sealed token') },
     ]);

@@ -65,7 +65,7 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('prints a token that is valid for 24 hours', async () => {
-    const token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    const token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
     const [, payload = ''] = token.split('.');
     const { exp, iat } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, number>;
     expect((exp ?? 0) - (iat ?? 0)).toBe(86_400);
@@ -74,7 +74,7 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('shows no data of other people: Ada gets no data about Grace', async () => {
-    const jwt_token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    const jwt_token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
     const { body } = await post(daemon.url, { user_id: 'x', message: 'grace@example.com', jwt_token });
     expect(body.response).not.toMatch(/Hopper|Compiler/);
   });
@@ -102,7 +102,7 @@ describe('serve --dev in an empty folder', () => {
         'shop_changeAddress',
       ]),
     );
-    const token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    const token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
     const called = await beside(['tools', 'call', 'shop_listOrders', '--token', '-'], token);
     expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('Analytical engine, brass')]);
   });
@@ -157,7 +157,7 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('keeps tokens sealed, and out of the log', () => {
-    const token = lineAfter(printed, 'A token of Ada Lovelace, good for 24 hours:').trim();
+    const token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
     for (const file of ['agentd.db', 'agentd.db-wal', 'agentd.log'])
       expect(readFileSync(join(folder, '.agentd', file), 'latin1')).not.toContain(token.split('.')[2]);
     expect(daemon.stderr()).not.toContain(token.split('.')[1]);
@@ -166,7 +166,7 @@ describe('serve --dev in an empty folder', () => {
 
 test('a second start uses the same secret and sessions', async () => {
   const first = await serveDev();
-  const jwt_token = lineAfter(first.stdout(), 'A token of Ada Lovelace, good for 24 hours:').trim();
+  const jwt_token = lineAfter(first.stdout(), 'A token of Ada Lovelace, valid for 24 hours:').trim();
   const begun = await post(first.url, { user_id: 'ada', message: 'Who am I?', jwt_token });
   expect(await first.stop()).toBe(0);
 

@@ -117,7 +117,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     await daemon.stop();
     await visitor.say('away');
     await visitor.chat.getByText('Not delivered').waitFor();
-    await visitor.status.filter({ hasText: 'Out of reach' }).waitFor();
+    await visitor.status.filter({ hasText: 'Cannot reach the chat' }).waitFor();
     dictation.say('away', 'Here I am.');
     dictation.end('away');
     await startAgain();

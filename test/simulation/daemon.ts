@@ -237,4 +237,4 @@ export class SimulatedDaemon {
 }
 
 /** Log lines that only a defect of the program causes. */
-const DEFECTS = /broke off|did not stop cleanly/;
+const DEFECTS = /failed unexpectedly|did not stop cleanly/;

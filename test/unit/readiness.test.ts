@@ -49,7 +49,7 @@ test('a daemon is ready while it serves, until it stops, and only while its stor
 
 test('a daemon whose shared store is unreachable is degraded, but still ready', () => {
   const readiness = new Readiness();
-  const detail = 'Redis is out of reach.';
+  const detail = 'Redis cannot be reached.';
   const away = { condition: () => ({ writable: false, detail }), check: async () => undefined };
   readiness.useStore({ ...away, replicas: {} as ReplicaStore });
   expect(readiness.report().status).toBe('failed');

@@ -37,7 +37,7 @@ export const ENGLISH = {
   connecting: 'Connecting…',
   answering: 'Answering…',
   reconnecting: 'Connection lost. Trying again…',
-  away: 'Out of reach. Trying again…',
+  away: 'Cannot reach the chat. Trying again…',
   restarted: 'This is a new conversation.',
   signedOut: 'You are no longer signed in. This is a new conversation.',
   personChanged: 'Somebody else has signed in. This is a new conversation.',
@@ -47,8 +47,8 @@ export const ENGLISH = {
    */
   failures: {
     offline: 'You seem to be offline. Your message will be sent when you are connected again.',
-    unreachable: 'The chat is out of reach. It continues by itself when it is back.',
-    unavailable: 'The chat is very busy. It continues by itself in a moment.',
+    unreachable: 'The chat cannot be reached. It continues automatically when the connection is back.',
+    unavailable: 'The chat is very busy. It continues automatically in a moment.',
     rate_limited: 'You have sent many messages in a short time. Please wait a moment.',
     repetition: 'You have sent the same message several times. Please wait a moment.',
     turn_limit: 'This conversation has become very long. Please begin a new one.',

@@ -12,7 +12,7 @@ export function checkCases(): readonly [name: string, trial: Trial][] {
   return [
     ['check() accepts good credentials', checksGood],
     ['check() reports credentials that the platform refuses', checksForeign],
-    ['check() reports a platform that does not answer itself', checksInVain],
+    ['check() reports a platform that gives no usable answer', checksInVain],
   ];
 }
 

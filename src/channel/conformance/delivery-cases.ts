@@ -15,7 +15,10 @@ export function deliveryCases(): readonly [name: string, trial: Trial][] {
     ['enqueues messages from direct conversations and from groups', enqueuesMessages],
     ['enqueues a text of 16,000 characters unchanged', enqueuesLongTexts],
     ['acknowledges deliveries that are not text', acknowledgesOthers],
-    ['gives a repeated message the same message_id, and another message another', namesRepeatsAlike],
+    [
+      'gives a repeated message the same message_id, and a different message a different message_id',
+      namesRepeatsAlike,
+    ],
     ['gives messages the same id, thread and time in any order of arrival', ignoresOrder],
     ['gives each person and each group a separate thread', separatesThreads],
     ['does not enqueue an edit as a new message', recognizesEdits],
@@ -29,7 +32,11 @@ async function enqueuesMessages(options: Parameters<Trial>[0]): Promise<void> {
   for (const place of bench.places) {
     const [message] = await messagesOf(bench, [{ place }]);
     assert.equal(message.text, bench.event({}).text);
-    assert.equal(message.shared ?? false, place === 'group', `shared, of a message from a ${place} place`);
+    assert.equal(
+      message.shared ?? false,
+      place === 'group',
+      `\`shared\` must be ${place === 'group'} for a message from a ${place} conversation`,
+    );
   }
 }
 
@@ -140,7 +147,7 @@ async function enqueuesAgain(options: Parameters<Trial>[0]): Promise<void> {
   let isDown = true;
   const kept: IncomingMessage[] = [];
   const enqueue = async (messages: readonly IncomingMessage[]) => {
-    if (isDown) throw new RecordedProblem('unavailable', 'the store is out of reach');
+    if (isDown) throw new RecordedProblem('unavailable', 'the store cannot be reached');
     kept.push(...messages);
   };
   await withChannel(bench, { start: true, members: { enqueue } }, async (open) => {

@@ -68,7 +68,7 @@ async function refuses(options: TrialOptions, request: SampleRequest, code: stri
 }
 
 async function answersUnavailable(options: TrialOptions, requests: readonly SampleRequest[]): Promise<void> {
-  const enqueue = () => Promise.reject(new RecordedProblem('unavailable', 'the store is out of reach'));
+  const enqueue = () => Promise.reject(new RecordedProblem('unavailable', 'the store cannot be reached'));
   await withChannel(await Bench.set(options), { members: { enqueue } }, async (open) => {
     for (const request of requests) assert.equal((await open.deliverOnce(request)).status, 503);
   });

@@ -81,12 +81,20 @@ export function isFailure(error: Error | null, { final, retryAfterSeconds, platf
     assert.ok(!final && retryAfterSeconds === undefined, `${what}: ${error.message}`);
     // The daemon recognizes network errors itself, so the channel need not set `platform` for them.
     const isOfNetwork = platform === 'unreachable' && error.cause instanceof Error;
-    assert.ok(platform === undefined || isOfNetwork, `platform: '${platform}', of: ${error.message}`);
+    assert.ok(
+      platform === undefined || isOfNetwork,
+      `the error of send() must have \`platform: '${platform}'\`: ${error.message}`,
+    );
     return;
   }
-  assert.equal(error.final, final, `final, of: ${error.message}`);
+  assert.equal(error.final, final, `the error of send() must have \`final: ${final}\`: ${error.message}`);
   if (retryAfterSeconds !== undefined) assert.equal(error.retryAfterSeconds, retryAfterSeconds);
-  if (platform !== undefined) assert.equal(error.platform, platform, `platform, of: ${error.message}`);
+  if (platform !== undefined)
+    assert.equal(
+      error.platform,
+      platform,
+      `the error of send() must have \`platform: '${platform}'\`: ${error.message}`,
+    );
 }
 
 export function status(code: number, headers: Readonly<Record<string, string>> = {}): Response {

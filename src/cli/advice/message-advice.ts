@@ -134,5 +134,5 @@ export const MESSAGE_ADVICE: AdviceTable = {
     happened: 'An unexpected error occurred; the client got 500.',
     todo: 'Read the log of this request (`agentd logs --request`), and report it: this is a defect.',
   },
-  truncated: { happened: 'There were more lines than a trace can hold.' },
+  truncated: { happened: 'There were more lines than a trace can contain.' },
 };

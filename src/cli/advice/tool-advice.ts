@@ -81,7 +81,7 @@ export const TOOL_ADVICE: AdviceTable = {
     todo: 'Leave the header out in the tool. A fixed one belongs under `headers` in the configuration file.',
   },
   subject_expired: {
-    happened: "The person's token expired before it could be exchanged for one of the other system.",
+    happened: "The person's token expired before it could be exchanged for a token of the other system.",
     todo: RENEW,
   },
   exchange_refused: {
@@ -129,7 +129,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   invalid_arguments: { happened: 'The agent called a tool with invalid arguments, and was told so.' },
   too_many_calls: {
-    happened: 'The agent called tools more often than a run may.',
+    happened: 'The agent made more tool calls than one run may make.',
     todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS. If the model goes in circles, use another one.',
   },
   tool_withdrawn: {

@@ -43,7 +43,7 @@ export async function openChatSession(
   if (!terminal)
     throw noTerminal(
       option === '-'
-        ? 'standard input cannot hold both the token and the messages, and there is no terminal to type on'
+        ? 'standard input cannot contain both the token and the messages, and there is no terminal to type on'
         : 'there is no terminal to ask for the token on',
     );
   const closeTerminal = () => void terminal.destroy();

@@ -49,7 +49,7 @@ const WORDS: Readonly<Record<string, Words>> = {
     todo: 'Wait: until then, any message is blocked. `agentd guard reset` unblocks you at once.',
   },
   turn_limit: {
-    happened: 'the loop guard blocks this conversation: it has reached its limit of messages',
+    happened: 'the loop guard blocks this conversation: it has reached its message limit',
     todo: 'Leave and run `agentd chat` again, which starts another conversation.',
   },
   unavailable: {

@@ -9,7 +9,7 @@ export const command: Command = {
   name: 'backup',
   summary: 'Copy the embedded store into a file, even while the daemon runs.',
   description:
-    'The file must not exist yet; it is created with mode 0600 and holds everything that was committed before the copy began. It contains the messages of people, so protect it like the store itself. The tokens in it are sealed with the key in TOKEN_ENCRYPTION_KEY or in STATE_DIR/encryption-key. Keep a copy of that key for as long as you keep the backup, because no other key opens the tokens. Do not keep it in the same place as the backup: anybody who has both can read the tokens. `agentd restore` restores the file. With Redis, use the tools of Redis.',
+    'The file must not exist yet; it is created with mode 0600 and contains everything that was committed before the copy began. This includes the messages of people, so protect the file like the store itself. The tokens in it are sealed with the key in TOKEN_ENCRYPTION_KEY or in STATE_DIR/encryption-key. Keep a copy of that key for as long as you keep the backup, because no other key opens the tokens. Do not keep it in the same place as the backup: anybody who has both can read the tokens. `agentd restore` restores the file. With Redis, use the tools of Redis.',
   args: [{ name: 'file', sentence: 'the file to write', required: true }],
   examples: [
     {

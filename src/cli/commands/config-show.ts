@@ -8,8 +8,8 @@ export const command: Command = {
   name: 'config show',
   summary: 'Show the effective settings and where each comes from.',
   description:
-    'Shows every setting with its value and source: first the settings that are set, then those at their default. Secrets are masked. With --json, an array of {name, value, source, secret}; value is null for a setting that is not set. A broken configuration is shown, too, as far as possible; its problems are printed on standard error, and the exit code is 78.',
-  options: [{ flags: '--set', sentence: 'only settings that are set, not those at their default' }],
+    'Shows every setting with its value and source: first the settings that are set, then the settings at their default. Secrets are masked. With --json, an array of {name, value, source, secret}; value is null for a setting that is not set. A broken configuration is shown, too, as far as possible; its problems are printed on standard error, and the exit code is 78.',
+  options: [{ flags: '--set', sentence: 'only settings that are set, not settings at their default' }],
   examples: [
     { line: 'agentd config show --set', does: 'Shows which settings are set, and where.' },
     {

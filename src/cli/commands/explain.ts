@@ -20,7 +20,7 @@ export const command: Command = {
   name: 'explain',
   summary: 'Explain why a conversation went as it did.',
   description:
-    "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, which actions were confirmed, declined or carried out, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. With --user, these are the last messages of a channel user, also those that wait, and those that were refused, for example by the loop guard. Exit code 1 if nothing is found.",
+    "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, which actions were confirmed, declined or carried out, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. With --user, these are the last messages of a channel user, including messages that wait and messages that were refused, for example by the loop guard. Exit code 1 if nothing is found.",
   args: [{ name: 'id', sentence: 'id of a session, a request or a message; not with --user' }],
   options: [
     { flags: '--user <id>', sentence: 'the last messages of this channel user' },
@@ -38,7 +38,10 @@ export const command: Command = {
   examples: [
     { line: 'agentd explain 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Explains one request.' },
     { line: 'agentd explain "$SESSION_ID" --limit 1', does: 'Explains the last message of a session.' },
-    { line: 'agentd explain --user alice', does: 'Explains the last messages of a user, also refused ones.' },
+    {
+      line: 'agentd explain --user alice',
+      does: 'Explains the last messages of a user, including refused messages.',
+    },
   ],
   json: true,
   async run({ args: [id], options, out }) {

@@ -15,7 +15,7 @@ export const command: Command = {
   name: 'guard reset',
   summary: 'Unblock a user, a session or everyone.',
   description:
-    'Takes a channel and a user, or --session, or --all. Name a user by the id that the channel uses, as in `agentd guard list` and in the log, or by the `sub` of their token. The user is unblocked, and their messages are counted from 0 again. On a web channel, this affects everyone who uses that id. For a session, its turns are counted from 0, and the session continues. Takes effect at once, even while the daemon runs. Exit code 1 if the guard has no record of them.',
+    'Give a channel and a user, or --session, or --all. Name a user by the id that the channel uses, as in `agentd guard list` and in the log, or by the `sub` of their token. The user is unblocked, and their messages are counted from 0 again. On a web channel, this affects everyone who uses that id. For a session, its turns are counted from 0, and the session continues. Takes effect at once, even while the daemon runs. Exit code 1 if the guard has no record of them.',
   args: [
     { name: 'channel', sentence: 'name of the channel', values: channelNames },
     { name: 'user', sentence: 'id of the user' },

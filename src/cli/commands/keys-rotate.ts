@@ -68,7 +68,10 @@ async function rotate(
   const path = keyFilePath(STATE_DIR);
   const keys = (await readKeyFile(STATE_DIR))?.keys;
   if (keys === undefined)
-    throw failed(`there is no key yet: ${path} does not exist`, 'The first start of the daemon makes it.');
+    throw failed(
+      `there is no key yet: ${path} does not exist`,
+      'The daemon creates it when it first starts.',
+    );
   if (keyList(keys).length >= KEYS_MAX)
     throw failed(
       `${path} already contains ${KEYS_MAX} keys, the maximum`,

@@ -21,7 +21,7 @@ export const command: Command = {
   name: 'logs',
   summary: 'Read the log file, filtered, and follow it.',
   description:
-    'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then, also those in files to which logrotate has moved the log, such as `agentd.log.1`. If earlier lines match too, a line on standard error says so. With -f, it continues with new lines, across rotation, until it is interrupted.',
+    'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then, including lines in files to which logrotate has moved the log, such as `agentd.log.1`. If earlier lines match too, a line on standard error says so. With -f, it continues with new lines, across rotation, until it is interrupted.',
   options: [
     { flags: '-f, --follow', sentence: 'continue with new lines' },
     {
@@ -30,7 +30,7 @@ export const command: Command = {
     },
     {
       flags: '--level <level>',
-      sentence: `only this level and more severe ones: ${LOG_LEVELS.join(', ')}`,
+      sentence: `only this level and more severe levels: ${LOG_LEVELS.join(', ')}`,
       values: LOG_LEVELS,
     },
     { flags: '--since <time>', sentence: 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time' },
@@ -47,7 +47,7 @@ export const command: Command = {
   ],
   json: true,
   jsonSentence:
-    'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of one',
+    'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of an object',
   async run({ options, out }) {
     const count = wholeNumber('--lines', options.lines ?? LINES, { min: 0, max: 100_000 });
     const filter = filterOf(options, systemClock.now());

@@ -38,7 +38,7 @@ export const command: Command = {
   options: [
     { flags: '--user <id>', sentence: "sender, as the platform's id" },
     { flags: '--name <name>', sentence: 'name of the sender on the platform' },
-    { flags: '--group', sentence: 'send to a group in which the bot is addressed' },
+    { flags: '--group', sentence: 'send to a group in which the bot is mentioned' },
     { flags: '--thread <name>', sentence: 'send to a thread or topic; the same name is the same thread' },
     { flags: '--command', sentence: 'the text is a command of the platform, with its slash' },
     {

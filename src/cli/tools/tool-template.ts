@@ -11,7 +11,7 @@ export default {
   name: '${name}',
   // For the model: what the tool does, and when to use it.
   description: 'Lists the orders of the person who is signed in, newest first.',
-  // JSON Schema of the arguments that the model fills in. Whom the call acts for is never one of them.
+  // JSON Schema of the arguments that the model fills in. The person for whom the call acts is never an argument.
   parameters: {
     type: 'object',
     properties: {
@@ -27,7 +27,7 @@ export default {
   // Without sign-in there is no call, and the agent says that sign-in is needed.
   credentials: 'user',
   async call({ status }: Arguments, { api, person }: ToolContext) {
-    // The request carries the token of the person. It resolves to the JSON of the answer.
+    // The request carries the person's token. The promise resolves to the parsed JSON answer.
     return api.get('/orders', { query: { customer: person?.sub, status } });
   },
 } satisfies ToolDefinition;
@@ -65,7 +65,7 @@ function contextOf(answer: unknown) {
   return { context, requests };
 }
 
-test('it asks for the orders of the person', async () => {
+test('it requests the orders of the signed-in person', async () => {
   const { context, requests } = contextOf([{ id: '1001' }]);
   assert.deepEqual(await tool.call({ status: 'open' }, context), [{ id: '1001' }]);
   assert.deepEqual(requests, [

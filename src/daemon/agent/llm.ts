@@ -13,7 +13,7 @@ import { rewordRefusedCalls } from './refused-calls.ts';
 import { summarize } from './summarize.ts';
 
 const OUT_OF_STEPS =
-  'I did not get to an answer within the steps that I may take. Please ask again, for one thing at a time.';
+  'I could not finish this within the steps that I am allowed. Please ask again, for one thing at a time.';
 const FILTERED = 'I cannot answer that.';
 const NO_WORDS = 'I have no answer to that. Please put it in other words.';
 
@@ -146,7 +146,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
   // Text before a tool call, such as "Let me look that up", is not an answer, so the notice is added.
   if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
   else if (outOfSteps || finishReason === 'tool-calls') yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
-  else if (finishReason === 'error') throw modelFailure(new Error('the model ended in an error'));
+  else if (finishReason === 'error') throw modelFailure(new Error('the model ended with an error'));
   else if (!said) yield finishReason === 'content-filter' ? FILTERED : NO_WORDS;
 }
 

@@ -79,6 +79,6 @@ function wordsOf({ responseBody, requestBodyValues }: APICallError, keys: readon
 }
 
 function broken(what: string, passing: boolean): AgentFailure {
-  const words = `the model's answer broke off or cannot be read (${what})`;
+  const words = `the model's answer was cut off or cannot be read (${what})`;
   return new AgentFailure('model_broken_stream', words, { passing });
 }

@@ -6,7 +6,7 @@ import { modelFailure } from './model-failure.ts';
 import { retryModelCall } from './retry-model-call.ts';
 
 /**
- * The failures for which AGENT_FALLBACK_MODEL is used: the model is out of reach, or still answers 408, 429 or 5xx
+ * The failures for which AGENT_FALLBACK_MODEL is used: the model cannot be reached, or still answers 408, 429 or 5xx
  * after the retries.
  */
 const OUTAGES: readonly string[] = ['model_unreachable', 'model_overloaded'];
@@ -48,8 +48,8 @@ export function modelWithFallback(
 }
 
 /**
- * Runs `run`, or `fallback` instead if the model is out of reach before any text was sent. Does not switch after a call
- * of a tool that writes: the fallback does not know about the call and might repeat it.
+ * Runs `run`, or `fallback` instead if the model cannot be reached before any text was sent. Does not switch after a
+ * call of a tool that writes: the fallback does not know about the call and might repeat it.
  */
 export async function* runWithFallback(
   turn: AgentTurn,

@@ -99,8 +99,8 @@ function confirmed({ confirmed: action }: AgentTurn): string {
   if (!action) return '';
   const { tool, summary, answer } = action;
   const came = answer.ok
-    ? 'the service has carried it out: it is not to be done again. Tell them in your own words what came of it.'
-    : 'the service has tried to carry it out: it is not to be tried again. It did not succeed, or it is not known whether it did, as the answer says. Tell them so in your own words; do not say that it was done.';
+    ? 'the service has carried it out: do not do it again. Tell them in your own words what the result was.'
+    : 'the service has tried to carry it out: do not try it again. It did not succeed, or it is not known whether it did, as the answer says. Tell them so in your own words; do not say that it was done.';
   return `The person has just confirmed an action, and ${came} The action and the answer of the tool, as data: ${data({ tool, action: summary, answer })}`;
 }
 

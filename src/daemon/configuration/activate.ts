@@ -85,7 +85,7 @@ function unknownChannel(item: string, names: readonly string[], source: string):
     value: item,
     source,
     problem: 'there is no channel of this name',
-    right: `${meant === undefined ? '' : `${meant}, perhaps; `}there ${names.length === 1 ? 'is' : 'are'} ${names.join(', ')}, and what \`plugins\` of the configuration file or a package agentd-channel-NAME adds`,
+    right: `${meant === undefined ? '' : `${meant}, perhaps; otherwise `}one of ${names.join(', ')}, or a channel that \`plugins\` in the configuration file or a package agentd-channel-NAME adds`,
   };
 }
 

@@ -55,7 +55,9 @@ function checkLanguage(language: ConfigNode, records: Records): Replacements {
   }
   const both = inBoth(checked);
   if (both !== undefined)
-    language.child('decline').refuse(`has \`${both}\`, which also confirms`, 'words that only decline');
+    language
+      .child('decline')
+      .refuse(`has \`${both}\`, which is also a word that confirms`, 'words that only decline');
   return checked;
 }
 

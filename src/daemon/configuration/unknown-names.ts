@@ -56,7 +56,7 @@ export function findUnknownNames(
               name,
               layer,
               `is not a setting, but looks like ${meant}`,
-              `${meant}, or no such name in the ${layer.source}`,
+              `${meant}; or remove the name from the ${layer.source}`,
             ),
           );
         }

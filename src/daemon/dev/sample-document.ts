@@ -39,7 +39,7 @@ export const SAMPLE_DOCUMENT = {
       post: {
         operationId: 'cancelOrder',
         summary: 'Cancel order',
-        description: 'Cancels an order of the person who asks, if it has not left yet.',
+        description: 'Cancels an order of the person who asks, if it has not been shipped yet.',
         parameters: [
           {
             name: 'number',
@@ -52,7 +52,7 @@ export const SAMPLE_DOCUMENT = {
         responses: {
           200: json('The order, canceled.', ORDER),
           404: { description: 'The person has no such order.' },
-          409: { description: 'It has left already.' },
+          409: { description: 'The order has already been shipped.' },
         },
       },
     },

@@ -85,5 +85,5 @@ function guarded(route: Route): Route {
 function refuseForeignNames({ headers }: ChannelRequest): void {
   const name = (headers.host ?? '').replace(/:\d+$/, '');
   if (/^(localhost|[\d.]+|\[[\da-f:.]+\])$/i.test(name)) return;
-  throw new AgentdError('not_found', 'Open the sample shop by an address, or as localhost.');
+  throw new AgentdError('not_found', 'Open the sample shop by its IP address, or as localhost.');
 }

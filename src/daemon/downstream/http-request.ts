@@ -135,7 +135,7 @@ function readText(response: IncomingMessage, maxBytes: number): Promise<string> 
     body.on('close', () => {
       // The error is created only if it is needed. Its stack trace is expensive, and most answers are complete when the
       // stream closes.
-      if (!isRead) reject(new Error('the answer broke off'));
+      if (!isRead) reject(new Error('the answer was cut off'));
     });
   });
 }

@@ -8,7 +8,7 @@ export interface ActiveChannel {
   channel: Channel;
 }
 
-/** The state of a platform that is out of reach; null if no outage is known. */
+/** The state of a platform that cannot be reached; null if no outage is known. */
 export type OutageOf = (platform: string) => ChannelHealth | null;
 
 export interface MountedRoute extends Route {

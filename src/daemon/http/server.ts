@@ -47,7 +47,7 @@ export interface ServerParts {
   channels: readonly ActiveChannel[];
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
-  /** What the inbox knows about a platform that is out of reach; null if it knows nothing. */
+  /** What the inbox knows about a platform that cannot be reached; null if it knows nothing. */
   outageOf?: OutageOf;
   /** Maximum time for a request to arrive, ms; for tests. */
   requestTimeout?: number;

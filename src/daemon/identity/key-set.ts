@@ -17,10 +17,10 @@ const RENEW_AGAIN_MS = 5000;
 const MAX_AGE_MS = 3_600_000;
 
 /** The key set cannot be fetched or read; `cause` says why. It is then not known whether a signature is valid. */
-export class KeySetOutOfReach extends Error {
+export class KeySetUnreachable extends Error {
   constructor(cause: unknown) {
-    super('The key set at JWT_JWKS_URL is out of reach.', { cause });
-    this.name = 'KeySetOutOfReach';
+    super('The key set at JWT_JWKS_URL cannot be reached.', { cause });
+    this.name = 'KeySetUnreachable';
   }
 }
 
@@ -53,7 +53,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
       reloads = [...reloads, now];
     }
     await set.reload().catch((cause: unknown) => {
-      throw new KeySetOutOfReach(cause);
+      throw new KeySetUnreachable(cause);
     });
     return matching(set, kid);
   }
@@ -65,7 +65,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
     if (!due || !set.fresh || set.reloading) return;
     set.reload().catch((cause: unknown) => {
       log?.warn(
-        { err: new KeySetOutOfReach(cause) },
+        { err: new KeySetUnreachable(cause) },
         'the key set could not be renewed; the last one is in use',
       );
     });
@@ -97,7 +97,7 @@ async function matching(set: RemoteJWKSet, kid: unknown): Promise<webcrypto.Cryp
   } catch (error) {
     if (error instanceof errors.JWKSNoMatchingKey) return [];
     if (error instanceof errors.JWKSMultipleMatchingKeys) return collect(error);
-    throw new KeySetOutOfReach(error);
+    throw new KeySetUnreachable(error);
   }
 }
 

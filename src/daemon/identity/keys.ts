@@ -52,7 +52,7 @@ function sharedSecret(secret: Secret | undefined): VerificationKeys {
   if (text === '') throw new UnusableKey('JWT_SECRET_KEY', 'is not set', 'HS256 needs the signing secret');
   if (/-----BEGIN ((RSA )?PUBLIC KEY|CERTIFICATE)-----/.test(text)) {
     // Anybody can know a public key, and could sign tokens with it.
-    throw new UnusableKey('JWT_SECRET_KEY', 'holds a public key', 'for HS256 it must be a secret');
+    throw new UnusableKey('JWT_SECRET_KEY', 'contains a public key', 'for HS256 it must be a secret');
   }
   const key = createSecretKey(text, 'utf8');
   return { verify: (token) => isSignedWithSecret(key, token) };
@@ -62,15 +62,15 @@ const PEM = 'give an RSA public key of 2048 bits or more as PEM (PUBLIC KEY, RSA
 
 async function rsaKey(setting: string, pem: string): Promise<VerificationKeys> {
   if (pem.includes('PRIVATE KEY-----')) {
-    throw new UnusableKey(setting, 'holds a private key, which only the issuer may have', PEM);
+    throw new UnusableKey(setting, 'contains a private key, which only the issuer may have', PEM);
   }
   const key = parsePem(setting, pem);
   if (key.asymmetricKeyType !== 'rsa') {
-    throw new UnusableKey(setting, `holds a key of type ${key.asymmetricKeyType}`, PEM);
+    throw new UnusableKey(setting, `contains a key of type ${key.asymmetricKeyType}`, PEM);
   }
   const { isSignedWithKey, RSA_MIN_BITS } = await import('./rsa-signature.ts');
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (bits < RSA_MIN_BITS) throw new UnusableKey(setting, `holds an RSA key of ${bits} bits`, PEM);
+  if (bits < RSA_MIN_BITS) throw new UnusableKey(setting, `contains an RSA key of ${bits} bits`, PEM);
   return { verify: (token) => isSignedWithKey(key, token) };
 }
 

@@ -71,7 +71,7 @@ export async function lostKey(
     setting: 'TOKEN_ENCRYPTION_KEY',
     value: null,
     source: null,
-    problem: `is not set, there is no ${path}, and the store holds ${sealed} sealed ${sealed === 1 ? 'token' : 'tokens'}`,
+    problem: `is not set, there is no ${path}, and the store contains ${sealed} sealed ${sealed === 1 ? 'token' : 'tokens'}`,
     right: `the key that sealed them, as TOKEN_ENCRYPTION_KEY or in that file: ${newKeyAdvice(path)}`,
   };
 }

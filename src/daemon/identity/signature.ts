@@ -14,7 +14,7 @@ export interface Signed {
 export interface VerificationKeys {
   /**
    * Whether the token was signed with one of these keys. Called only for tokens with the configured `alg`. Throws if
-   * this is not known because the key set is out of reach.
+   * this is not known because the key set cannot be reached.
    */
   verify(token: Signed): boolean | Promise<boolean>;
 }

@@ -102,7 +102,7 @@ export type CheckOutcome =
   | { outcome: 'off'; setting: string }
   | { outcome: 'failed'; reason: TokenReason; cause?: unknown };
 
-/** Runs one check; never throws. A check that cannot be run (a key set out of reach) fails. */
+/** Runs one check; never throws. A check that cannot be run (a key set that cannot be reached) fails. */
 export async function makeCheck(check: TokenCheck, examination: Examination): Promise<CheckOutcome> {
   const setting = check.off?.(examination.settings);
   if (setting) return { outcome: 'off', setting };

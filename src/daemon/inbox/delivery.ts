@@ -144,7 +144,7 @@ export class Delivery {
 
   async #send(): Promise<void> {
     const reply = outgoingReply(this.#message);
-    if (reply === null) throw new Error('a message that has a reply has no text');
+    if (reply === null) throw new Error('a message in the state `replied` has no text');
     const { session_id, confirmation } = reply;
     const ended = confirmation && session_id !== null ? this.#questions.begin(session_id) : () => {};
     await this.#sendReply(reply).finally(ended);
@@ -228,8 +228,8 @@ export class Delivery {
   }
 
   /**
-   * The outcome after a failure to send. While the platform is out of reach, the message is due immediately, because it
-   * waits for the platform and not for a certain time.
+   * The outcome after a failure to send. While the platform cannot be reached, the message is due immediately, because
+   * it waits for the platform and not for a certain time.
    */
   #sendAgain(error: unknown, failure: string, isAway: boolean): AttemptOutcome {
     const { sends, text_stored_at } = this.#message;
@@ -242,7 +242,7 @@ export class Delivery {
     return { kind: 'again', wait_ms, failure, counts: false };
   }
 
-  /** Records what the failure says about the platform. @returns whether the platform now counts as out of reach. */
+  /** Records what the failure says about the platform. @returns whether the platform now has an outage. */
   async #noteFailure(error: unknown): Promise<boolean> {
     const { id, platform } = this.#message;
     const failure = platformFailureOf(error);
@@ -260,7 +260,7 @@ export class Delivery {
     const { store, clock, settings, log } = this.#services;
     const { platform } = this.#message;
     const stored_until = clock.now() - settings.INBOX_SEND_SECONDS * 1000;
-    const failure = 'delivery_failed: the platform was out of reach for too long';
+    const failure = 'delivery_failed: the platform could not be reached for too long';
     await this.#noteReach(async () => {
       const messages = await store.inbox.expire(platform, stored_until, failure);
       for (let failed = 0; failed < messages; failed++) this.#observe('failed');
@@ -279,7 +279,7 @@ export class Delivery {
       if (!(error instanceof StoreUnavailable)) throw error;
       this.#services.log.warn(
         { ...this.#about, err: error },
-        'the reach of a platform could not be recorded',
+        'the state of a platform could not be recorded',
       );
     }
   }
@@ -305,11 +305,14 @@ export class Delivery {
     for (;;) {
       try {
         const ours = await store.inbox.settle(this.#claim, outcome);
-        if (!ours) log.info(this.#about, 'message was taken away while it was worked on');
+        if (!ours) log.info(this.#about, 'the claim of the message was lost while it was being processed');
         return;
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
-        log.warn({ ...this.#about, err: error }, 'the outcome of an attempt could not be written yet');
+        log.warn(
+          { ...this.#about, err: error },
+          'the outcome of an attempt could not be stored yet; will try again',
+        );
         if (stopping.aborted) return;
       }
       await wait(clock, STORE_AGAIN_MS);
@@ -334,7 +337,7 @@ export class Delivery {
     try {
       await traceDelivery(this.#services, this.#message, { outcome, began });
     } catch (error) {
-      this.#services.log.warn({ ...this.#about, err: error }, 'the trace of a delivery could not be kept');
+      this.#services.log.warn({ ...this.#about, err: error }, 'the trace of a delivery could not be stored');
     }
   }
 

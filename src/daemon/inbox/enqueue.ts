@@ -34,7 +34,7 @@ export async function enqueue(
 ): Promise<void> {
   if (messages.length === 0) return;
   if (messages.length > DELIVERY_MAX)
-    throw new Error(`enqueue takes at most ${DELIVERY_MAX} messages at once`);
+    throw new Error(`enqueue accepts at most ${DELIVERY_MAX} messages per call`);
   requireMessages(plugin, messages);
   await worker.questionsSent(messages.map(({ thread_id }) => thread_id));
 
@@ -72,7 +72,7 @@ export async function edit(
   text: string,
 ): Promise<boolean> {
   checkText(text, (problem) => {
-    throw new AgentdError('invalid_request', `An edit cannot be taken: text ${problem}.`);
+    throw new AgentdError('invalid_request', `The edit cannot be accepted: text ${problem}.`);
   });
   const replaced = await services.store.inbox.edit(plugin.name, message_id, maskTokens(text.trim()));
   services.log.info(

@@ -33,7 +33,7 @@ export async function notify(
   if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
   const about = { channel: plugin.name, message_id };
   if (throttle_key !== undefined && !throttle.allows(throttle_key, text)) {
-    services.log.debug(about, 'a hint is left out: its reader was notified recently');
+    services.log.debug(about, 'hint not sent: its recipient was notified recently');
     return;
   }
   const notice = { ...noticeTo(plugin, services, reply_to, text), message_id: message_id ?? null };

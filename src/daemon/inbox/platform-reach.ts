@@ -11,6 +11,12 @@ const MESSAGES_IN_A_ROW = 3;
  */
 const PROBE_LEASE_MS = 90_000;
 
+/** The reason of an outage, as the log and `GET /` show it. */
+const FAILURES: Readonly<Record<OutageReason, string>> = {
+  unreachable: 'the platform cannot be reached',
+  credentials: "the platform refuses the channel's credentials",
+};
+
 /**
  * `free`: the message may be sent. `probe`: it may be sent to find out whether the platform can be reached again.
  * `wait`: it must not be sent now.
@@ -26,8 +32,8 @@ export interface PlatformFailure {
 }
 
 /**
- * Knows which platforms are out of reach. A platform is out of reach after a network error or 5xx on three consecutive
- * messages, or as soon as it refuses the channel's credentials. Then one message at a time probes the platform, with
+ * Knows which platforms have an outage. An outage begins after a network error or 5xx on three consecutive messages, or
+ * as soon as the platform refuses the channel's credentials. Then one message at a time probes the platform, with
  * back-off, and the other messages wait without an attempt. The first answer of the platform ends the outage. Outages
  * are in the store; consecutive failures are counted in this process.
  */
@@ -70,13 +76,16 @@ export class PlatformReach {
     this.#failing.delete(platform);
     if (!this.#outages.has(platform)) return;
     if (await this.#services.store.outages.end(platform))
-      this.#services.log.info({ channel: platform }, 'platform is in reach again; waiting replies are sent');
+      this.#services.log.info(
+        { channel: platform },
+        'the platform is available again; waiting replies are sent',
+      );
     await this.outages();
   }
 
   /**
-   * Records that a message has failed because the platform is out of reach or refuses the channel's credentials.
-   * @returns whether the platform now counts as out of reach.
+   * Records that a message has failed because the platform cannot be reached or refuses the channel's credentials.
+   * @returns whether the platform now has an outage.
    */
   async failed(
     platform: string,
@@ -92,8 +101,8 @@ export class PlatformReach {
     await this.#services.store.outages.note(platform, reason, words, probe_in_ms);
     await this.outages();
     const about = { channel: platform, reason, words, probe_in_ms };
-    if (outage === undefined) this.#services.log.error(about, 'platform is out of reach; replies wait');
-    else this.#services.log.warn(about, 'platform is still out of reach');
+    if (outage === undefined) this.#services.log.error(about, `${FAILURES[reason]}; replies wait`);
+    else this.#services.log.warn(about, `still: ${FAILURES[reason]}`);
     return true;
   }
 
@@ -101,11 +110,7 @@ export class PlatformReach {
   health(platform: string): ChannelHealth | null {
     const outage = this.#outages.get(platform);
     if (outage === undefined) return null;
-    const what =
-      outage.reason === 'credentials'
-        ? "the platform refuses the channel's credentials"
-        : 'the platform is out of reach';
-    return { status: 'degraded', detail: `${what}; replies wait: ${outage.words}` };
+    return { status: 'degraded', detail: `${FAILURES[outage.reason]}; replies wait: ${outage.words}` };
   }
 
   #isOutage(platform: string, message_id: string, reason: OutageReason): boolean {

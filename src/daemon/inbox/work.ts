@@ -82,7 +82,7 @@ export class InboxWorker {
     if (this.#channels.size === 0) return;
     const left = await this.#services.store.inbox.reap();
     if (left > 0)
-      this.#services.log.warn({ messages: left }, 'messages that a dead process left are started again');
+      this.#services.log.warn({ messages: left }, 'messages of a dead process are processed again');
     // Operators restart the daemon to set a new token, so each outage is probed immediately.
     for (const platform of (await this.#reach.outages()).keys())
       await this.#services.store.outages.hurry(platform);
@@ -194,7 +194,7 @@ export class InboxWorker {
     return false;
   }
 
-  /** If a probe is due, sends one message to a platform that is out of reach. */
+  /** If a probe is due, sends one message to a platform that cannot be reached. */
   async #probe({ platform }: Outage): Promise<void> {
     const due = await this.#services.store.inbox.nextDueAt('send', [platform]);
     if (due === null || due > this.#services.clock.now()) return;
@@ -245,7 +245,10 @@ export class InboxWorker {
   /** Releases the claim after a defect, so that the messages behind this one do not wait until the next start. */
   async #brokeOff(claim: InboxClaim, error: unknown): Promise<void> {
     const { log, store } = this.#services;
-    log.error({ err: error, message: claim.message.id }, 'an attempt at a message broke off');
+    log.error(
+      { err: error, message: claim.message.id },
+      'an attempt to process a message failed unexpectedly',
+    );
     const again = { kind: 'again', wait_ms: BROKE_OFF_MS, failure: 'internal_error', counts: true } as const;
     try {
       await store.inbox.settle(claim, again);

@@ -40,7 +40,9 @@ export function writingsOf({ name, linking }: LinkedChannel, given: string): rea
   if (!linking) return [given];
   const writings: unknown = linking.idsOf(given);
   if (Array.isArray(writings) && writings.length <= WRITINGS_MAX && writings.every(isId)) return writings;
-  throw new Error(`\`linking.idsOf\` of the channel ${name} must give at most ${WRITINGS_MAX} ids`);
+  throw new Error(
+    `\`linking.idsOf\` of the channel ${name} must return a list of at most ${WRITINGS_MAX} ids`,
+  );
 }
 
 /** The key under which a link is found by another id of its user. */

@@ -285,5 +285,5 @@ function holderOf(standing: Link, { seal, clock }: LinkServices): LinkHolder | n
 }
 
 function changing(): AgentdError {
-  return new AgentdError('unavailable', 'This link is being changed by others.', { retryAfter: 1 });
+  return new AgentdError('unavailable', 'Other requests are changing this link.', { retryAfter: 1 });
 }

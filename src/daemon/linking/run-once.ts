@@ -33,7 +33,7 @@ export interface Effect {
  * again when the message is delivered again. It is also tried again if the process died during the effect, because
  * nobody knows then whether it was carried out.
  * @param work resolves with an answer that can be written as JSON, and contains no token.
- * @throws `unavailable` while the first delivery is being processed, or if the store is out of reach.
+ * @throws `unavailable` while the first delivery is being processed, or if the store cannot be reached.
  */
 export async function runOnce<Answer>(
   { store: { idempotency }, claims, log }: RunOnceServices,

@@ -23,11 +23,11 @@ export interface CarriedOut {
 const UNKNOWN: ToolAnswer = {
   ok: false,
   message:
-    'The service stopped while it did this. It is not known whether it was done, and it was not repeated. Say so to the person.',
+    'The service stopped while it did this. It is not known whether it was done, and it was not repeated. Tell the person.',
 };
 const UNREADABLE: ToolAnswer = {
   ok: false,
-  message: 'Nothing was done: the service can no longer read what it was to do.',
+  message: 'Nothing was done: the service can no longer read the stored action.',
 };
 
 /**

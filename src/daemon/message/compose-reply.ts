@@ -114,7 +114,7 @@ async function speak(
 function leave(pieces: AsyncIterator<string>, { request_id }: Runnable, { log }: Services): void {
   const end = async () => pieces.return?.();
   end().catch((error: unknown) =>
-    log.debug({ request_id, err: error }, 'agent runtime failed while it was ended'),
+    log.debug({ request_id, err: error }, 'agent runtime failed while it was being stopped'),
   );
 }
 

@@ -17,7 +17,7 @@ export class DeliveryFailed extends Error {
     super(reason);
     this.name = 'DeliveryFailed';
     this.platform = platform ?? null;
-    // A platform that is out of reach, or refuses the channel's credentials, has not judged the text.
+    // A platform that cannot be reached, or refuses the channel's credentials, has not judged the text.
     this.final = final && this.platform === null;
     this.retryAfterSeconds = retryAfterSeconds > 0 ? retryAfterSeconds : 0;
   }

@@ -45,7 +45,7 @@ export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
 const DETAIL = {
   rate_limit: 'Too many messages in a short time.',
   repetition: 'The same message was sent too often.',
-  turn_limit: 'This session has had as many messages as a session may have.',
+  turn_limit: 'This session has reached its message limit.',
 } as const;
 
 function blocked(verdict: Extract<GuardVerdict, { allowed: false }>): AgentdError {

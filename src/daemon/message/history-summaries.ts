@@ -118,7 +118,7 @@ export class HistorySummaries {
     } catch (err) {
       line.verdict = 'failed';
       line.reason = 'not_summarized';
-      log.warn({ request_id: turn.request_id, err }, 'the history of a session could not be summed up');
+      log.warn({ request_id: turn.request_id, err }, 'the history of a session could not be summarized');
     } finally {
       limit.lift();
       await meter.settled();

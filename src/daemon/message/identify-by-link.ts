@@ -23,14 +23,20 @@ export const identifyByLink: Step<Arrived, Identified> = {
     if (link === 'other_sender') {
       line.verdict = 'fallback';
       line.reason = 'link_of_other_sender';
-      services.log.warn(about, 'the link of this user id was made by another sender; default credentials');
+      services.log.warn(
+        about,
+        'the link of this user id was made by another sender; using default credentials',
+      );
       return { credential: { kind: 'none', reason: 'link_of_other_sender' } };
     }
     const credential = credentialOf(await services.tokens.validate(link.token, turn.request_id), line);
     line.detail = { link: 'found', ...line.detail, link_expires: isoTime(link.expires_at) };
     if (credential.kind !== 'invalid') return { credential };
     const { reason } = credential;
-    services.log.warn({ ...about, reason }, `linked token is not valid: ${reason}; default credentials`);
+    services.log.warn(
+      { ...about, reason },
+      `linked token is not valid: ${reason}; using default credentials`,
+    );
     if (reason !== 'Token Expired') return { credential };
     line.detail.expired = isoTime(effectiveExpiry(link));
     line.detail.person_notified = link.expiry_notified;

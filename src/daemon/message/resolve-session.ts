@@ -38,8 +38,8 @@ export function nameSession(
     return named(found, found.session_id, false);
   }
   const make = () => generateSessionId(turn.channel.name, turn.message.user_id);
-  // If the request has an idempotency key, the record of the key is stored beside the session that the request names,
-  // so the new session must be stored there, too.
+  // If the request has an idempotency key, the record of the key is in the shard of the session that the request
+  // names, so the new session must be stored there, too.
   return named(null, idBeside(store, session_id, make), true);
 }
 

@@ -5,8 +5,8 @@ import type { Arrived } from './turn.ts';
 
 /**
  * The session id of a message with an idempotency key. An id that the message names is the same in each repeat, and is
- * used as it is. A generated id is different in each repeat. It is therefore generated again until the store keeps it
- * beside the key, so that the store can find the first request (`IdempotencyStore.claim`).
+ * used as it is. A generated id is different in each repeat. It is therefore generated again until its records are
+ * in the same shard as the key, so that the store can find the first request (`IdempotencyStore.claim`).
  */
 export function sessionBesideKey(
   { session_id, session_is_generated, channel, message }: Arrived,

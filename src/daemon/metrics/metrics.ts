@@ -198,7 +198,7 @@ export class Metrics implements Observer {
       ['agentd_streams', this.#read.streams()],
     ] as const)
       for (const [state, value] of Object.entries(values)) this.#gauge(name).set({ state }, value);
-    // A store that is out of reach must not hide the other metrics; the wrapper of the store counts the error.
+    // A store that cannot be reached must not hide the other metrics; the wrapper of the store counts the error.
     const inbox = await this.#read.inbox().catch((error: unknown) => {
       if (error instanceof AgentdError) return null;
       throw error;

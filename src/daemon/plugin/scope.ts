@@ -58,7 +58,7 @@ export function createScope(
       readMessage(plugin.name, request, sources, problem, (bytes) =>
         services.log.info(
           { request_id: request.id, channel: plugin.name, bytes },
-          'metadata of the client was left out: its other keys have more than 4096 bytes',
+          'metadata of the client was dropped: apart from the known keys, it has more than 4096 bytes',
         ),
       ),
     readToken,

@@ -1,6 +1,6 @@
 import type { ActiveChannel } from '../http/routes.ts';
 
-/** A channel did not start, because something that it needs is out of reach or has refused it. Exit code 69. */
+/** A channel did not start, because something that it needs cannot be reached or has refused it. Exit code 69. */
 export class ChannelStartFailed extends Error {
   constructor(channel: string, cause: unknown) {
     const why = cause instanceof Error ? cause.message : String(cause);

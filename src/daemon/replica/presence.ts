@@ -53,7 +53,7 @@ export async function startPresence({
         }
       }
     } catch (error) {
-      // If the store is out of reach, the store itself logs that. This line adds the consequence.
+      // If the store cannot be reached, the store itself logs that. This line adds the consequence.
       log.warn({ err: error }, 'could not record this daemon among the replicas; will try again');
     }
   };

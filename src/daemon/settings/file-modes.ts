@@ -20,7 +20,7 @@ export async function looseFileWarnings(
     if ((mode & READABLE_BY_OTHERS) === 0) continue;
     const shown = (mode & 0o777).toString(8).padStart(4, '0');
     warnings.push(
-      `${source} holds ${held.join(', ')}, and other users of this machine can read it (mode ${shown}); run: chmod 600 ${path}`,
+      `${source} contains ${held.join(', ')}, and other users of this machine can read it (mode ${shown}); run: chmod 600 ${path}`,
     );
   }
   return warnings;

@@ -22,7 +22,8 @@ export function settingGroups(plugins: readonly ChannelPlugin[]): SettingGroup[]
 /** The accepted values, the default, and whether the setting is a secret, on one line. */
 export function formOf(record: SettingRecord): string {
   const parts = [rightForm(record), defaultInWords(record)];
-  if (record.secret) parts.push(`secret; or ${fileSettingOf(record.name)}, the path of a file that holds it`);
+  if (record.secret)
+    parts.push(`secret; or ${fileSettingOf(record.name)}, the path of a file that contains it`);
   return parts.filter((part) => part !== '').join('; ');
 }
 

@@ -19,7 +19,7 @@ interface Held {
 
 /**
  * Renews the claims that this daemon holds: of sessions, idempotency keys, streams and messages of the inbox. If the
- * store is out of reach, a claim counts as held. If the store no longer knows a claim, the claim is lost.
+ * store cannot be reached, a claim counts as held. If the store no longer knows a claim, the claim is lost.
  */
 export class ClaimKeeper {
   readonly #clock: AlarmClock;
@@ -68,7 +68,7 @@ export class ClaimKeeper {
       const isHeld = await held.renew();
       // If the claim was dropped during the renewal, it is not lost: the renewal failed because the claim had ended.
       if (isHeld || !this.#held.delete(held)) return;
-      this.#log.info({}, 'a claim was lost: its work ends without a result');
+      this.#log.info({}, 'a claim was lost; its run is stopped without a result');
       held.lost.abort(new ClaimLost());
     } catch (error) {
       this.#log.warn({ err: error }, 'could not renew a claim; will try again');

@@ -5,7 +5,9 @@ import { AgentdError } from '../errors.ts';
  */
 export class ClaimLost extends AgentdError {
   constructor() {
-    super('unavailable', 'The message was taken away while it was answered.', { retryAfter: 5 });
+    super('unavailable', 'Another process has taken over this message, or an administrator ended it.', {
+      retryAfter: 5,
+    });
     this.name = 'ClaimLost';
   }
 }

@@ -11,7 +11,7 @@ export class StoreDamaged extends StoreUnavailable {
 /** The store has too little space left for new messages, which are refused (503). Answers are still stored. */
 export class StoreFull extends AgentdError {
   constructor() {
-    super('unavailable', 'The store is almost full and takes no new messages at the moment.', {
+    super('unavailable', 'The store is almost full and accepts no new messages at the moment.', {
       retryAfter: 30,
     });
     this.name = 'StoreFull';
@@ -75,7 +75,7 @@ export class StoreMissing extends Error {
 
   /** @param place the path where the database would be. */
   constructor(place: string) {
-    super(`There is no store at ${place} yet; the first start of the daemon makes it.`);
+    super(`There is no store at ${place} yet; the daemon creates it when it first starts.`);
     this.name = 'StoreMissing';
   }
 }
@@ -91,7 +91,7 @@ export class StoreTooNew extends Error {
    */
   constructor(place: string, found: number, known: number) {
     super(
-      `The store at ${place} was written by a later version of agentd: its schema is ${found}, this version knows up to ${known}.`,
+      `The store at ${place} was written by a later version of agentd: its schema version is ${found}, and this version supports at most ${known}.`,
     );
     this.name = 'StoreTooNew';
   }
@@ -104,7 +104,7 @@ export class StoreUnsharded extends Error {
   /** @param place the nodes, for people. */
   constructor(place: string) {
     super(
-      `The Redis Cluster at ${place} holds data of an earlier version of agentd, which kept all of it on one node. This version cannot read it.`,
+      `The Redis Cluster at ${place} contains data of an earlier version of agentd, which stored everything on one node. This version cannot read it.`,
     );
     this.name = 'StoreUnsharded';
   }

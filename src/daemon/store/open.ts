@@ -57,7 +57,7 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
 
 /**
  * Opens the long-term memory that the settings name (agentd-settings(5), `MEMORY_BACKEND`); null if there is none. If
- * the database is out of reach, this call succeeds and the first use fails.
+ * the database cannot be reached, this call succeeds and the first use fails.
  * @param store memories in the embedded store are a part of this store, and are closed with it.
  */
 export async function openMemories(

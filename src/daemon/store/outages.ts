@@ -1,5 +1,5 @@
 /**
- * Platforms that are out of reach. During an outage, one message at a time probes the platform, and the others wait.
+ * Platforms that cannot be reached. During an outage, one message at a time probes the platform, and the others wait.
  */
 export interface OutageStore {
   /** The current outages, in no particular order. */

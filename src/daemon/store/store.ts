@@ -62,8 +62,8 @@ export interface Store {
   /**
    * Whether the records of two names are in the same shard, so that they can be changed in one step. A store on several
    * servers spreads sessions over them, in shards. The ids that the daemon makes for a session (of the session after
-   * sign-in, of streams, messages and actions) must lie together with its tag. With other ids everything still works,
-   * but a turn is not stored in one step.
+   * sign-in, of streams, messages and actions) must be in the same shard as its tag. With other ids everything still
+   * works, but a turn is not stored in one step.
    */
   lieTogether(one: string, other: string): boolean;
   /** The daemons that share the store; null if only one daemon at a time can use it. */

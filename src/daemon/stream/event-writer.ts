@@ -20,7 +20,7 @@ export interface EventWriterParts {
  * that arrive during a commit are stored together in the next one. The first text is stored at once. Later text is
  * buffered for the time that the store prefers (`gather_ms`), or until an event of another kind arrives.
  *
- * If the store is out of reach, the events of a commit may or may not be stored. The writer stores them with the next
+ * If the store cannot be reached, the events of a commit may or may not be stored. The writer stores them with the next
  * events, after it has made sure that the store does not have them.
  */
 export class EventWriter {
@@ -57,7 +57,7 @@ export class EventWriter {
   /**
    * Accepts no more events.
    * @returns the events that are not stored yet, followed by `last`, for the commit of the turn. Call it again if the
-   * commit failed. Rejects if it is not known which events are stored, and the store is out of reach.
+   * commit failed. Rejects if it is not known which events are stored, and the store cannot be reached.
    */
   async close(last: readonly StreamEventData[]): Promise<NonNullable<TurnChanges['events']>> {
     this.#isClosed = true;
@@ -69,7 +69,7 @@ export class EventWriter {
 
   /**
    * Ends the stream now, before its turn ends.
-   * @returns whether `last` is stored. Rejects if the store is out of reach.
+   * @returns whether `last` is stored. Rejects if the store cannot be reached.
    */
   async end(last: readonly StreamEventData[]): Promise<boolean> {
     const { claim, events } = await this.close(last);
@@ -87,7 +87,7 @@ export class EventWriter {
         this.#saving = null;
         this.#parts.log.warn(
           { err: error },
-          'events of a stream could not be stored; tried again with the next',
+          'events of a stream could not be stored; will try again with the next events',
         );
       },
     );

@@ -22,5 +22,8 @@ export function refuseForeignPage(
   // If the browser does not support Fetch Metadata, a request with a cookie that accepts HTML counts as a navigation.
   const isPage = ambient.some(Boolean) && /text\/html/i.test(accept ?? '');
   if (mode === 'navigate' || isForeign || isPage)
-    throw new AgentdError('forbidden', 'A stream is read by a script of an allowed page, not as a page.');
+    throw new AgentdError(
+      'forbidden',
+      'A stream can only be read by a script of an allowed page. It cannot be opened as a page.',
+    );
 }

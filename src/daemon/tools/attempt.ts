@@ -67,7 +67,7 @@ function afterEarlierAttempt(outcome: CallOutcome): CallOutcome {
 function withDoubt(outcome: CallOutcome): CallOutcome {
   const { answer, written } = outcome;
   if (written?.state !== 'unknown' || answer.ok) return outcome;
-  const message = `${answer.message} It is not known whether this was done. Say so to the person, and do not repeat it.`;
+  const message = `${answer.message} It is not known whether this was done. Tell the person, and do not repeat it.`;
   return { ...outcome, answer: { ok: false, message } };
 }
 

@@ -115,7 +115,7 @@ function isJournaled({ effect, source }: Tool): boolean {
 }
 
 const UNKNOWN =
-  'An earlier attempt at this may have been carried out: it is not known, and it was not repeated. Say so to the person.';
+  'An earlier attempt at this may have been carried out: it is not known, and it was not repeated. Tell the person.';
 
 async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
   if (!run.confirmation)
@@ -181,7 +181,7 @@ async function markedAsForeign(tool: Tool, outcome: CallOutcome): Promise<CallOu
   } catch {
     return refusal(
       'memory_unmarked',
-      'The call was made, but its result cannot be shown: what you remembered before it could not be marked.',
+      'The call was made, but its result cannot be shown: the memories that you stored before it could not be marked.',
     );
   }
 }
@@ -190,7 +190,10 @@ function isOffered(tool: Tool, { audience, log }: ToolRun): boolean {
   try {
     return tool.offered?.(audience) ?? true;
   } catch (err) {
-    log.warn({ tool: tool.name, err }, 'a tool could not say whether it is offered, so it is not');
+    log.warn(
+      { tool: tool.name, err },
+      'a tool could not report whether it is available, so it is not offered',
+    );
     return false;
   }
 }

@@ -40,7 +40,7 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   if (!isObject(args)) return refused('The arguments must be one JSON object.');
   if (mayBeInexact(json) && hasInexact(args))
     return refused(
-      'An argument has a number with too many digits: it cannot be sent exactly. Say so to the person.',
+      'An argument has a number with too many digits: it cannot be sent exactly. Tell the person.',
     );
   const validate = validatorOf(schema);
   try {

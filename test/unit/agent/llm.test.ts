@@ -173,7 +173,7 @@ describe('the model runtime', () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
     const tool = fakeTool({ ok: true, result: {} });
     expect(await replyOf(await run({ tools: [tool] }))).toBe(
-      'I did not get to an answer within the steps that I may take. Please ask again, for one thing at a time.',
+      'I could not finish this within the steps that I am allowed. Please ask again, for one thing at a time.',
     );
     expect(model.requests).toHaveLength(4);
     expect(model.requests.map((request) => request.tool_choice)).toEqual(['auto', 'auto', 'auto', 'none']);

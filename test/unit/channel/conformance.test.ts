@@ -197,14 +197,14 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     'gives each delivery a new message_id',
     accepting(() => ({ message_id: `letter-${number++}` })),
     [
-      'gives a repeated message the same message_id, and another message another',
+      'gives a repeated message the same message_id, and a different message a different message_id',
       'gives messages the same id, thread and time in any order of arrival',
     ],
   ],
   [
     'gives all messages the same message_id',
     accepting(() => ({ message_id: 'letter' })),
-    ['gives a repeated message the same message_id, and another message another'],
+    ['gives a repeated message the same message_id, and a different message a different message_id'],
   ],
   [
     'reports when a message arrived, not when it was sent',
@@ -395,7 +395,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     broken(() => ({ check: async () => ({ outcome: 'ok', detail: 'all is well' }) })),
     [
       'check() reports credentials that the platform refuses',
-      'check() reports a platform that does not answer itself',
+      'check() reports a platform that gives no usable answer',
     ],
   ],
   [
@@ -408,7 +408,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     })),
     [
       'check() reports credentials that the platform refuses',
-      'check() reports a platform that does not answer itself',
+      'check() reports a platform that gives no usable answer',
     ],
   ],
   [
@@ -433,7 +433,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
         return (await channel.check?.()) ?? LOST;
       },
     })),
-    ['check() reports a platform that does not answer itself'],
+    ['check() reports a platform that gives no usable answer'],
   ],
   [
     'shows its token when typing fails',
@@ -517,7 +517,7 @@ describe('the error of a failed case', () => {
   it('shows the latest delivery and its event', async () => {
     const plugin = accepting(() => ({ shared: false }));
     const message = await messageOf(plugin, 'enqueues messages from direct conversations and from groups');
-    expect(message).toMatch(/^shared, of a message from a group place\n/);
+    expect(message).toMatch(/^`shared` must be true for a message from a group conversation\n/);
     expect(message).toContain(
       'a delivery of the event {"kind":"message","user":"ada","text":"Good morning."',
     );

@@ -40,9 +40,9 @@ describe('texts in the configuration file', () => {
     [
       { de: { confirm: ['nein', 'ja'], decline: ['Nein.'] } },
       'texts.de.decline',
-      'has `Nein.`, which also confirms',
+      'has `Nein.`, which is also a word that confirms',
     ],
-    [{ de: { confirm: ['stop'] } }, 'texts.de.decline', 'has `stop`, which also confirms'],
+    [{ de: { confirm: ['stop'] } }, 'texts.de.decline', 'has `stop`, which is also a word that confirms'],
     [{ de: { confirm_gone: 5 } }, 'texts.de.confirm_gone', 'is a number; put it in quotes'],
     [{ de: { confirm_gone: ' ' } }, 'texts.de.confirm_gone', 'is empty'],
     [{ de: { confirm_gone: '{action}' } }, 'texts.de.confirm_gone', 'has the unknown placeholder {action}'],

@@ -152,7 +152,7 @@ describe('the settings of tokens', () => {
     [
       'RS256 with the private key',
       { JWT_ALGORITHM: 'RS256', JWT_PUBLIC_KEY: RSA.privateKey },
-      ['JWT_PUBLIC_KEY holds a private key, which only the issuer may have'],
+      ['JWT_PUBLIC_KEY contains a private key, which only the issuer may have'],
     ],
     [
       'RS256 with a file that does not exist',
@@ -634,7 +634,7 @@ describe('the active channels', () => {
         value: 'carrier-pigeon',
         source: 'environment',
         problem: 'there is no channel of this name',
-        right: expect.stringMatching(/^there are .*sse, .*webchat, telex,/),
+        right: expect.stringMatching(/^one of .*sse, .*webchat, telex,/),
       },
       {
         setting: 'MESSAGING_PLATFORMS',

@@ -472,9 +472,9 @@ describe('the secrets and headers of a source', () => {
         setting: 'SHOP_KEY',
         value: null,
         source: 'agentd.yaml',
-        problem: 'is a secret of a tool source, which the configuration file cannot hold',
+        problem: 'is a secret of a tool source, which must not be in the configuration file',
         right:
-          'the secret, in the environment or in .env; or SHOP_KEY_FILE, the path of a file that holds it',
+          'the secret, in the environment or in .env; or SHOP_KEY_FILE, the path of a file that contains it',
       },
     ]);
     expect(await problemsOf(text)).toEqual(problems);
@@ -505,7 +505,7 @@ describe('the secrets and headers of a source', () => {
     ['headers: { A: x, a: y }', 'tools[0].headers.a occurs twice in the list'],
     [`headers: { A: 'x\${' }`, 'tools[0].headers.A has a `$\u007b` without a `}`'],
     ['headers: { A: 1 }', 'tools[0].headers.A is a number; put it in quotes'],
-    ['headers: { A: "x\\ny" }', 'tools[0].headers.A has a value that no header can hold'],
+    ['headers: { A: "x\\ny" }', 'tools[0].headers.A has a value that no header can contain'],
   ])('are refused if they are invalid: %s', async (text, problem) => {
     expect(await openApiProblems(`${text}\n${OPERATIONS}`)).toEqual([problem]);
   });

@@ -26,7 +26,7 @@ it('the shop has no routes if no active channel has a page', async () => {
 
 it('under a foreign host name, the shop returns neither tokens nor people', async () => {
   for (const route of await shopRoutes(['webchat'], parts))
-    expect(() => ask(route, 'evil.example')).toThrow('Open the sample shop by an address');
+    expect(() => ask(route, 'evil.example')).toThrow('Open the sample shop by its IP address');
   const token = (await shopRoutes(['webchat'], parts)).find(({ path }) => path.startsWith('/demo/token'));
   expect(await ask(token, 'localhost:8080')).toEqual({ body: { token: 'a token' } });
 });

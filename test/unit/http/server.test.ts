@@ -86,7 +86,7 @@ describe('a daemon whose store is almost full', () => {
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '30']);
       expect(await problem(refused)).toMatchObject({
         code: 'unavailable',
-        detail: 'The store is almost full and takes no new messages at the moment.',
+        detail: 'The store is almost full and accepts no new messages at the moment.',
       });
     }
     expect(web.hits).toEqual([]);

@@ -146,7 +146,7 @@ describe('the seal of the daemon', () => {
   });
 
   it('stops the start if tokens are sealed with a missing key, and creates no new key', async () => {
-    await expect(sealOf({}, 3)).rejects.toThrow('the store holds 3 sealed tokens');
+    await expect(sealOf({}, 3)).rejects.toThrow('the store contains 3 sealed tokens');
     expect(readdirSync(directory)).toEqual([]);
   });
 

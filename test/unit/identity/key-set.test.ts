@@ -225,7 +225,7 @@ describe('a key set that cannot be fetched', () => {
       expect(lines).toMatchObject([
         {
           level: 'warn',
-          fields: { err: { name: 'KeySetOutOfReach', cause: { message: cause } } },
+          fields: { err: { name: 'KeySetUnreachable', cause: { message: cause } } },
           message: 'token refused: Invalid Signature',
         },
       ]);
@@ -237,7 +237,7 @@ describe('a key set that cannot be fetched', () => {
     const { said, lines } = await ask(createKeySet(url), one.privateKey, { kid: '1' });
     expect(said).toBe('Invalid Signature');
     expect(lines).toMatchObject([
-      { fields: { err: { message: 'The key set at JWT_JWKS_URL is out of reach.' } } },
+      { fields: { err: { message: 'The key set at JWT_JWKS_URL cannot be reached.' } } },
     ]);
   });
 

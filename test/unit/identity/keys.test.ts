@@ -111,7 +111,7 @@ describe('confusion of keys is prevented:', () => {
   ])('a %s as HS256 secret is refused at the start', async (_what, pem) => {
     await expect(importKeys({ ...SETTINGS, JWT_SECRET_KEY: new Secret(pem) })).rejects.toMatchObject({
       name: 'UnusableKey',
-      message: 'JWT_SECRET_KEY holds a public key: for HS256 it must be a secret',
+      message: 'JWT_SECRET_KEY contains a public key: for HS256 it must be a secret',
     });
   });
 });
@@ -127,7 +127,7 @@ describe('an unusable key', () => {
     [
       'a short RSA key',
       { ...RS256, JWT_PUBLIC_KEY: pemOf(rsaPair(1024).publicKey, 'spki') },
-      `JWT_PUBLIC_KEY holds an RSA key of 1024 bits: ${right}`,
+      `JWT_PUBLIC_KEY contains an RSA key of 1024 bits: ${right}`,
     ],
     [
       'an elliptic curve key',
@@ -135,7 +135,7 @@ describe('an unusable key', () => {
         ...RS256,
         JWT_PUBLIC_KEY: pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey, 'spki'),
       },
-      `JWT_PUBLIC_KEY holds a key of type ec: ${right}`,
+      `JWT_PUBLIC_KEY contains a key of type ec: ${right}`,
     ],
     [
       'an RSA-PSS key',
@@ -143,12 +143,12 @@ describe('an unusable key', () => {
         ...RS256,
         JWT_PUBLIC_KEY: pemOf(generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).publicKey, 'spki'),
       },
-      `JWT_PUBLIC_KEY holds a key of type rsa-pss: ${right}`,
+      `JWT_PUBLIC_KEY contains a key of type rsa-pss: ${right}`,
     ],
     [
       'a private key',
       { ...RS256, JWT_PUBLIC_KEY: pemOf(privateKey, 'pkcs8') },
-      `JWT_PUBLIC_KEY holds a private key, which only the issuer may have: ${right}`,
+      `JWT_PUBLIC_KEY contains a private key, which only the issuer may have: ${right}`,
     ],
     [
       'a broken PEM',

@@ -47,6 +47,6 @@ it('a message whose processing stopped because of a defect is retried, so that l
   expect(await store.inbox.find(message.id)).toMatchObject({ state: 'done' });
   await worker.stop();
   expect(lines.filter(({ level }) => level === 'error').map(({ msg }) => msg)).toEqual([
-    'an attempt at a message broke off',
+    'an attempt to process a message failed unexpectedly',
   ]);
 });

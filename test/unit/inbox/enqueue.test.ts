@@ -161,7 +161,7 @@ describe('enqueue', () => {
     await expect(enqueue(TELEX, unreachable, worker, [aMessage()])).rejects.toMatchObject({
       status: 503,
       code: 'unavailable',
-      message: 'The store is out of reach at the moment.',
+      message: 'The store cannot be reached at the moment.',
     });
     const full = failing(async () => null);
     await expect(enqueue(TELEX, full, worker, [aMessage()])).rejects.toMatchObject({

@@ -179,7 +179,9 @@ describe('a platform', () => {
     await write(3, 'hello');
     await process.idle();
     expect(process.worker.health('msgbot')).toMatchObject({ status: 'degraded' });
-    expect(process.log.filter(({ msg }) => msg === 'platform is out of reach; replies wait')).toHaveLength(1);
+    expect(
+      process.log.filter(({ msg }) => msg === 'the platform cannot be reached; replies wait'),
+    ).toHaveLength(1);
   });
 
   it('counts as reachable if it permanently refuses a message in between', async () => {

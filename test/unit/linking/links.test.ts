@@ -230,7 +230,7 @@ describe('a link for an id with several spellings', () => {
   ])('is not looked up if the channel returns %s as spellings', async (_what, given) => {
     const broken = { name: 'telex', linking: { argument: 'ID', idsOf: () => given as string[] } };
     await expect(findLink(services, broken, 'u1')).rejects.toThrow(
-      '`linking.idsOf` of the channel telex must give at most 8 ids',
+      '`linking.idsOf` of the channel telex must return a list of at most 8 ids',
     );
   });
 });

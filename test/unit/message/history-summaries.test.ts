@@ -226,7 +226,7 @@ describe('a summary that cannot be written', () => {
       lines: [{ step: 'summarize', verdict: 'failed', reason: 'not_summarized' }],
     });
     expect(world.lines).toContainEqual(
-      expect.objectContaining({ level: 'warn', msg: 'the history of a session could not be summed up' }),
+      expect.objectContaining({ level: 'warn', msg: 'the history of a session could not be summarized' }),
     );
     await sayAll(['5'], ADA);
     expect(asked).toHaveLength(1);

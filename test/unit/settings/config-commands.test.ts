@@ -132,7 +132,7 @@ describe('config reference', () => {
   it('prints the settings of the daemon and of its channels', async () => {
     const { code, stdout } = await config('reference', {});
     expect(code).toBe(0);
-    expect(stdout).toContain('\nPORT\n    Port to listen on; 0 takes a free one.\n');
+    expect(stdout).toContain('\nPORT\n    Port to listen on; 0 chooses a free port.\n');
     expect(stdout).toContain('The channel webchat\n\nWEBCHAT_ENABLED\n');
   });
 

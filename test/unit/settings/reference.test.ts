@@ -24,7 +24,7 @@ describe('the reference of the settings', () => {
   it('describes for each setting its effect, its allowed values and its default', () => {
     const text = settingsReference(groups);
     expect(text).toContain(
-      'PORT\n    Port to listen on; 0 takes a free one.\n    A whole number from 0 to 65535; default 8080.\n',
+      'PORT\n    Port to listen on; 0 chooses a free port.\n    A whole number from 0 to 65535; default 8080.\n',
     );
     expect(SETTINGS.filter(({ name }) => !text.includes(`\n${name}\n`))).toEqual([]);
   });
@@ -52,7 +52,7 @@ describe('the JSON Schema of the settings', () => {
   it('gives each setting its type, bounds and default', () => {
     expect(properties.PORT).toEqual({
       title: 'PORT',
-      description: 'Port to listen on; 0 takes a free one.',
+      description: 'Port to listen on; 0 chooses a free port.',
       type: 'integer',
       minimum: 0,
       maximum: 65_535,

@@ -151,7 +151,7 @@ describe('a file of settings that others can read', () => {
   ])('causes a warning if it contains a secret: %s', async (file, content, mode, shown) => {
     const { warnings, path } = await modes(file, content, mode);
     expect(warnings).toEqual([
-      `${file} holds API_PASSWORD, and other users of this machine can read it (mode ${shown}); run: chmod 600 ${path}`,
+      `${file} contains API_PASSWORD, and other users of this machine can read it (mode ${shown}); run: chmod 600 ${path}`,
     ]);
     expect((await modes(file, content, 0o600)).warnings).toEqual([]);
   });
@@ -165,6 +165,6 @@ describe('a file of settings that others can read', () => {
 
   it('causes a warning if it contains the secret of a channel', async () => {
     const { warnings } = await modes('.env', 'TEAMCHAT_SIGNING_SECRET=s\n', 0o604);
-    expect(warnings[0]).toContain('.env holds TEAMCHAT_SIGNING_SECRET');
+    expect(warnings[0]).toContain('.env contains TEAMCHAT_SIGNING_SECRET');
   });
 });

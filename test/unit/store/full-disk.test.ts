@@ -10,7 +10,7 @@ const prlimit = spawnSync('prlimit', ['--version']).status === 0;
 it.skipIf(!prlimit)('the store survives a full disk, and writes again when there is space', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const child = startChild('fill-disk.ts', [path], ['prlimit', '--fsize=2000000:unlimited', '--']);
-  expect(await nextLine(child)).toBe('unavailable: The store is out of reach at the moment.');
+  expect(await nextLine(child)).toBe('unavailable: The store cannot be reached at the moment.');
 
   const room = spawnSync('prlimit', ['--pid', String(child.process.pid), '--fsize=unlimited']);
   expect(room.status, String(room.stderr)).toBe(0);

@@ -154,7 +154,7 @@ it('the group commit rejects with StoreUnavailable while another connection writ
   const refused = await insert(1).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(StoreUnavailable);
   expect(refused).toMatchObject({
-    message: 'The store is out of reach at the moment.',
+    message: 'The store cannot be reached at the moment.',
     cause: { code: 'SQLITE_BUSY' },
   });
   other.exec('COMMIT');

@@ -49,7 +49,7 @@ it('a database of a later version is refused, and not changed', async () => {
   for (const role of ['daemon', 'administrator'] as const) {
     expect(() => openAt(path, role)).toThrow(StoreTooNew);
     expect(() => openAt(path, role)).toThrow(
-      `The store at ${path} was written by a later version of agentd: its schema is ${known + 1}, this version knows up to ${known}.`,
+      `The store at ${path} was written by a later version of agentd: its schema version is ${known + 1}, and this version supports at most ${known}.`,
     );
   }
   expect(version(db)).toBe(known + 1);

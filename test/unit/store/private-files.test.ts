@@ -55,7 +55,7 @@ it('an administrator is refused if there is no store, and nothing is created', (
   const path = join(directory, 'agentd.db');
   expect(() => openAt(path, 'administrator')).toThrow(StoreMissing);
   expect(() => openAt(path, 'administrator')).toThrow(
-    `There is no store at ${path} yet; the first start of the daemon makes it.`,
+    `There is no store at ${path} yet; the daemon creates it when it first starts.`,
   );
   expect(existsSync(directory)).toBe(false);
 });

@@ -40,7 +40,7 @@ test.each([[{ id: 2 ** 53 }], [{ id: 1, list: [{ at: -(2 ** 60) }] }]])(
   'an integer that a JavaScript number cannot store exactly is refused, because it could be a different id: %j',
   (args) => {
     expect(messageOf(args, { type: 'object' })).toBe(
-      'An argument has a number with too many digits: it cannot be sent exactly. Say so to the person.',
+      'An argument has a number with too many digits: it cannot be sent exactly. Tell the person.',
     );
   },
 );

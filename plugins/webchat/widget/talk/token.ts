@@ -79,7 +79,7 @@ export class TokenSource {
       this.#token = typeof answer === 'string' && answer !== '' ? answer : null;
       this.#asked = true;
     } catch (error) {
-      console.warn('agentd: the page could not say who is signed in', error);
+      console.warn('agentd: the page did not report who is signed in', error);
     }
     return this.#token;
   }

@@ -54,7 +54,7 @@ export function readStdioEntry(node: ConfigNode, context: EntryContext): McpEntr
     if (!credentials.isAbsent && credentials.value !== 'none')
       credentials.refuseValue(
         'applies only to a server with an address: a program gets no credentials',
-        'none, or no such key',
+        'none, or leave the key out',
       );
   }
   if (command === undefined || name === undefined) return undefined;

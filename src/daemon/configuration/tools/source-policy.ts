@@ -87,7 +87,7 @@ function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, st
       value.refuse('is not a header that an entry may set', RIGHT_HEADERS);
     else if (seen.has(lower)) value.refuse('occurs twice in the list', 'each header once, in one spelling');
     else if (text !== undefined && !isHeaderValue(text))
-      value.refuse('has a value that no header can hold', 'one line of printable ASCII characters');
+      value.refuse('has a value that no header can contain', 'one line of printable ASCII characters');
     seen.add(lower);
     return text === undefined ? [] : [[name, text] as const];
   });
@@ -186,7 +186,7 @@ function readCredentials(
       .child(fixed)
       .refuse(
         'is the header in which the credentials of this source are sent',
-        'credentials: none, or no such header',
+        'credentials: none, or an entry without this header',
       );
   }
   return credentials;

@@ -45,7 +45,7 @@ export function readSourceSecrets(
   const secrets = new Map<string, Secret | null>();
   for (const record of records) {
     const { name } = record;
-    const right = `the secret, in the environment or in .env; or ${fileSettingOf(name)}, the path of a file that holds it`;
+    const right = `the secret, in the environment or in .env; or ${fileSettingOf(name)}, the path of a file that contains it`;
     const inFile = sources.layers.find(
       ({ kind, values, fromFile }) =>
         kind === 'file' && !isBlank(values.get(name)) && fromFile?.has(name) !== true,
@@ -53,7 +53,7 @@ export function readSourceSecrets(
     const found = effective.find((setting) => setting.record === record);
     const value = found?.value instanceof Secret ? found.value : null;
     if (inFile !== undefined) {
-      const problem = 'is a secret of a tool source, which the configuration file cannot hold';
+      const problem = 'is a secret of a tool source, which must not be in the configuration file';
       problems.push({ setting: name, value: null, source: inFile.source, problem, right });
     } else if (found?.source === 'unset') {
       const problem = 'is not set, but an entry under `tools` lists it as a secret';

@@ -10,7 +10,7 @@ export const SERVER_RECORDS = [
     min: 0,
     max: 65535,
     default: 8080,
-    sentence: 'Port to listen on; 0 takes a free one.',
+    sentence: 'Port to listen on; 0 chooses a free port.',
   },
   {
     name: 'TRUST_PROXY',

@@ -84,7 +84,7 @@ export const STORE_RECORDS = [
     max: 100,
     default: 5,
     sentence:
-      "Maximum number of failed runs of a platform's message; after them the message fails. A run counts if it fails for a reason that is not temporary, or if the daemon dies during the run.",
+      "Maximum number of failed runs of a platform's message; after that, the message has failed. A run counts if it fails for a reason that is not temporary, or if the daemon dies during the run.",
   },
   {
     name: 'INBOX_RUN_SECONDS',

@@ -76,7 +76,7 @@ export function createSession(context: MemoryContext, session: Session): void {
 /** @throws if a stored session has one of the new session's ids, as its current or its former id. */
 export function expectFreeIds(context: MemoryContext, session: Session): void {
   if (namesOf(session).some((name) => findSession(context, name)))
-    throw new Error('the id of the new session is an id of another one');
+    throw new Error('the id of the new session is already used by another session');
 }
 
 /** @throws if the claim is for a different session. */

@@ -114,7 +114,7 @@ export function expectNext(
   if (stored?.record.state !== 'running') throw new Error('events are added to a stream that is not running');
   events.forEach(({ id }, index) => {
     if (id !== stored.record.last_event + 1 + index)
-      throw new Error(`event ${id} does not follow the last one of its stream`);
+      throw new Error(`event ${id} does not follow the last event of its stream`);
   });
   return stored;
 }

@@ -1,7 +1,7 @@
 import { Cluster, Redis } from 'ioredis';
 import type { Node, RedisAddress } from '../../settings/redis-url.ts';
 
-/** How long a command may take, ms. After that, the store counts as out of reach. */
+/** How long a command may take, ms. After that, the store counts as unreachable. */
 const COMMAND_MS = 5000;
 /** How long connecting may take, ms. */
 const CONNECT_MS = 5000;

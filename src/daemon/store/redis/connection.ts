@@ -99,7 +99,7 @@ export class RedisConnection {
     }
   }
 
-  /** Runs commands. @throws StoreUnavailable if the server is out of reach, or does not answer in time. */
+  /** Runs commands. @throws StoreUnavailable if the server cannot be reached, or does not answer in time. */
   async send<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new StoreUnavailable(new Error('the store is closed'));
     try {

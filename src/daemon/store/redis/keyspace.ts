@@ -64,7 +64,7 @@ export class RedisKeyspace {
     return this.#connection.run(name, all.length, [...all, tag, this.#connection.now?.() ?? '', ...args]);
   }
 
-  /** @throws StoreUnavailable if the server is out of reach, or does not answer in time. */
+  /** @throws StoreUnavailable if the server cannot be reached, or does not answer in time. */
   send<T>(work: () => Promise<T>): Promise<T> {
     return this.#connection.send(work);
   }

@@ -50,15 +50,15 @@ export function adviceOn(server: ServerFacts, isAlways: boolean): string[] {
   const { evictionPolicy, hasLog, hasSnapshots, fsync, replicas } = server;
   if (evictionPolicy !== null && evictionPolicy !== 'noeviction')
     advice.push(
-      `Redis evicts keys if its memory is full (maxmemory-policy ${evictionPolicy}), so that sessions and messages would be lost; set maxmemory-policy noeviction`,
+      `Redis evicts keys if its memory is full (maxmemory-policy ${evictionPolicy}), so sessions and messages can be lost; set maxmemory-policy noeviction`,
     );
   if (!hasLog && hasSnapshots === false)
     advice.push(
-      'Redis does not persist anything, so that a restart of it loses every session and message; set appendonly yes',
+      'Redis does not persist anything, so a restart of Redis loses every session and message; set appendonly yes',
     );
   else if (!hasLog)
     advice.push(
-      'Redis has no append-only file, so that a crash of it loses what was stored since its last snapshot; set appendonly yes',
+      'Redis has no append-only file, so a crash of Redis loses everything that was stored since its last snapshot; set appendonly yes',
     );
   if (hasLog && !hasWaitAof(server) && fsync !== 'always')
     advice.push(
@@ -66,7 +66,7 @@ export function adviceOn(server: ServerFacts, isAlways: boolean): string[] {
     );
   if (isAlways && !hasWaitAof(server) && replicas === 0 && fsync !== 'always')
     advice.push(
-      'REDIS_DURABILITY=always has no effect: the server has no WAITAOF, no replica and not appendfsync always, so that a crash of it loses the last second',
+      'REDIS_DURABILITY=always has no effect: the server has no WAITAOF, no replica and not appendfsync always, so a crash of Redis loses the last second',
     );
   return advice;
 }

@@ -177,7 +177,7 @@ export async function* liveSessions(
 /** The error for a result of a script that means a defect of its caller. */
 export function sessionDefect(outcome: unknown): Error {
   if (outcome === 'mismatch') return new Error('the claim is for a different session');
-  if (outcome === 'taken') return new Error('the id of the new session is an id of another one');
+  if (outcome === 'taken') return new Error('the id of the new session is already used by another session');
   return new Error(`a script returned ${JSON.stringify(outcome)}`);
 }
 

@@ -132,7 +132,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     maintenance: null,
     condition() {
       const { failure } = connection;
-      return { writable: failure === null, detail: failure && `Redis is out of reach: ${failure}.` };
+      return { writable: failure === null, detail: failure && `Redis cannot be reached: ${failure}.` };
     },
     lieTogether: (one, other) => redis.lieTogether(one, other),
     expectRoom: () => undefined,

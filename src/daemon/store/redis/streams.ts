@@ -149,7 +149,7 @@ export function storedEvents(events: readonly StreamEvent[]): {
 }
 
 export function eventGap(): Error {
-  return new Error('an event does not follow the last one of its stream, or the stream is not running');
+  return new Error('an event does not follow the last event of its stream, or the stream is not running');
 }
 
 function streamOf(fields: readonly (string | null)[]): StreamRecord {

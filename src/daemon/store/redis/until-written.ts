@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { StoreUnavailable } from '../../errors.ts';
 
-/** Number of attempts after which the store counts as out of reach. */
+/** Number of attempts after which the store counts as unreachable. */
 const ATTEMPTS_MAX = 100;
 /** The longest pause between two attempts, ms. */
 const PAUSE_MAX_MS = 20;
@@ -17,5 +17,7 @@ export async function untilWritten<T>(attempt: () => Promise<T | null>): Promise
     if (done !== null) return done;
     if (attempts > 1) await setTimeout(Math.random() * Math.min(PAUSE_MAX_MS, attempts));
   }
-  throw new StoreUnavailable(new Error(`a record was changed ${ATTEMPTS_MAX} times while it was written`));
+  throw new StoreUnavailable(
+    new Error(`a record was changed ${ATTEMPTS_MAX} times while it was being written`),
+  );
 }

@@ -13,7 +13,7 @@ ALTER TABLE inbox ADD COLUMN wait_ms INTEGER NOT NULL DEFAULT 0;
 UPDATE inbox SET text_stored_at = received_at WHERE state = 'replied';
 UPDATE inbox SET first_run_at = next_attempt_at WHERE state IN ('waiting', 'running') AND attempts > 0;
 
--- Platforms that are out of reach.
+-- Platforms that cannot be reached.
 CREATE TABLE outages (
   platform TEXT    PRIMARY KEY,
   reason   TEXT    NOT NULL,

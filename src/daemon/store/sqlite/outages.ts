@@ -4,7 +4,7 @@ import { dueAt } from '../due-at.ts';
 import type { Outage, OutageReason, OutageStore } from '../outages.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-/** Platforms that are out of reach, one row for each. */
+/** Platforms that cannot be reached, one row for each. */
 export class SqliteOutages implements OutageStore {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;

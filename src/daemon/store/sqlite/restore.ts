@@ -98,7 +98,7 @@ function verify(copy: string, file: string): void {
     if (version > known)
       throw new RestoreRefused(
         file,
-        `a later version of agentd wrote it (schema ${version}, this one knows ${known})`,
+        `a later version of agentd wrote it (its schema version is ${version}, and this version supports at most ${known})`,
       );
     const [damage] = db.pragma('integrity_check(1)') as { integrity_check: string }[];
     if (damage?.integrity_check !== 'ok')

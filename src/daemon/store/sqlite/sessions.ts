@@ -200,7 +200,7 @@ export class SqliteSessions implements SessionStore {
     const expired = this.#expired.all({ name: tagOf(session), now: this.#clock.now() });
     for (const before of expired) this.#deleteWhole(before);
     if (this.#reserved.get(session.session_id)) {
-      throw new Error('the id of the new session is the former id of another one');
+      throw new Error('the id of the new session is the former id of another session');
     }
     const row = rowOf(session);
     this.#insert.run(row);

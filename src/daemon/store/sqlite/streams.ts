@@ -234,7 +234,7 @@ export class SqliteStreams implements StreamStore, Resident {
     const before = last.id - events.length;
     const running = this.#runningOf(stream_id);
     if (running?.last_event !== before)
-      throw new Error(`event ${before + 1} does not follow the last one of its stream`);
+      throw new Error(`event ${before + 1} does not follow the last event of its stream`);
     for (const event of events) this.#insertEvent.run(running.id, event.id, event.event, event.data);
     const end = END[last.event as keyof typeof END];
     if (end) {

@@ -19,7 +19,7 @@ const UNWRITTEN = /^SQLITE_(?:FULL|IOERR_WRITE)$/;
 
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)(?:_|$)/;
 
-/** Whether a failure means that the store is out of reach, and not a defect of the program. */
+/** Whether a failure means that the store cannot be reached, and not a defect of the program. */
 export function isEnvironmentFailure(error: unknown): boolean {
   return error instanceof Database.SqliteError && ENVIRONMENT.test(error.code);
 }

@@ -164,7 +164,7 @@ export class McpSource implements ToolSource {
       trusted = (await this.#record(name, definition)).trusted.digest;
     } catch (error) {
       this.#log.debug({ err: error, tool: name }, 'cannot check whether a tool is trusted');
-      this.#set(configured, { because: 'the store is out of reach' });
+      this.#set(configured, { because: 'the store cannot be reached' });
       return;
     }
     // The server may have changed the tool again during the check.

@@ -86,7 +86,7 @@ function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]
       .map((one) => rootOf(one.name));
     const other = Object.keys(value).find((key) => others.includes(rootOf(key)));
     if (other !== undefined)
-      throw new UnusableArgument(`The argument \`${property}\` cannot hold \`${other.slice(0, 64)}\`.`);
+      throw new UnusableArgument(`The argument \`${property}\` cannot contain \`${other.slice(0, 64)}\`.`);
   }
   return queryPairs(parameter, value);
 }
@@ -101,7 +101,7 @@ function headerOf(parameter: Parameter, value: unknown): string {
   // The characters of RFC 9110, "Field Values", except bytes whose meaning is unknown (obs-text).
   if (!/^[\t\x20-\x7e]*$/.test(text))
     throw new UnusableArgument(
-      `The argument \`${parameter.property}\` can hold only printable ASCII characters.`,
+      `The argument \`${parameter.property}\` can contain only printable ASCII characters.`,
     );
   return text;
 }

@@ -73,7 +73,7 @@ describe('a chat session', () => {
   );
 
   it.each([
-    ['-', 'standard input cannot hold both the token and the messages'],
+    ['-', 'standard input cannot contain both the token and the messages'],
     [true, 'there is no terminal to ask for the token on'],
   ])('fails if it needs a terminal and there is none (%s)', async (option, message) => {
     await expect(sessionWith(piped('a.b.c\n'), null).open(option)).rejects.toMatchObject({

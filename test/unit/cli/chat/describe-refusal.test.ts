@@ -24,7 +24,7 @@ describe('the description of a refusal', () => {
       429,
       0,
       1,
-      'this conversation: it has reached its limit of messages',
+      'this conversation: it has reached its message limit',
     ],
     [{ code: 'session_forbidden' }, 403, 0, 1, 'this conversation belongs to another person'],
     [{ code: 'token_missing' }, 401, 0, 1, 'requires a token (SSE_REQUIRE_TOKEN)'],

@@ -102,7 +102,7 @@ describe('the name of the bot', () => {
     expect(bot.health()).toEqual({
       status: 'degraded',
       detail:
-        'the name of the bot is not known yet: group messages that may mention it are refused, and delivered again',
+        'the name of the bot is not known yet: group messages that may mention it are refused for now, and the platform delivers them again',
     });
     await vi.advanceTimersByTimeAsync(3000);
     expect(bot.username).toBe('agentd_bot');

@@ -224,7 +224,7 @@ describe('a message with a token', () => {
     );
     await sender.send(reply('In private only.', { chat: -1005550200, deletes: 77 }));
     expect(texts(calls).at(-1)).toBe(
-      'In private only.\n\nPlease delete your message yourself: I am not allowed to.',
+      'In private only.\n\nPlease delete your message yourself: I am not allowed to delete it.',
     );
   });
 
@@ -243,7 +243,9 @@ describe('a message with a token', () => {
     );
     await expect(sender.send(reply('Signed in.', TO))).rejects.toMatchObject({ final: false });
     await sender.send(reply('Signed in.', TO));
-    expect(texts(calls).at(-1)).toBe('Signed in.\n\nPlease delete your message yourself: I could not.');
+    expect(texts(calls).at(-1)).toBe(
+      'Signed in.\n\nPlease delete your message yourself: I could not delete it.',
+    );
   });
 });
 

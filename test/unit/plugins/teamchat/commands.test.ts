@@ -113,7 +113,7 @@ describe('/service-auth', () => {
   });
 
   it('says that nothing was done if the store is unreachable', async () => {
-    const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
+    const fails = () => Promise.reject(new AgentdError('unavailable', 'The store cannot be reached.'));
     const links = { link: fails, unlink: fails, unlinkPerson: fails };
     const scope = recordingScope(settings, { links });
     for (const text of [GOOD_TOKEN, 'off']) {

@@ -90,7 +90,7 @@ describe('a refusal by the platform', () => {
     {},
   ])('is not quoted and causes another attempt if it is not from the platform: %j', (error) => {
     expect(answered(error)).toEqual({
-      reason: 'an answer that is not from the platform',
+      reason: 'the response is not from the platform',
       final: false,
       credentials: false,
       platform: 'unreachable',

@@ -54,7 +54,7 @@ it('a route passes on messages and edits, and sends each hint with the id of the
 });
 
 it('a route refuses a delivery if nothing can be stored, so that the platform repeats it', async () => {
-  const fails = () => Promise.reject(new AgentdError('unavailable', 'The store is out of reach.'));
+  const fails = () => Promise.reject(new AgentdError('unavailable', 'The store cannot be reached.'));
   const scope = recordingScope(settings, { enqueue: fails, notify: fails, edit: fails });
   for (const name of ['message-im', 'message-changed', 'file-share-wordless'])
     await expect(deliver(scope, 'events', event(name))).rejects.toMatchObject({ code: 'unavailable' });

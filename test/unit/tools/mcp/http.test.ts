@@ -443,7 +443,7 @@ describe('an MCP server over HTTP', () => {
       };
       const { source, inTime } = await start({ clock, digests: outOfReach });
       expect(source.state().withheld).toEqual([
-        { name: 'docs_search', because: 'the store is out of reach' },
+        { name: 'docs_search', because: 'the store cannot be reached' },
       ]);
       isOut = false;
       await inTime(clock, () => source.list().length === 1);

@@ -319,7 +319,7 @@ describe('the query and the headers of a request', () => {
     expect(line()).toBe('GET /v1/orders?a%26page%3D9=b%3D1%26c&free=x');
     expect(await call(tool, { where: { page: '9' } })).toEqual({
       ok: false,
-      message: 'The argument `where` cannot hold `page`.',
+      message: 'The argument `where` cannot contain `page`.',
     });
     expect(await call(tool, { where: { 'Page[a]': '9' } })).toMatchObject({ ok: false });
     expect(received).toHaveLength(1);
@@ -331,7 +331,7 @@ describe('the query and the headers of a request', () => {
       const tool = await toolAt('/orders', { parameters: [header('X-Mode')] });
       expect(await call(tool, { 'X-Mode': value })).toEqual({
         ok: false,
-        message: 'The argument `X-Mode` can hold only printable ASCII characters.',
+        message: 'The argument `X-Mode` can contain only printable ASCII characters.',
       });
       expect(received).toEqual([]);
     },
