@@ -72,7 +72,7 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StoreUnavailable);
     expect(String((failure as StoreUnavailable).cause)).toContain(
-      'later version of agentd: its schema is 99',
+      'later version of agentd: its schema version is 99',
     );
   });
 
