@@ -12,7 +12,7 @@ import { pause } from './pause.ts';
 import { processes } from './processes.ts';
 import { redisOutage } from './redis-outages.ts';
 import { rollingRestart } from './rolling-restart.ts';
-import { type Sample, soak } from './soak.ts';
+import { isKept, type Sample, soak } from './soak.ts';
 
 /** The time within which the daemons must work again when Redis is back, ms. */
 const RECOVERED_MS = 10_000;
@@ -94,25 +94,37 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
     return wrong({
       'requests failed': found.failed > 0,
       'the memory of a daemon grows': growth(settled, ({ daemons_mb }) => Math.max(...daemons_mb)) > 0.05,
+      'the memory of Redis grows by more than what is kept for days':
+        growth(
+          settled,
+          ({ redis_mb, redis_kept_mb }) => redis_mb - redis_kept_mb,
+          ({ redis_mb }) => redis_mb,
+        ) > 0.05,
       'the number of keys that expire with their sessions grows': growth(settled, shortLived) > 0.05,
     });
   },
 };
 
-/** Kinds of keys that are kept for days. Each message and each trace has a key of these kinds. */
-const KEPT = /^(?:seen|session:message|traces|inbox)/;
-
 /** The number of keys that expire with their sessions and streams, within a minute. */
 function shortLived({ keys }: Sample): number {
-  return Object.entries(keys).reduce((all, [kind, count]) => all + (KEPT.test(kind) ? 0 : count), 0);
+  return Object.entries(keys).reduce((all, [kind, count]) => all + (isKept(kind) ? 0 : count), 0);
 }
 
-/** The growth from the mean of the first third of the samples to the mean of the last third, as a fraction. */
-function growth(samples: readonly Sample[], measure: (sample: Sample) => number): number {
+/**
+ * The growth from the mean of the first third of the samples to the mean of the last third, as a fraction of the former
+ * or of another mean.
+ */
+function growth(
+  samples: readonly Sample[],
+  measure: (sample: Sample) => number,
+  whole: (sample: Sample) => number = measure,
+): number {
   const third = Math.floor(samples.length / 3);
   if (third === 0) return 0;
-  const mean = (some: readonly Sample[]) => some.reduce((all, one) => all + measure(one), 0) / some.length;
-  return mean(samples.slice(-third)) / mean(samples.slice(0, third)) - 1;
+  const mean = (some: readonly Sample[], of: (sample: Sample) => number) =>
+    some.reduce((all, one) => all + of(one), 0) / some.length;
+  const first = samples.slice(0, third);
+  return (mean(samples.slice(-third), measure) - mean(first, measure)) / mean(first, whole);
 }
 
 function wrong(problems: Readonly<Record<string, boolean>>): string[] {

@@ -11,6 +11,8 @@ export interface Sample {
   /** Resident memory of each daemon, MB. */
   daemons_mb: number[];
   redis_mb: number;
+  /** How much of this belongs to records that are kept for days (`isKept`), MB. */
+  redis_kept_mb: number;
   /** The number of keys of each kind, for example `session:state`. */
   keys: Record<string, number>;
 }
@@ -21,6 +23,16 @@ export interface Soak {
   streams: number;
   failed: number;
   samples: Sample[];
+}
+
+/** The kinds of keys that are kept for days. Each message and each trace adds to them. */
+const KEPT = /^(?:seen|session:message|traces|inbox)/;
+/** The number of keys of a kind whose memory is measured, to estimate the memory of all of them. */
+const MEASURED = 200;
+
+/** Whether keys of this kind are kept for days, and not only as long as their session or stream. */
+export function isKept(kind: string): boolean {
+  return KEPT.test(kind);
 }
 
 /**
@@ -67,24 +79,38 @@ export async function soak({
       }
     }
   };
-  const keys = async () => {
-    const counts: Record<string, number> = {};
+  const keysByKind = async () => {
+    const kinds = new Map<string, string[]>();
     for await (const some of redis.client.scanStream({ count: 1000 }))
       for (const key of some as string[]) {
         const kind = key.replace(/^agentd:\{([^:}]*)[^}]*\}:([^:]*).*$/s, '$1:$2');
-        counts[kind] = (counts[kind] ?? 0) + 1;
+        const keys = kinds.get(kind) ?? [];
+        keys.push(key);
+        kinds.set(kind, keys);
       }
-    return counts;
+    return kinds;
+  };
+  const bytesOf = async (keys: readonly string[]) => {
+    const some = keys.slice(0, MEASURED);
+    // A key may expire in the meantime.
+    const sizes = await Promise.all(
+      some.map(async (key) => Number(await redis.client.memory('USAGE', key, 'SAMPLES', 0))),
+    );
+    return (sizes.reduce((all, size) => all + size, 0) / Math.max(1, some.length)) * keys.length;
   };
   const sampling = async () => {
     while (!isOver()) {
       await delay(every_ms);
+      const kinds = [...(await keysByKind())];
+      const kept = kinds.filter(([kind]) => isKept(kind)).map(([, keys]) => bytesOf(keys));
+      const kept_bytes = (await Promise.all(kept)).reduce((all, bytes) => all + bytes, 0);
       const memory = await redis.client.info('memory');
       result.samples.push({
         at_seconds: Math.round((performance.now() - began) / 1000),
         daemons_mb: fleet.replicas.map(({ pid }) => residentMb(pid)),
-        redis_mb: Number((Number(/^used_memory:(\d+)/m.exec(memory)?.[1]) / 2 ** 20).toFixed(1)),
-        keys: await keys(),
+        redis_mb: inMb(Number(/^used_memory:(\d+)/m.exec(memory)?.[1])),
+        redis_kept_mb: inMb(kept_bytes),
+        keys: Object.fromEntries(kinds.map(([kind, keys]) => [kind, keys.length])),
       });
     }
   };
@@ -95,6 +121,10 @@ export async function soak({
     await fleet.stop();
     await redis.stop();
   }
+}
+
+function inMb(bytes: number): number {
+  return Number((bytes / 2 ** 20).toFixed(1));
 }
 
 function residentMb(pid: number): number {
