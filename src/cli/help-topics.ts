@@ -133,7 +133,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     name: 'people',
     summary: 'The data that is stored about a person: show it, erase it, see who looked at it.',
     paragraphs: [
-      'A person is named by `--sub SUB`, or by their user on a platform. The audit log records what administrators change or look up about a person.',
+      'A person is named by `--sub SUB`, or by their user on a platform. The audit log records what administrators change, and each `agentd person show`.',
     ],
     commands: ['person', 'memory', 'actions', 'sessions', 'audit'],
     pages: ['agentd-person(1)', 'agentd-store(7)'],

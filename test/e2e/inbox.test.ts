@@ -142,7 +142,7 @@ describe('agentd inbox', () => {
     const { code, stdout } = await run('inbox', 'discard', 'm1');
     expect([code, stdout]).toEqual([
       0,
-      expect.stringMatching(/^discarded \S+ \(it was: reply is waiting to be sent\)\n$/),
+      expect.stringMatching(/^discarded \S+ \(last state: reply is waiting to be sent\)\n$/),
     ]);
     await exchange.until(() => exchange.taken.length === 1);
     await tell(to, { id: 'm1', text: 'hello' }, { id: 'm3', text: 'last' });

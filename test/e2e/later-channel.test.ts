@@ -284,7 +284,7 @@ describe('a reply that the platform does not accept', () => {
     expect(JSON.parse(shown.stdout)).toMatchObject({ state: 'failed', reply: 're: hello', notice: null });
   });
 
-  it('is sent as a probe while the platform is unreachable, before all waiting replies are sent', async () => {
+  it('waits while the platform is unreachable: one reply at a time is sent as a probe, and after the outage all are sent', async () => {
     exchange.answer = () => ({ status: 503 });
     const to = await start();
     const threads = Array.from({ length: 20 }, (_, index) => `t${index}`);

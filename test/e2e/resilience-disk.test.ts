@@ -88,7 +88,7 @@ it.skipIf(!canLimit)(
 );
 
 it.skipIf(!canLimit)(
-  'the daemon does not acknowledge a message if the disk fills up during its run, and runs a repeat of it',
+  'the daemon does not acknowledge a message if the disk fills up during its run, and answers it when it is sent again',
   async () => {
     const api = await FakeApi.start({ secret: SECRET });
     onTestFinished(() => api.close());

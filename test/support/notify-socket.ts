@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa, execaSync } from 'execa';
 
-/** If the program is missing, the tests are skipped; with CI=true, they fail. */
+/**
+ * Whether tests are skipped because python3 or systemd-notify is missing. Always false with CI=true, so that the tests
+ * fail there.
+ */
 export const withoutNotify =
   process.env.CI !== 'true' &&
   ['python3', 'systemd-notify'].some(

@@ -7,8 +7,8 @@ export type Translations = Readonly<Record<string, Texts>>;
 const SERVED = 'agentd-translations' as unknown as Translations;
 
 /**
- * Chooses the language of the site, otherwise of the visitor, otherwise the default of the service. Returns it with its
- * texts.
+ * Finds the texts in the language of the site or, if the site names none, of the visitor; otherwise those in the default
+ * language. The returned language is that of the site if it names one, otherwise that of the texts.
  */
 export function translationFor(site?: string): readonly [language: string, texts: Texts] {
   const wanted = site || navigator.language;

@@ -40,10 +40,10 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
     ['sends a reply again after a restart', sendsAgain],
     ['sends a long reply in full', sendsLong],
     ['continues a long reply at the part that failed', continues],
-    ['sends a question that its buttons answer, if the channel has buttons', asks],
+    ['sends a question, with buttons that answer it if the channel has buttons', asks],
     ['sends a long question in full', asksLong],
     failing('reports status 400 as final', () => status(400), { final: true }),
-    failing('reports status 429 as a failure to retry', () => status(429), PASSING),
+    failing('reports status 429 as a failure that allows a retry', () => status(429), PASSING),
     failing('passes on Retry-After', () => status(429, { 'Retry-After': '7' }), {
       final: false,
       retryAfterSeconds: 7,
@@ -109,7 +109,11 @@ async function sendsAgain(options: TrialOptions): Promise<void> {
   await sending(bench, async ({ send }) => isSent(await send()), 'direct', platform);
   const first = platform.seen.splice(0);
   await sending(bench, async ({ send }) => isSent(await send()), 'direct', platform);
-  assert.equal(platform.seen.length, first.length, 'messages of the second attempt that people saw');
+  assert.equal(
+    platform.seen.length,
+    first.length,
+    'the second attempt must show people as many messages as the first',
+  );
 }
 
 async function sendsLong(options: TrialOptions): Promise<void> {

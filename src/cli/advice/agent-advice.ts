@@ -16,7 +16,7 @@ export const AGENT_ADVICE: AdviceTable = {
   },
   memory_unmarked: {
     happened:
-      'A tool of another origin returned a result that was withheld: the memories that the run had already stored could not be marked as `elsewhere`.',
+      'A tool returned a result from an origin other than that of API_BASE_URL. The agent did not get the result, because the memories that the run had already stored could not be marked as `elsewhere`.',
     todo: 'Run `agentd doctor`: its line `memory` says what is wrong.',
   },
 

@@ -6,7 +6,7 @@ export const TOOL_ADVICE: AdviceTable = {
   // The business API
   user_token_refused: {
     happened: "The business API answered 401 to the user's token.",
-    todo: 'Check that the API trusts the same key, issuer and audience as this daemon. Its log has the reason.',
+    todo: 'Check that the API trusts the same key, issuer and audience as this daemon. The log of the API has the reason.',
   },
   default_token_refused: {
     happened: 'The business API answered 401 to the default token.',
@@ -150,7 +150,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   mcp_redirect: {
     happened: 'The MCP server answered with a redirect, which is not followed.',
-    todo: 'Write the address that it redirects to in the entry under `tools`.',
+    todo: 'In the entry under `tools`, set the address to the target of the redirect.',
   },
   mcp_too_large: {
     happened: 'The MCP server answered with more than 1 MiB, or with values that are nested too deeply.',

@@ -25,7 +25,7 @@ export const command: Command = {
   name: 'audit',
   summary: 'List what administrators did, newest first.',
   description:
-    "Every command that changes something or shows a person's data adds a line: `link`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `memory forget`, `tools trust` and `call`, `keys rotate` and `remove`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC, so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
+    "These commands add a line: `link`, `link remove`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `memory forget`, `tools trust`, `tools call` for a tool that writes, `keys rotate` and `remove`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC, so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
   args: [{ ...WHO_ARGUMENT, required: false }],
   options: [
     { flags: '--since <time>', sentence: 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time' },

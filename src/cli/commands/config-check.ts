@@ -46,7 +46,7 @@ export const command: Command = {
 
 const SEES: Readonly<Record<TokenReach['token'], string>> = {
   own: "may see a person's token",
-  exchanged: "gets a token for which a person's token was exchanged",
+  exchanged: "gets a token that was issued in exchange for a person's token",
   none: "sees no person's token",
 };
 

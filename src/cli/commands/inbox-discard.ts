@@ -25,7 +25,7 @@ export const command: Command = {
       throw failed(`the message ${found.id} has been deleted already`);
     });
     const view = { id: message.id, discarded: true };
-    out.data(view, () => `discarded ${message.id} (it was: ${stateInWords(message)})`);
+    out.data(view, () => `discarded ${message.id} (last state: ${stateInWords(message)})`);
     return EXIT.ok;
   },
 };

@@ -14,7 +14,7 @@ export const command: Command = {
   name: 'keys remove',
   summary: 'Remove an earlier key that is no longer used.',
   description:
-    'Removes a key from STATE_DIR/encryption-key, in one step, if the key does not seal new tokens and nothing in the store is sealed with it. KEY is the hash that `agentd keys list` shows. First make a copy of the key, and keep it for as long as you keep backups from its time, because no other key opens the tokens in them. Do not keep it in the same place as the backups: anybody who has both can read the stored tokens. If the key is in TOKEN_ENCRYPTION_KEY, take it out of that setting yourself. Exit code 1 if the key is used, or if the file has no such key.',
+    'Removes a key from STATE_DIR/encryption-key, in one step, if the key does not seal new tokens and nothing in the store is sealed with it. KEY is the hash that `agentd keys list` shows. First make a copy of the key, and keep it for as long as you keep backups that were made while it was used, because no other key opens the tokens in them. Do not keep it in the same place as the backups: anybody who has both can read the stored tokens. If the key is in TOKEN_ENCRYPTION_KEY, take it out of that setting yourself. Exit code 1 if the key is used, or if the file has no such key.',
   args: [{ name: 'key', sentence: 'the hash of the key', required: true }],
   examples: [{ line: 'agentd keys remove "$KEY"', does: 'Removes a key that is no longer used.' }],
   json: true,

@@ -26,7 +26,7 @@ export const command: Command = {
     'If the keys are in STATE_DIR/encryption-key, the command writes the new key into that file, before the others, in one step: after a crash, the file is either the old or the new one. A running daemon seals with the new key from then on and, in the background, reseals what earlier keys have sealed. A stopped daemon does so after its next start.',
     'If TOKEN_ENCRYPTION_KEY is set, the command does not change it. It prints the line to set instead, with the new key first. The line contains the keys, so keep it out of logs.',
     'Daemons that share a store must all have a key before one of them seals with it. This takes two rounds. First move the new key to the end of the printed line, and set that line on one daemon after the other. Then set the line as it was printed. While their keys differ, the daemons reseal nothing.',
-    '`agentd keys list` shows when an earlier key is no longer used. Keep a copy of an earlier key for as long as you keep backups from its time, but not in the same place: anybody who has both can read the stored tokens. Exit code 1 if sealing is off.',
+    '`agentd keys list` shows when an earlier key is no longer used. Keep a copy of an earlier key for as long as you keep backups that were made while it was used, but not in the same place: anybody who has both can read the stored tokens. Exit code 1 if sealing is off.',
   ].join('\n\n'),
   examples: [{ line: 'agentd keys rotate', does: 'Adds a key.' }],
   json: true,

@@ -68,8 +68,8 @@ async function earlierKeys(settings: Settings, store: Store): Promise<Finding[]>
         ? ok(
             `the earlier key ${key} in ${source} is no longer used`,
             source === 'TOKEN_ENCRYPTION_KEY'
-              ? 'Take it out of TOKEN_ENCRYPTION_KEY. Keep a copy for the backups from its time, but not in the same place.'
-              : `Remove it with \`agentd keys remove ${key}\`, after you have made a copy of it. Keep the copy for the backups from its time, but not in the same place.`,
+              ? 'Take it out of TOKEN_ENCRYPTION_KEY. Keep a copy for the backups that were made while it was used, but not in the same place as the backups.'
+              : `Remove it with \`agentd keys remove ${key}\`, after you have made a copy of it. Keep the copy for the backups that were made while it was used, but not in the same place as the backups.`,
           )
         : ok(
             `${texts} stored ${texts === 1 ? 'text is' : 'texts are'} still sealed with the earlier key ${key} in ${source}`,

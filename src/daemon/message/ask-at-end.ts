@@ -9,7 +9,7 @@ import type { ReplyText } from './reply-text.ts';
 import type { AskedQuestion, Runnable } from './turn.ts';
 import { turnKey } from './turn-key.ts';
 
-/** The desk that keeps the call of this turn that the person must confirm. */
+/** The desk of this turn. It keeps the tool call that the person must confirm. */
 export function deskOf(turn: Runnable, { seal, store }: Pick<Services, 'seal' | 'store'>): Desk {
   const { principal, session_tag, session, message, still_waits } = turn;
   const asking = {

@@ -44,7 +44,10 @@ export function settingsDigests(settings: Settings): Record<string, string> {
   return digests;
 }
 
-/** The settings that differ. If the keys differ, digests of secrets cannot be compared, so only the key is named. */
+/**
+ * The settings that differ. If the keys differ, digests of secrets cannot be compared, so the key is the only secret
+ * that is named.
+ */
 export function differingSettings(
   mine: Readonly<Record<string, string>>,
   others: Readonly<Record<string, string>>,

@@ -1,7 +1,4 @@
-/**
- * The audit log (agentd-audit(1)): one line for each command of an administrator that changes something or shows a
- * person's data.
- */
+/** The audit log: one line each time an administrator uses a command that agentd-audit(1) lists. */
 export interface AuditStore {
   /** Adds a line; durable when it resolves. A line is kept for 400 days. */
   note(line: NewAuditLine): Promise<void>;

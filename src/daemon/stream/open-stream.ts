@@ -69,8 +69,8 @@ type Begun = 'run' | 'replay' | 'by-another';
 
 /**
  * Begins the run of a stream. If several requests open the stream at the same time, only one begins the run; the others
- * read the stream if they are still allowed to. If the message was already answered on a channel that shares its key,
- * that answer is replayed.
+ * read the stream if they are still allowed to. If the message was already answered under the same idempotency key,
+ * perhaps on another channel with the same namespace, that answer is replayed.
  */
 async function begin(
   plugin: ChannelPlugin,

@@ -9,7 +9,7 @@ export type Replacements = Readonly<Record<string, string | readonly string[]>>;
 const OWN_LANGUAGE = 'en';
 
 /**
- * The texts that people read and no agent wrote, by language. A text is looked up under the language tag itself, then
+ * The texts that people read but that no agent wrote, by language. A text is looked up under the language tag itself, then
  * under its language (`de` for `de-AT`), then under DEFAULT_LOCALE, and then among the English defaults.
  */
 export class Texts {
@@ -19,7 +19,7 @@ export class Texts {
   /** The texts for a person whose language is not known. */
   readonly #default: LocalTexts;
 
-  /** @param replaced by language tag in lower case. */
+  /** @param replaced the texts that replace others, keyed by language tag in lower case. */
   constructor(replaced: ReadonlyMap<string, Replacements> = new Map(), default_locale = OWN_LANGUAGE) {
     this.#replaced = replaced;
     this.#default_locale = default_locale;
@@ -117,7 +117,10 @@ const DEFAULTS: Replacements = Object.fromEntries(
   Object.entries(TEXTS).map(([name, record]) => [name, record.default]),
 );
 
-/** Matches only at the beginning of a run. Otherwise a long run in the middle would be scanned from each character. */
+/**
+ * Matches punctuation and white space at the end. A match starts only at the first character of such a sequence.
+ * Otherwise a long sequence in the middle would be scanned from each of its characters.
+ */
 const FINAL_SIGNS = /(?<![\p{P}\s])[\p{P}\s]+$/u;
 
 /** The form in which words are compared. */

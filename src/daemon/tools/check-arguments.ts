@@ -146,7 +146,7 @@ function unescaped(segment: string): string {
 
 /**
  * Whether the value contains a number that is too large to be exact. The digits that the model wrote are already lost,
- * and the rounded number would name something else.
+ * and the rounded number may be the id of something else.
  */
 function hasInexact(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return isInexact(value);

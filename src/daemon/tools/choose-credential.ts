@@ -46,8 +46,8 @@ export function chooseCredential(tool: Tool, person: CredentialChoice): Choice {
 }
 
 /**
- * Whether the call may be repeated with default credentials, which never act for a person: only a read without bound
- * parameters.
+ * Whether the call may be repeated with default credentials. They never act for a person, so only a read without bound
+ * parameters may be repeated.
  */
 function mayFallBack({ effect, bind }: Tool): boolean {
   return effect === 'read' && Object.keys(bind).length === 0;

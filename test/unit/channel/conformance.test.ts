@@ -291,7 +291,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
       'reports status 500 as an unreachable platform',
       'reports status 503 as an unreachable platform',
       'passes on Retry-After',
-      'reports status 429 as a failure to retry',
+      'reports status 429 as a failure that allows a retry',
       'reports a network error as an unreachable platform',
       'does not report a failure as final because of a malformed answer',
     ],

@@ -56,7 +56,7 @@ it('the scope returns the texts of a channel in the language of their reader', a
   });
 });
 
-it('the scope provides an error for failed deliveries that the daemon understands', async () => {
+it('the scope makes errors for failed deliveries, and the daemon understands these errors', async () => {
   const scope = await scopeOf(TELEX);
   const failure = scope.deliveryFailed('channel_not_found', { final: true });
   expect(failure).toBeInstanceOf(DeliveryFailed);

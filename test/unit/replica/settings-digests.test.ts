@@ -18,7 +18,7 @@ it('a comparison names the settings that differ between daemons on one store', a
   ]);
 });
 
-it('a comparison names only the sealing key if that key differs, because no other secret can then be compared', async () => {
+it('if the sealing key differs, a comparison names no other secret, because the digests of secrets cannot be compared', async () => {
   const mine = await digestsOf(KEY);
   const other = await digestsOf({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 2).toString('base64') });
   expect(differingSettings(mine, other)).toEqual(['TOKEN_ENCRYPTION_KEY']);

@@ -76,7 +76,7 @@ export const IDENTITY_RECORDS = [
     kind: 'string',
     secret: true,
     sentence:
-      'Key that seals stored tokens: 32 bytes in base64. To change the key, set several, comma-separated: the first one seals, and all of them open (`agentd keys`). If unset, the first start makes a key in STATE_DIR/encryption-key. `off` stores tokens unsealed, with a warning. When the daemon starts with a key, it seals the tokens that are stored unsealed.',
+      'Key that seals stored tokens: 32 bytes in base64. To change the key, set several, comma-separated: the first one seals tokens, and each of them can unseal tokens (see `agentd keys`). If unset, the first start makes a key in STATE_DIR/encryption-key. `off` stores tokens unsealed, with a warning. When the daemon starts with a key, it seals the tokens that are stored unsealed.',
   },
 
   // The company's API

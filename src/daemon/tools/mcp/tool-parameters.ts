@@ -39,7 +39,9 @@ export function toolParameters(
   const unknown = bound.find((name) => !Object.hasOwn(properties, name));
   if (unknown !== undefined) return { unusable: `it has no argument \`${unknown}\`, which the entry binds` };
   if (bound.length > 0 && FURTHER.some((keyword) => Object.hasOwn(rest, keyword)))
-    return { unusable: 'its arguments cannot be bound, because its schema combines others' };
+    return {
+      unusable: 'its arguments cannot be bound, because its schema refers to other schemas or combines them',
+    };
   const kept = Object.entries(properties).filter(([name]) => !bound.includes(name));
   const parameters = closeSchema({
     ...rest,

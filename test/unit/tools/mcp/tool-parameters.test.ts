@@ -27,7 +27,7 @@ describe('the schema of the arguments of an MCP tool', () => {
     [
       { properties, anyOf: [{ required: ['customer'] }] },
       { customer: 'sub' },
-      'its arguments cannot be bound, because its schema combines others',
+      'its arguments cannot be bound, because its schema refers to other schemas or combines them',
     ],
   ])('makes the tool unusable: %j with the bindings %j', (schema, bind, unusable) => {
     expect(made(schema, bind)).toEqual({ unusable });
