@@ -3,7 +3,7 @@ import { unavailable } from './cli-error.ts';
 import { readBounded } from './read-bounded.ts';
 import { failureOf, sendRequest } from './send-request.ts';
 
-/** The answer to `GET /` (agentd-api(7)). */
+/** The answer to `GET /` (agentd-service(7)). */
 export interface Health {
   status: string;
   platforms: string[];

@@ -117,7 +117,7 @@ function nextAttemptAt({ ended_at, state, next_attempt_at, outage }: ListedMessa
   return state === 'replied' && outage ? Math.max(next_attempt_at, outage.probe_at) : next_attempt_at;
 }
 
-/** The time until which temporary failures are retried. Null if no attempt is open. */
+/** The time until which temporary failures are retried. Null if the message has ended, or if no run has begun yet. */
 function triedUntil({
   state,
   ended_at,

@@ -23,7 +23,7 @@ export interface Wanted {
   /** Include a last line without a line end. `follow` reads that line again once it is complete. */
   unfinished: boolean;
   matches(line: string): boolean;
-  /** True if no earlier line can match. */
+  /** True if neither this line nor an earlier line can match. */
   enough?(line: string): boolean;
 }
 
@@ -78,7 +78,7 @@ export async function readSince(
     let start = size;
     let end: number | null = null;
     for await (const { bytes, at } of linesBackwards(file, size)) {
-      // The first piece follows the last line end.
+      // The first piece that is read is what follows the last line end.
       end ??= at;
       if (isOld(bytes.toString('utf8'))) break;
       start = at;

@@ -41,7 +41,7 @@ export interface PersonDesk {
   view(records: PersonRecords, memories: readonly Memory[]): Record<string, unknown>;
 }
 
-/** @throws CliError (1) if the store is not embedded; otherwise the errors of `withStore`. */
+/** @throws CliError (1) if the store cannot look up the data of one person; otherwise the errors of `withStore`. */
 export function withPerson<T>(
   who: Who,
   options: OptionValues,

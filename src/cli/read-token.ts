@@ -4,7 +4,7 @@ import { usageError } from './cli-error.ts';
 import { MutedOutput } from './muted-output.ts';
 import { readBounded } from './read-bounded.ts';
 
-/** For a command that reads something other than the token from standard input. */
+/** The warning for a command that reads something other than the token from standard input. */
 export const TOKEN_VISIBLE =
   'warning: a token in the arguments is visible in the process list and the shell history';
 export const TOKEN_SHOWS = `${TOKEN_VISIBLE}; use \`-\` and pipe the token in`;

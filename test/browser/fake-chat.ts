@@ -259,7 +259,7 @@ export class FakeChat {
     return run;
   }
 
-  /** Begins the run when its stream is opened for the first time. */
+  /** Begins the run, unless it has begun: when its stream is opened, or for a request to `/webchat/message`. */
   async #begin(run: Run): Promise<void> {
     if (run.starts > 0) return;
     run.starts++;

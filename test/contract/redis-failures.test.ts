@@ -44,7 +44,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.find(session.session_id)).toEqual(session);
   });
 
-  it('makes a command fail that it does not answer in time, and does not carry it out twice', async () => {
+  it('makes a command fail if it does not answer it in time, and carries out the command only once', async () => {
     await store.inbox.enqueue([anInboxMessage()]);
     process.kill(server.pid, 'SIGSTOP');
     const message = anInboxMessage();
@@ -70,7 +70,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
 
   it('refuses every write under claims that it has lost', async () => {
     const claim = await store.sessions.claim('s');
-    if (!claim) throw new Error('the session is claimed');
+    if (!claim) throw new Error('the session was already claimed');
     await server.flush();
     expect(await store.sessions.renew(claim)).toBe(false);
     expect(await store.commitTurn(claim, { trace: aTrace(null) })).toBe('lost');
@@ -135,11 +135,11 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
       await server.stop();
     }
   });
+});
 
-  it('does not open if there is no server', async () => {
-    const url = 'unix:/nonexistent/redis.sock';
-    await expect(openRedisStore({ url, traceRetentionMs })).rejects.toThrow(StoreUnavailable);
-  });
+it('a store does not open if there is no server', async () => {
+  const url = 'unix:/nonexistent/redis.sock';
+  await expect(openRedisStore({ url, traceRetentionMs })).rejects.toThrow(StoreUnavailable);
 });
 
 describe('durability', () => {
@@ -184,7 +184,7 @@ describe('durability', () => {
     await expect(durabilityOf(client, facts)?.written()).rejects.toThrow(/not durable within 2000 ms/);
   });
 
-  it('waits once for simultaneous writes', async () => {
+  it('lets simultaneous writes wait together', async () => {
     const { client, calls } = serverWith([1, 0]);
     const durability = durabilityOf(client, facts);
     await Promise.all(Array.from({ length: 50 }, () => durability?.written()));

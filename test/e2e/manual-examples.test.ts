@@ -61,7 +61,7 @@ it('the channel of agentd-channel(7) passes the conformance suite, run as descri
   expect(stdout).toMatch(/^(?:#|ℹ) fail 0$/m);
 });
 
-it('the channel of agentd-channel(7) that answers later runs as printed, and answers messages', async () => {
+it('the channel of agentd-channel(7) with delayed answers runs as printed, and answers messages', async () => {
   await mkdir(join(directory, 'node_modules'));
   await symlink(resolve(import.meta.dirname, '../..'), join(directory, 'node_modules/agentd'), 'dir');
   for (const file of ['wire.ts', 'wire.test.ts'])

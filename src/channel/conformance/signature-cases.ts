@@ -86,6 +86,6 @@ async function refuses(open: OpenChannel, request: SampleRequest): Promise<void>
   assert.equal(
     enqueued.length + notices.length + edited.length,
     0,
-    'messages, notices and edits of a refused delivery',
+    'number of messages, notices and edits of a refused delivery, which must be 0',
   );
 }

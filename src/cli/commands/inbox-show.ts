@@ -12,7 +12,7 @@ export const command: Command = {
   name: 'inbox show',
   summary: 'Show one platform message: its text, its state, its reply.',
   description:
-    "Shows the text, the reply, and the notice that a person gets after a failed run, with tokens masked. ID is the id of the message in agentd or on the platform, the latter with or without the channel's name and a colon before it. While the message is not done, the id of its request works, too. `agentd explain` shows how its run went. Works whether the daemon is running or not. Exit code 1 if there is no such message, or if the id matches several.",
+    "Shows the text, the reply, and the notice that a person gets when the agent's runs have failed for good, with tokens masked. ID is the id of the message in agentd or on the platform, the latter with or without the channel's name and a colon before it. While the message is not done, the id of its request works, too. `agentd explain` shows how its run went. Works whether the daemon is running or not. Exit code 1 if there is no such message, or if the id matches several.",
   args: [{ name: 'id', sentence: 'id of the message', required: true }],
   examples: [
     { line: 'agentd inbox show 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Shows one message.' },

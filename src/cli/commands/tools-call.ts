@@ -30,7 +30,7 @@ export const command: Command = {
   description: [
     'Makes one call under the same rules as in a conversation: arguments, bound parameters, credentials, public fields.',
     'With --token it acts as the person of that token, which is validated first. Without --token nobody is signed in. It shows each request without its token, the status of the answer, and the result as the agent would get it.',
-    'You confirm instead of the person: before a tool that writes, the command asks you, or needs --yes. The call is recorded in the journal of actions, with your name, and in the audit log.',
+    'You confirm instead of the person: before a tool that writes, the command asks you, or needs --yes. A call of a tool that writes is recorded in the journal of actions, with your name, and in the audit log.',
     'Exit code 1 if there is no such tool, the token is invalid, or the call fails.',
     'With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, status}], ok, result | message}.',
   ].join('\n\n'),

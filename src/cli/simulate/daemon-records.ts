@@ -33,7 +33,7 @@ export interface DaemonRecords {
 const OPEN_MAX = 100;
 
 /**
- * Opens the store that the settings name. Null if it cannot be read: only the texts that arrive then show how messages
+ * Opens the store that the settings name. Null if it cannot be read: then only the texts that arrive show how messages
  * end.
  */
 export async function openDaemonRecords(location: ConfigureOptions): Promise<DaemonRecords | null> {

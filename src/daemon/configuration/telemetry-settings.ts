@@ -73,7 +73,7 @@ function checkPairs(
     look.refuse(
       name,
       'does not have the right form',
-      'name=value, several comma-separated, values percent-encoded',
+      'name=value pairs separated by commas; values may be percent-encoded',
     );
 }
 

@@ -7,8 +7,9 @@ import type { RunFailure } from './failure.ts';
 type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
 
 /**
- * Decides what happens after a failed run. Runs that fail for a temporary reason are repeated until INBOX_RUN_SECONDS
- * after the first run began. All others are repeated until INBOX_MAX_ATTEMPTS of them have failed (agentd-message(7)).
+ * Decides what happens after a failed run (agentd-message(7)). A run whose failure is final is not repeated. Runs that
+ * fail for a temporary reason are repeated until INBOX_RUN_SECONDS after the first run began. All others are repeated
+ * until INBOX_MAX_ATTEMPTS of them have failed.
  * @param message the message as it was claimed, with the failed run counted.
  */
 export function afterFailedRun(
@@ -30,8 +31,8 @@ export function afterFailedRun(
 }
 
 /**
- * The outcome of a message that has failed for good. The sender gets a notice, unless the message is a text without a
- * session, which nobody wrote.
+ * The outcome of a message that has failed for good. The sender gets a notice, unless the message has no
+ * session: it is a text that agentd itself sends, so it has no sender.
  */
 export function failedForGood(
   { session_id, message }: InboxMessage,

@@ -182,12 +182,16 @@ function checkBounds(
   if (kind === 'integer' && !(Number.isInteger(min) && Number.isInteger(max) && Number(min) <= Number(max))) {
     return unfit(
       `the range of ${name}`,
-      '`min` and `max`, whole numbers',
+      '`min` and `max`, whole numbers, `min` not above `max`',
       `${inWords(min)} to ${inWords(max)}`,
     );
   }
   if (kind === 'number' && !(Number.isFinite(min) && Number.isFinite(max) && Number(min) <= Number(max)))
-    return unfit(`the range of ${name}`, '`min` and `max`, numbers', `${inWords(min)} to ${inWords(max)}`);
+    return unfit(
+      `the range of ${name}`,
+      '`min` and `max`, numbers, `min` not above `max`',
+      `${inWords(min)} to ${inWords(max)}`,
+    );
   if (kind === 'choice' && !(Array.isArray(choices) && choices.length > 0 && choices.every(isText))) {
     return unfit(`\`choices\` of ${name}`, 'a list of texts', choices);
   }
