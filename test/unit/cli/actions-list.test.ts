@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { type AlarmClock, systemClock } from '../../../src/daemon/clock.ts';
@@ -14,6 +14,7 @@ import { closeActionText } from '../../../src/daemon/tools/action-texts.ts';
 import { anAction } from '../../contract/fixtures.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { capture } from './captured-output.ts';
+import { stubSettings } from './stub-settings.ts';
 
 const settings = {
   SESSION_BACKEND: 'sqlite',
@@ -22,15 +23,13 @@ const settings = {
   TRACE_RETENTION_DAYS: 7,
 } satisfies Partial<Settings>;
 
-// The locations of settings have their own tests.
-vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => settings }));
-
 const HOUR = 3_600_000;
 const ada = personKey({ sub: 'ada', iss: 'https://site.example', tenant_id: 'acme' });
 const DONE: ActionOutcome = { state: 'done', status: 200, answer: null };
 
 beforeEach(() => {
   settings.STATE_DIR = mkdtempSync(join(tmpdir(), 'agentd-cli-'));
+  stubSettings(settings);
 });
 afterEach(() => rmSync(settings.STATE_DIR, { recursive: true }));
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Command } from '../../../src/cli/command.ts';
 import { command as audit } from '../../../src/cli/commands/audit.ts';
 import { command as resetGuard } from '../../../src/cli/commands/guard-reset.ts';
@@ -17,25 +17,23 @@ import type { Store } from '../../../src/daemon/store/store.ts';
 import { ada, anInboxMessage, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { capturedOutput } from './captured-output.ts';
+import { stubSettings } from './stub-settings.ts';
 
 // agentd-audit(1): each command that changes something adds a line to the audit log. The lines of `person`, `keys`,
 // `memory` and `tools` are tested with these commands.
-
-const configured = vi.hoisted(() => ({ settings: {} }));
-vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
 
 let directory: string;
 let store: Store;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'agentd-audited-'));
-  configured.settings = {
+  stubSettings({
     STATE_DIR: directory,
     SESSION_BACKEND: 'sqlite',
     TOKEN_ENCRYPTION_KEY: new Secret('off'),
     TRACE_RETENTION_DAYS: 7,
     INBOX_RUN_SECONDS: 60,
     INBOX_SEND_SECONDS: 60,
-  };
+  });
   const clock = { now: () => Date.now() };
   store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1e9 });
 });

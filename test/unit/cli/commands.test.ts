@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
@@ -13,6 +13,7 @@ import { openStore } from '../../../src/daemon/store/open.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { capture } from './captured-output.ts';
+import { stubSettings } from './stub-settings.ts';
 
 const settings = {
   HOST: '127.0.0.1',
@@ -25,16 +26,12 @@ const settings = {
   TRACE_RETENTION_DAYS: 7,
 } satisfies Partial<Settings>;
 
-// The locations of settings have their own tests.
-vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => settings }));
-
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiIsImVtYWlsIjoiYUBiLmMifQ.c2lnbmF0dXJl';
 const ALICE = personKey({ sub: '42', iss: 'https://site.example' });
 
 beforeEach(() => {
   settings.STATE_DIR = mkdtempSync(join(tmpdir(), 'agentd-cli-'));
-  settings.LOG_FILE = undefined;
-  settings.PORT = 0;
+  stubSettings(settings);
 });
 afterEach(() => rmSync(settings.STATE_DIR, { recursive: true }));
 
@@ -260,8 +257,9 @@ describe('status', () => {
     );
     server = started;
     await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
-    settings.PORT = (started.address() as AddressInfo).port as 0;
-    return `http://127.0.0.1:${settings.PORT}`;
+    const { port } = started.address() as AddressInfo;
+    stubSettings({ PORT: port });
+    return `http://127.0.0.1:${port}`;
   }
 
   const health = {
@@ -281,7 +279,7 @@ describe('status', () => {
 
   it('prints the answer of the daemon as JSON, even if --url names another address', async () => {
     const url = await answering(200, JSON.stringify(health));
-    settings.PORT = 0;
+    stubSettings({ PORT: 0 });
     expect(JSON.parse((await agentd('status', '--json', '--url', url)).stdout)).toEqual({
       ...health,
       status: 'degraded',
@@ -355,8 +353,9 @@ describe('logs', () => {
     JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg });
 
   function logged(...lines: string[]): void {
-    settings.LOG_FILE = join(settings.STATE_DIR, 'agentd.log');
-    writeFileSync(settings.LOG_FILE, lines.map((one) => `${one}\n`).join(''));
+    const LOG_FILE = join(settings.STATE_DIR, 'agentd.log');
+    stubSettings({ LOG_FILE });
+    writeFileSync(LOG_FILE, lines.map((one) => `${one}\n`).join(''));
   }
 
   it('prints the last lines as text', async () => {
@@ -438,7 +437,7 @@ describe('logs', () => {
       stdout: '',
       stderr: 'No line found.\n',
     });
-    settings.LOG_FILE = join(settings.STATE_DIR, 'none.log');
+    stubSettings({ LOG_FILE: join(settings.STATE_DIR, 'none.log') });
     expect(await agentd('logs')).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/there is no log file yet/),

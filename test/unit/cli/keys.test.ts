@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command as list } from '../../../src/cli/commands/keys-list.ts';
 import { command as remove } from '../../../src/cli/commands/keys-remove.ts';
 import { command as rotate } from '../../../src/cli/commands/keys-rotate.ts';
@@ -13,9 +13,7 @@ import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { ada } from '../../contract/fixtures.ts';
 import { capturedOutput } from './captured-output.ts';
-
-const configured = vi.hoisted(() => ({ settings: {} as Record<string, unknown> }));
-vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+import { stubSettings } from './stub-settings.ts';
 
 // agentd-keys(1).
 
@@ -25,13 +23,15 @@ const idOf = (one: string) => keyIdOf(marksOf(new Secret(one))[0] as string);
 
 describe('agentd keys', () => {
   let directory: string;
+  let settings: Partial<Settings>;
   let file: string;
   let store: Store;
 
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'agentd-keys-'));
     file = join(directory, 'encryption-key');
-    configured.settings = { STATE_DIR: directory, SESSION_BACKEND: 'sqlite', TRACE_RETENTION_DAYS: 7 };
+    settings = { STATE_DIR: directory, SESSION_BACKEND: 'sqlite', TRACE_RETENTION_DAYS: 7 };
+    stubSettings(settings);
     const clock = { now: () => Date.now() };
     store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1e9 });
     writeFileSync(file, `${key(1)}\n`, { mode: 0o600 });
@@ -92,7 +92,7 @@ describe('agentd keys', () => {
   });
 
   it('rotate prints the new line if the keys are in TOKEN_ENCRYPTION_KEY, and does not change the key file', async () => {
-    configured.settings.TOKEN_ENCRYPTION_KEY = new Secret(`${key(4)},${key(5)}`);
+    stubSettings({ TOKEN_ENCRYPTION_KEY: new Secret(`${key(4)},${key(5)}`) });
     const { printed, stderr } = await call(rotate, [], false);
     expect(printed).toMatch(/^TOKEN_ENCRYPTION_KEY=[A-Za-z0-9+/]{43}=,[^,]+,[^,]+\n$/);
     expect(printed).toContain(`=,${key(4)},${key(5)}\n`);
@@ -100,7 +100,6 @@ describe('agentd keys', () => {
     expect(readFileSync(file, 'utf8')).toBe(`${key(1)}\n`);
     expect((await audited())[0]).toContain('to be set in TOKEN_ENCRYPTION_KEY');
 
-    configured.settings.SESSION_BACKEND = 'sqlite';
     const { printed: document } = await call(rotate);
     expect(document).toMatchObject({ file: null, TOKEN_ENCRYPTION_KEY: expect.stringContaining(key(5)) });
     rmSync(file);
@@ -116,7 +115,7 @@ describe('agentd keys', () => {
   });
 
   it('list and remove say how to remove a key that is in TOKEN_ENCRYPTION_KEY', async () => {
-    configured.settings.TOKEN_ENCRYPTION_KEY = new Secret(`${key(4)},${key(5)}`);
+    stubSettings({ TOKEN_ENCRYPTION_KEY: new Secret(`${key(4)},${key(5)}`) });
     const { stderr } = await call(list, [], false);
     expect(stderr).toContain(
       `Key ${idOf(key(5))} in TOKEN_ENCRYPTION_KEY is no longer used. Take it out of TOKEN_ENCRYPTION_KEY`,
@@ -136,7 +135,7 @@ describe('agentd keys', () => {
     const run = () => rotate.run({ args: [], options: {}, out: capturedOutput().out });
     rmSync(file);
     await expect(run()).rejects.toThrow('there is no key yet');
-    configured.settings.TOKEN_ENCRYPTION_KEY = new Secret('off');
+    stubSettings({ TOKEN_ENCRYPTION_KEY: new Secret('off') });
     await expect(run()).rejects.toThrow('sealing is off');
     expect(await audited()).toEqual([]);
   });
@@ -144,9 +143,8 @@ describe('agentd keys', () => {
   it('doctor reports whether the previous key is still used', async () => {
     await keep(key(1));
     await call(rotate);
-    const settings = configured.settings as unknown as Settings;
     const details = async () =>
-      (await checkSealing(settings)).map(({ outcome, detail }) => `${outcome} ${detail}`);
+      (await checkSealing(settings as Settings)).map(({ outcome, detail }) => `${outcome} ${detail}`);
     expect(await details()).toEqual([
       `ok stored tokens are sealed with the key in ${file}`,
       `ok 1 stored text is still sealed with the earlier key ${idOf(key(1))} in ${file}`,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command as erase } from '../../../src/cli/commands/person-erase.ts';
 import { command as show } from '../../../src/cli/commands/person-show.ts';
 import { hmacOf } from '../../../src/cli/note-audit.ts';
@@ -14,9 +14,7 @@ import { claimSession, commitUnderClaim, saveSession } from '../../contract/stor
 import { aResident, fillAsPerson, fillAsUser, PLATFORM, THREAD } from '../../support/person-world.ts';
 import { token } from '../../support/tokens.ts';
 import { capturedOutput } from './captured-output.ts';
-
-const configured = vi.hoisted(() => ({ settings: {} }));
-vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+import { stubSettings } from './stub-settings.ts';
 
 interface Shown {
   sessions: { session_id: string; shared: boolean }[];
@@ -39,13 +37,13 @@ describe('agentd person, while a daemon runs,', () => {
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'agentd-person-'));
-    configured.settings = {
+    stubSettings({
       STATE_DIR: directory,
       SESSION_BACKEND: 'sqlite',
       TRACE_RETENTION_DAYS: 7,
       INBOX_RUN_SECONDS: 60,
       INBOX_SEND_SECONDS: 60,
-    };
+    });
     const clock = { now: () => Date.now() };
     store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1e9 });
     for (const one of [ada, bob]) {

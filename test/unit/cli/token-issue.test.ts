@@ -6,9 +6,7 @@ import { createValidator } from '../../../src/daemon/identity/validator.ts';
 import type { Log } from '../../../src/daemon/log.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { frozen, KEYS, NOW, NOW_S, recordingLog, SETTINGS } from '../identity/make-token.ts';
-
-const configured = vi.hoisted(() => ({ settings: {} }));
-vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+import { stubSettings } from './stub-settings.ts';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['Date'], now: NOW }));
 afterEach(() => {
@@ -26,7 +24,7 @@ async function issue(
   settings: Partial<Settings> = {},
   json = false,
 ): Promise<string> {
-  configured.settings = { ...SETTINGS, ...settings };
+  stubSettings({ ...SETTINGS, ...settings });
   const printed: string[] = [];
   notes = '';
   const sink = { write: (text: string) => printed.push(text) };
@@ -138,7 +136,9 @@ describe('agentd token issue', () => {
   });
 
   it('signs with HS256 only', async () => {
-    await expect(issue(PERSON, { JWT_ALGORITHM: 'RS256' })).rejects.toMatchObject({
+    await expect(
+      issue(PERSON, { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'http://127.0.0.1:9/keys' }),
+    ).rejects.toMatchObject({
       exitCode: 78,
       message: 'token issue signs with HS256 only, and JWT_ALGORITHM is RS256',
     });

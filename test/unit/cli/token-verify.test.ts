@@ -3,9 +3,7 @@ import { command } from '../../../src/cli/commands/token-verify.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { CLAIMS, hs256, NOW, NOW_S, SETTINGS } from '../identity/make-token.ts';
-
-const configured = vi.hoisted(() => ({ settings: {} }));
-vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+import { stubSettings } from './stub-settings.ts';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['Date'], now: NOW }));
 afterEach(() => vi.useRealTimers());
@@ -14,7 +12,7 @@ async function verify(
   token: string,
   { json = false, ...settings }: Partial<Settings> & { json?: boolean } = {},
 ) {
-  configured.settings = { ...SETTINGS, ...settings };
+  stubSettings({ ...SETTINGS, ...settings });
   const [printed, noted]: [string[], string[]] = [[], []];
   const out = createOutput({
     json,

@@ -7,9 +7,7 @@ import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import type { ToolDefinition } from '../../../src/daemon/store/tool-digests.ts';
 import { capturedOutput } from './captured-output.ts';
-
-const configured = vi.hoisted(() => ({ settings: {} }));
-vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => configured.settings }));
+import { stubSettings } from './stub-settings.ts';
 
 const BEFORE: ToolDefinition = {
   digest: 'aaaa',
@@ -30,7 +28,7 @@ describe('agentd tools trust, while a daemon runs,', () => {
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'agentd-trust-'));
-    configured.settings = { STATE_DIR: directory, SESSION_BACKEND: 'sqlite', TRACE_RETENTION_DAYS: 7 };
+    stubSettings({ STATE_DIR: directory, SESSION_BACKEND: 'sqlite', TRACE_RETENTION_DAYS: 7 });
     const clock = { now: () => Date.UTC(2030, 0, 1) };
     store = openSqliteStore(join(directory, 'agentd.db'), { role: 'daemon', clock, traceRetentionMs: 1 });
     await store.toolDigests.observe('docs_search', 'docs', BEFORE);

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
@@ -10,6 +10,7 @@ import { openStore } from '../../../src/daemon/store/open.ts';
 import { anInboxMessage, aSession, aTrace, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { capture } from './captured-output.ts';
+import { stubSettings } from './stub-settings.ts';
 
 const settings = {
   SESSION_BACKEND: 'sqlite',
@@ -17,13 +18,11 @@ const settings = {
   TRACE_RETENTION_DAYS: 7,
 } satisfies Partial<Settings>;
 
-// The locations of settings have their own tests.
-vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => settings }));
-
 const PHONE = { platform: 'phonechat', user_id: '+16505550000' };
 
 beforeEach(async () => {
   settings.STATE_DIR = mkdtempSync(join(tmpdir(), 'agentd-cli-'));
+  stubSettings(settings);
   const store = await openStore(settings as unknown as Settings, { role: 'daemon', clock: systemClock });
   const blocked = { platform: 'webchat', user_id: 'eve', outcome: 'loop_guard_blocked' };
   await store.traces.keepRefused(aTrace(null, { ...blocked, request_id: 'first' }));
