@@ -220,8 +220,8 @@ export function describeActions(current: () => StoreUnderTest): void {
       it('has the writes of a session, found by its tag or by its id at the time of the write', async () => {
         const { action_id } = await started({ session_tag: 'tag', session_id: 'id' });
         await started({ session_tag: 'other', session_id: 'other' });
-        for (const of of ['tag', 'id'])
-          expect(ids(await store.actions.list({ session: of, limit: 10 }))).toEqual([action_id]);
+        for (const name of ['tag', 'id'])
+          expect(ids(await store.actions.list({ session: name, limit: 10 }))).toEqual([action_id]);
       });
 
       it('has the writes that were sent since a given time', async () => {

@@ -16,6 +16,7 @@ const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'tes
 export const SLOW = [
   'test/contract/postgres.test.ts',
   'test/contract/redis-cluster.test.ts',
+  'test/contract/redis-failures.test.ts',
   'test/contract/redis-shards.test.ts',
   'test/contract/redis.test.ts',
   'test/contract/same-answers.test.ts',
@@ -38,10 +39,21 @@ export const SLOW = [
   'test/unit/tools/openapi/real-documents.test.ts',
 ];
 
-/** Tests that mock a module. The module must not have been loaded before, so each file needs a separate worker. */
+/** A test that examines stack traces. If Node.js loads the modules, these traces contain hooks of the test runner. */
+const STACK_TRACES = 'test/unit/import-failure.test.ts';
+
+/**
+ * Whether Vite, and not Node.js, must load the modules of this test: it mocks a module. A mocked module must not have
+ * been loaded before, so each such file needs a separate worker.
+ */
+const isMocking = (file: string) =>
+  file === STACK_TRACES || readFileSync(resolve(ROOT, file), 'utf8').includes('vi.mock(');
+
 export const MOCKING = globSync(IN_PROCESS, { cwd: ROOT }).filter(
-  (file) => !SLOW.includes(file) && readFileSync(resolve(ROOT, file), 'utf8').includes('vi.mock('),
+  (file) => !SLOW.includes(file) && isMocking(file),
 );
+export const SLOW_MOCKING = SLOW.filter(isMocking);
 
 /** All other tests. Their files share workers, with the modules that are loaded there. */
 export const UNIT = { include: IN_PROCESS, exclude: [...SLOW, ...MOCKING] };
+export const SLOW_NATIVE = SLOW.filter((file) => !isMocking(file));

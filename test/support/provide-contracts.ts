@@ -1,0 +1,3 @@
+import { provideContracts } from '../../src/daemon/provide-contracts.ts';
+
+provideContracts();
