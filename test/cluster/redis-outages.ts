@@ -44,7 +44,16 @@ const SETTLED_MS = 60_000;
 export async function redisOutage(
   kind: OutageKind,
   durability: RedisOutage['durability'],
-  { before_ms, after_ms }: { before_ms: number; after_ms: number },
+  {
+    before_ms,
+    after_ms,
+    pause_ms = 0,
+  }: {
+    before_ms: number;
+    after_ms: number;
+    /** How long a sender waits between two messages. */
+    pause_ms?: number;
+  },
 ): Promise<RedisOutage> {
   const redis = await startBreakable(kind, durability);
   const env = { REDIS_DURABILITY: durability === 'always' ? 'always' : 'everysec' };
@@ -61,6 +70,7 @@ export async function redisOutage(
     const texts = new Set<string>();
     acknowledged.set(thread, texts);
     for (let n = 0; !isOver; n++) {
+      if (pause_ms > 0) await delay(pause_ms);
       const began = performance.now();
       const status = await fleet.deliver(fleet.url(n), thread, `m${n}`);
       if (status === 200) {

@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { read } from '../support/event-stream.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { Fleet } from './fleet.ts';
@@ -32,10 +33,13 @@ export async function rollingRestart({
   requests,
   clients,
   streams,
+  pause_ms = 0,
 }: {
   requests: number;
   clients: number;
   streams: number;
+  /** How long a client waits between two requests. */
+  pause_ms?: number;
 }): Promise<RollingRestart> {
   const redis = await startRedis(['--appendonly', 'yes']);
   const fleet = await Fleet.start({ url: redis.url, replicas: 3 });
@@ -54,6 +58,7 @@ export async function rollingRestart({
     let isOver = false;
     const client = async (n: number) => {
       for (let turn = 0; !isOver; turn++) {
+        if (pause_ms > 0) await delay(pause_ms);
         const body = JSON.stringify({ user_id: `u${n}`, session_id: `s${n}`, message: `m${turn}` });
         const status = await ask(agent, `${proxy.url}/webchat/message`, body);
         result.requests++;
