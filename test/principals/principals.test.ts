@@ -3,7 +3,8 @@ import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DEFECTS } from './defects.ts';
 
-const RUN = resolve(import.meta.dirname, 'run.ts');
+/** With fewer garbage collections of young objects, the histories need a twelfth less CPU time. */
+const PROGRAM = ['--max-semi-space-size=64', resolve(import.meta.dirname, 'run.ts')];
 
 /**
  * Runs `run.ts` in a separate process, because it replaces `fetch` and the clock, and inserts defects while the sources
@@ -11,7 +12,7 @@ const RUN = resolve(import.meta.dirname, 'run.ts');
  */
 function principals(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((done) => {
-    const child = execFile(process.execPath, [RUN, ...options], (_error, stdout, stderr) => {
+    const child = execFile(process.execPath, [...PROGRAM, ...options], (_error, stdout, stderr) => {
       done({ code: child.exitCode, stdout, stderr });
     });
   });

@@ -18,6 +18,7 @@ import { readOperation } from '../../../../src/daemon/tools/openapi/read-operati
 import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/read-tools.ts';
 import type { Tool, ToolArguments } from '../../../../src/daemon/tools/tool.ts';
 import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';
+import { effort } from '../../../support/effort.ts';
 import { API } from '../../../support/openapi.ts';
 import { openApiEntry } from '../../../support/tools.ts';
 
@@ -28,6 +29,8 @@ import { openApiEntry } from '../../../support/tools.ts';
 const folder = mkdtempSync(join(tmpdir(), 'agentd-documents-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+/** The other implementation compiles and checks one of this many operations. It takes most of the time. */
+const EXAMINED = effort(4, 1);
 const FORM = 'application/x-www-form-urlencoded';
 const DOCUMENTS = [
   ['adyen-checkout', 25, {}],
@@ -69,10 +72,12 @@ test.each(DOCUMENTS)(
     expect(read.tools).toHaveLength(usable.length);
 
     const definition = JSON.parse(text, withoutIdleNullable) as Document;
-    const validator = await independentValidator(partOf(definition, usable));
+    const examined = usable.filter((_, index) => index % EXAMINED === 0);
+    const validator = await independentValidator(partOf(definition, examined));
     const faults: unknown[] = [];
     let requests = 0;
     for (const [index, tool] of read.tools.entries()) {
+      if (index % EXAMINED !== 0) continue;
       for (const args of argumentsOf(tool, index)) {
         const request = await requestOf(tool, args);
         requests++;
@@ -81,7 +86,7 @@ test.each(DOCUMENTS)(
       }
     }
     expect(faults).toEqual([]);
-    expect(requests).toBeGreaterThanOrEqual(read.tools.length);
+    expect(requests).toBeGreaterThanOrEqual(examined.length);
   },
 );
 
