@@ -185,7 +185,7 @@ describe('a link for an id with several spellings', () => {
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
   });
 
-  it("counts as another person's link under any spelling, even if the sender also has a link", async () => {
+  it("belongs to another person if any of its spellings does, even if the sender has linked a spelling, too", async () => {
     await putAt('+1-555', 'bob');
     await putAt('+1555', 'ada');
     const bobs = await token({ sub: 'bob' });
@@ -325,7 +325,7 @@ describe('a link whose token is sealed again with another key at the same time',
   const old = createSeal(new Secret(KEY));
   const both = createSeal(new Secret(`${OTHER},${KEY}`));
 
-  /** Reseals the link once between the read and the write of each operation. */
+  /** Imitates another process that seals the token with another key, once, just before the link is removed. */
   function resealing(links: LinkStore): LinkStore {
     let left = 1;
     const first = async (key: string, stored: string) => {

@@ -310,7 +310,7 @@ describe('a sender', () => {
   it.each([
     ['may be a bot', { from: { is_bot: 'true' } }],
     ['has a negative id', { from: { id: -5 } }],
-    ['has an id that a number cannot hold exactly', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
+    ['has an id that a number cannot represent exactly', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
     ['may write in the name of a chat', { sender_chat: null }],
   ])('is ignored if it %s', (_title, members) => {
     expect(privately('hello', members).kind).toBe('nothing');
