@@ -220,7 +220,7 @@ describe('the health of the channel', () => {
     expect(graph.health()).toEqual({ status: 'ok' });
   });
 
-  it('is not affected by messages to a single person', async () => {
+  it('is not affected if the platform refuses messages to a single person', async () => {
     const { graph, sender } = parts(() =>
       Response.json({ error: { code: 131026, message: 'x' } }, { status: 400 }),
     );

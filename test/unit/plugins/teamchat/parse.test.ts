@@ -232,7 +232,7 @@ describe('a delivery', () => {
     expect(long('&amp;'.repeat(16_000))).toMatchObject({ kind: 'message' });
   });
 
-  it('with an unusable edit is ignored', () => {
+  it('with an edit that leaves no usable text is ignored', () => {
     const edit = (text: unknown) => {
       const { event } = sample('message-changed') as { event: Sample };
       const message = { ...(event.message as Sample), text };
@@ -260,7 +260,7 @@ describe('a delivery', () => {
     ['text', { length: 3 }],
     ['bot_id', ''],
     ['bot_id', 0],
-  ])('is acknowledged and ignored if its %s is %j', (field, value) => {
+  ])('is not parsed as a message if its %s is %j', (field, value) => {
     const parsed = parse(with_(sample('message-im'), { [field]: value }), null);
     expect(parsed.kind).not.toBe('message');
   });
