@@ -350,7 +350,7 @@ describe('a repeated run', () => {
     expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
   });
 
-  test('repeats a write with an unknown outcome under the same key if the tool allows it', async () => {
+  test('repeats a write with an unknown outcome if the tool allows it, under the same key', async () => {
     answers = [broken, answered(200, { cancelled: 7 })];
     const tool = { ...cancel, idempotent: true };
     await (await begin({}, tool)).call({ id: 7 });

@@ -326,7 +326,7 @@ describe('the writes of a run', () => {
       yield 'Cancelled!';
     };
     const begun = await world.store.beginTurn('s', 's', 'turn-1');
-    if (!begun) throw new Error('the session is claimed');
+    if (!begun) throw new Error('the session was already claimed');
     const { claim } = begun;
     const ran = await runStep(world, runAgent, resolved(ADA, { claim, begun, ...ON_PLATFORM, ...members }));
     await world.store.sessions.release(claim);

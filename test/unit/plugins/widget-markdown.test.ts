@@ -99,7 +99,7 @@ describe('Markdown in the widget', () => {
     expect(html(text)).not.toContain('<a ');
   });
 
-  it('removes characters that reorder or hide text, and keeps those that right-to-left text needs', () => {
+  it('removes characters that reorder or hide text, and keeps the characters that right-to-left text needs', () => {
     const words = wordsOf(parseMarkdown('a\u202eb\u202ac\u0007d\ufeffe \u200f\u2067f\u2069'));
     expect(words).toBe('abcde \u200f\u2067f\u2069\n');
   });

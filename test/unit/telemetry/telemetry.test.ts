@@ -239,7 +239,7 @@ describe('exports', () => {
     await expect.poll(() => telemetry.logged.lines.length).toBe(1);
   });
 
-  it('that wait are limited in number', async () => {
+  it('contain at most a limited number of the spans that waited', async () => {
     const batches = {
       maxQueueSize: 10,
       maxExportBatchSize: 10,
