@@ -43,7 +43,7 @@ function fixture(mib: number) {
 /** @returns the session of the turn. */
 async function keepOneTurn(store: SqliteStore, now: number): Promise<string> {
   const session = aSession(now, { expires_at: now + TTL_MS });
-  // The text is long, so that a few thousand turns fill the disk.
+  // The text is long, so that few turns fill the disk.
   const record = aTurn({ text: randomUUID().repeat(1000) });
   const changes = { session, turn: { record, ttl_ms: TTL_MS }, trace: aTrace(session) };
   await commitUnderClaim(store, session.session_id, changes);
