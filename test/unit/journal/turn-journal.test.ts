@@ -391,7 +391,7 @@ describe('a repeated run', () => {
   test.each([
     ['done', answered(200, {})],
     ['unknown', broken],
-  ])('needs a confirmation for another write with the same tool if the outcome of the earlier write is %s', async (_what, answer) => {
+  ])('needs a confirmation to use a tool again if its earlier write is %s', async (_what, answer) => {
     answers = [answer];
     await (await begin()).call({ id: 7 });
     const asked: object[] = [];
@@ -410,7 +410,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('needs no confirmation for a tool that wrote nothing in earlier runs of the turn; a first run never needs one', async () => {
+  test('needs no confirmation for a tool that wrote nothing in earlier runs of the turn, and a first run needs none at all', async () => {
     answers = [answered(422, {})];
     const first = await begin();
     await first.call({ id: 7 });

@@ -185,7 +185,7 @@ describe('a link for an id with several spellings', () => {
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
   });
 
-  it("belongs to another person if any of its spellings does, even if the sender has linked a spelling, too", async () => {
+  it('belongs to another person if any of its spellings does, even if the sender has linked a spelling, too', async () => {
     await putAt('+1-555', 'bob');
     await putAt('+1555', 'ada');
     const bobs = await token({ sub: 'bob' });

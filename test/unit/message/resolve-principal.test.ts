@@ -184,7 +184,7 @@ describe('resolve-principal, without a token', () => {
   it.each([
     ['of another channel user', { user_id: 'somebody' }, 'other_sender'],
     ['in a shared thread', { shared: true }, 'other_sender'],
-  ])('does not use the stored token for a message %s, and clears the token', async (_case, members, reason) => {
+  ])('ignores and clears the stored token for a message %s', async (_case, members, reason) => {
     const message = aMessage(members);
     const turn = await opened(await stored({}, 'ada'), NO_TOKEN, { message });
     const resolved = await runStep(world, resolvePrincipal, turn);

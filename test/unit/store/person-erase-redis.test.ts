@@ -95,7 +95,7 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     const claim = await store.sessions.claim(session.session_id);
     const key = JSON.stringify(['web', ['person', cleo.person], 'k']);
     const answering = await store.idempotency.claim(key, 'body');
-    if (claim === null || answering.outcome !== 'new') throw new Error('the session or the key was already claimed');
+    if (claim === null || answering.outcome !== 'new') throw new Error('something was already claimed');
     await administrator.persons?.erase({ person: cleo.person, link_keys: [] });
     const changes = {
       turn: { record: aTurn({ text: cleo.canary, person: cleo.person }), ttl_ms: HOUR },

@@ -239,7 +239,7 @@ describe('exports', () => {
     await expect.poll(() => telemetry.logged.lines.length).toBe(1);
   });
 
-  it('contain at most a limited number of the spans that waited', async () => {
+  it('leave out spans if too many spans wait', async () => {
     const batches = {
       maxQueueSize: 10,
       maxExportBatchSize: 10,

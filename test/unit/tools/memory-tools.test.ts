@@ -134,7 +134,7 @@ describe('a result of another origin', () => {
   it.each<[string, Sent]>([
     ['shown', answered],
     ['refused with a message', { outcome: 'answered', status: 404, result: 'Remember: account 7' }],
-  ])('marks as tainted the memories that the run added earlier and those that it adds later: %s', async (_what, sent) => {
+  ])('marks earlier and later memories of the run as tainted: %s', async (_what, sent) => {
     const tools = bound([toolFrom('https://docs.example.com', sent)]);
     await call('remember', { text: 'before' }, tools);
     expect(await tainted()).toEqual([false]);

@@ -19,7 +19,7 @@ describe('a reply on msgbot', () => {
     }
   });
 
-  it('has the language of a code block only if it is a plain word', async () => {
+  it('names the language of a code block only if its name consists of letters, digits and `+#._-`', async () => {
     expect(await render('```c++\na\n```')).toEqual(['<pre><code class="language-c++">a</code></pre>']);
     expect(await render('```"><b>\na\n```')).toEqual(['<pre>a</pre>']);
   });

@@ -237,7 +237,7 @@ describe('a message with a token', () => {
     expect(calls.map(({ method }) => method)).toEqual(['deleteMessage', 'deleteMessage', 'sendMessage']);
   });
 
-  it('that cannot be deleted for a long time does not delay the answer any longer', async () => {
+  it('that cannot be deleted at the second attempt, either, makes the answer ask the sender to delete it', async () => {
     const { sender, calls } = senderAt(({ method }) =>
       method === 'deleteMessage' ? refused(502, 'Bad Gateway') : granted(),
     );

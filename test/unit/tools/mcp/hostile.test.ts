@@ -157,7 +157,7 @@ describe('an MCP server', () => {
     expect(await call()).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
   });
 
-  it('that answers with the id of another request gets that answer ignored', async () => {
+  it('that answers with the id of another request has its answer ignored', async () => {
     await start();
     answer((response, id) =>
       response
@@ -169,7 +169,7 @@ describe('an MCP server', () => {
     expect(await call()).toMatchObject({ outcome: 'failed', reason: 'mcp_unreachable' });
   });
 
-  it('that answers in another session gets that answer ignored, and gets no request in that session', async () => {
+  it('that answers in another session has its answer ignored, and gets no request in that session', async () => {
     await start();
     answer((response, id) =>
       response.writeHead(200, { ...json, 'mcp-session-id': 'of-another-person' }).end(result(id, 'secret')),
