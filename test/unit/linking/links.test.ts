@@ -164,7 +164,7 @@ describe('a link for an id with several spellings', () => {
     expect(await findLink(services, NUMBERED, '+1556')).toBeNull();
   });
 
-  it('is found under another spelling if there is no link under the first', async () => {
+  it('is found under another spelling if there is no link under the first spelling', async () => {
     await putAt('+1555', 'ada');
     expect(await findLink(services, NUMBERED, '+1-555')).toMatchObject({
       key: 'telex:jwt:+1555',
@@ -304,7 +304,7 @@ describe('a sender with a number and a second id', () => {
     expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
   });
 
-  it('gets only one of two second ids that arrive simultaneously', async () => {
+  it('is bound to only one of two second ids that arrive simultaneously', async () => {
     const found = await Promise.all([sender(NUMBER, 'US.1'), sender(NUMBER, 'US.2')]);
     expect(found.filter((one) => one === 'other_sender')).toHaveLength(1);
   });

@@ -20,7 +20,7 @@ beforeEach(() => {
   metrics = new Metrics('1.2.3');
 });
 
-/** The value of a sample in the text of the metrics, or undefined if it is not there. */
+/** The value of a sample in the text of the metrics, or undefined if there is no such sample. */
 async function sample(name: string): Promise<number | undefined> {
   const line = (await metrics.text()).split('\n').find((candidate) => candidate.startsWith(`${name} `));
   return line === undefined ? undefined : Number(line.slice(name.length + 1));

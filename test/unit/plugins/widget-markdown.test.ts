@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseMarkdown } from '../../../plugins/webchat/widget/markdown/parse.ts';
 import { type Piece, TAGS, wordsOf } from '../../../plugins/webchat/widget/markdown/tree.ts';
 
-/** The result as HTML, for the tests; the widget itself creates no HTML. */
+/** The result as HTML, for the tests. The widget itself creates no HTML. */
 function html(text: string): string {
   const write = (piece: Piece): string => {
     if (typeof piece === 'string') return piece.replaceAll('&', '&amp;').replaceAll('<', '&lt;');

@@ -49,7 +49,7 @@ it('commitTurn writes all changes of a turn in one commit', async () => {
   });
 });
 
-it('commitTurn stores nothing if one part cannot be written, and everything when the commit is retried', async () => {
+it('commitTurn stores nothing if one part cannot be written, and the turn can then still be committed', async () => {
   const { store, claim, changes } = await fixture();
   const events = { ...changes.events, events: ending(7) };
   await expect(store.commitTurn(claim, { ...changes, events })).rejects.toThrow('does not follow');

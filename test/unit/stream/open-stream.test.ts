@@ -22,7 +22,7 @@ const WAITING = {
 const TOKENS = { ambient: [], explicit: undefined, required: false };
 const REQUEST = { method: 'GET', id: 'r', headers: {}, address: 'a', signal: AbortSignal.any([]) };
 
-/** Services that find the stream in these states, one after the other, while somebody else claims it. */
+/** Services that find the stream in these states, one after the other, and can never claim the stream. */
 function servicesWith(found: unknown[]) {
   const sequencer = new RequestSequencer();
   const readers = new Readers();

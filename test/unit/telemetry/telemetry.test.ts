@@ -110,7 +110,7 @@ describe('the traceparent header of a request', () => {
     expect(observer.parentOf(header)).toBe(parent);
   });
 
-  it('is ignored without tracecontext in OTEL_PROPAGATORS, and no such header is sent', async () => {
+  it('is ignored if OTEL_PROPAGATORS lacks tracecontext, and messages then have no traceparent', async () => {
     const telemetry = await telemetryOf({ propagates: false });
     expect(telemetry.observer.parentOf(valid)).toBeNull();
     expect(send(telemetry)).toBeNull();

@@ -96,7 +96,7 @@ describe('the memory tools', () => {
     expect(answer).toMatchObject({ ok: false });
   });
 
-  it('report what is wrong with a text, or that memory is unavailable', async () => {
+  it('report that a text is not acceptable, or that memory is unavailable', async () => {
     expect(await call('remember', { text: 'x'.repeat(1001) })).toMatchObject({
       ok: false,
       message: expect.stringContaining('at most 1000 characters'),

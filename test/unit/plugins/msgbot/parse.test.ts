@@ -215,7 +215,7 @@ describe('an update with minimal data', () => {
   it.each([
     ['no sender, in a group', { ...LEAST, chat: { id: -5550200, type: 'group' } }, 'no sender'],
     [
-      'no type of a chat whose id is not the id of the sender',
+      'no type of the chat, and an id of the chat that is not the id of the sender',
       { ...LEAST, chat: { id: -5550200 }, from },
       'a chat of type unknown',
     ],

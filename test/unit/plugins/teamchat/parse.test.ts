@@ -159,7 +159,7 @@ describe('a delivery', () => {
     expect(Object.keys(EXPECTED).sort()).toEqual(sampleNames().sort());
   });
 
-  it('of one message has the same id, whether it arrives as a mention or as a message', () => {
+  it('has the same message id, whether the message arrives as a mention or as a direct message', () => {
     const asMention = parse(sample('app-mention'), null);
     const asMessage = parse(with_(sample('message-channel'), { channel_type: 'im' }), null);
     if (asMention.kind !== 'message' || asMessage.kind !== 'message') return expect.unreachable();
@@ -173,7 +173,7 @@ describe('a delivery', () => {
     expect(untold).toMatchObject({ message: { thread_id: `teamchat:${TEAM}:${DIRECT}` } });
   });
 
-  it('in a thread of a shared channel is in one session for all senders', () => {
+  it('in a thread of a shared channel belongs to one session for all senders', () => {
     const theirs = parse(sample('app-mention-external'), null);
     const ours = parse(sample('app-mention-shared-own'), null);
     if (theirs.kind !== 'message' || ours.kind !== 'message') return expect.unreachable();
@@ -310,7 +310,7 @@ describe('any input', () => {
     );
   });
 
-  it('is also parsed in place of any part of a delivery', () => {
+  it('is also parsed if it replaces any part of a delivery', () => {
     fc.assert(
       fc.property(anySample, fc.nat(), hostile, (delivery, nth, value) => {
         const text = JSON.stringify(delivery);
