@@ -61,7 +61,7 @@ const summaries = async (sender: Partial<Sender> & Pick<Sender, 'principal'>) =>
   );
 
 describe('my_actions', () => {
-  test('lists time, summary and outcome of the actions for the person, newest action first', async () => {
+  test('lists time, summary and outcome of the person’s actions, newest first', async () => {
     await record({ person: ada, summary: 'Cancel order "1"' });
     now += 1000;
     await record({ person: ada, summary: 'Cancel order "2"', platform: 'mail' }, null);
@@ -80,7 +80,7 @@ describe('my_actions', () => {
     expect(await listed(signedIn)).toMatchObject({ result: { actions: [{ outcome: 'unknown' }, {}] } });
   });
 
-  test('lists the actions for a platform user who has not signed in', async () => {
+  test('lists the actions of a platform user who has not signed in', async () => {
     const of = { platform: 'telex', user_id: 'u1' };
     await record({ ...of, summary: 'theirs' });
     await record({ ...of, summary: 'of Ada, who was linked', person: ada });

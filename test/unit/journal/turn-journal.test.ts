@@ -103,7 +103,7 @@ describe('a write', () => {
   test.each([
     ['a 2xx', answered(204, null), { state: 'done', status: 204 }],
     ['a 4xx', answered(404, { error: 'none' }), { state: 'failed', status: 404 }],
-    ['no request', unsent, { state: 'failed', status: null }],
+    ['a request that was not sent', unsent, { state: 'failed', status: null }],
     ['a broken connection', broken, { state: 'unknown', status: null }],
     ['a 5xx', answered(503, null), { state: 'unknown', status: 503 }],
   ] as const)('is recorded with the right outcome after %s', async (_what, answer, outcome) => {
@@ -148,7 +148,7 @@ describe('a write', () => {
     expect(lines()).toEqual([['failed', 'not_recorded']]);
   });
 
-  test('is recorded as failed if it was not sent because nobody knows whether its start was recorded', async () => {
+  test('is not sent, and is recorded as failed, if it is unknown whether its start was recorded', async () => {
     const { call, journal } = await begin();
     const { start } = store.actions;
     store.actions.start = async (...given) => {
@@ -161,7 +161,7 @@ describe('a write', () => {
     expect([sent, journal.unknown]).toEqual([[], []]);
   });
 
-  test('is not sent, and is recorded as failed, if the run ends while it is being recorded', async () => {
+  test('is not sent, and is recorded as failed, if the run ends while the write is being recorded', async () => {
     const run = new AbortController();
     const { call, journal } = await begin({}, cancel, { signal: run.signal });
     const { start } = store.actions;
@@ -187,7 +187,7 @@ describe('a write', () => {
     expect(lines().at(-1)).toEqual(['failed', 'claim_lost']);
   });
 
-  test('is not sent by a run that has lost its idempotency key, regardless of its session', async () => {
+  test('is not sent by a run that has lost its idempotency key, even if no other run has claimed the session', async () => {
     const found = await store.idempotency.claim('k', 'body');
     if (found.outcome !== 'new') throw new Error('the key is taken');
     const { call } = await begin({ claims: { session: claim, key: found.claim } });
@@ -197,7 +197,7 @@ describe('a write', () => {
     expect(sent).toEqual([]);
   });
 
-  test('returns its answer even if its outcome cannot be recorded, which is then unknown to the next run', async () => {
+  test('returns its answer even if its outcome cannot be recorded, and the next run reports the outcome as unknown', async () => {
     const first = await begin();
     const { finish } = store.actions;
     store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
@@ -209,7 +209,7 @@ describe('a write', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('is recorded again before the reply if recording its outcome failed', async () => {
+  test('gets its outcome recorded before the reply, if the first attempt to record the outcome failed', async () => {
     const { call, journal } = await begin();
     const { finish } = store.actions;
     store.actions.finish = () => Promise.reject(new StoreUnavailable(new Error('full')));
@@ -221,7 +221,7 @@ describe('a write', () => {
     expect((await listed()).map(({ state }) => state)).toEqual(['done', 'done']);
   });
 
-  test('is separate from an equal earlier write', async () => {
+  test('gets its own idempotency key and record, even if it equals an earlier write of the run', async () => {
     const { call } = await begin();
     await call({ id: 7 });
     await call({ id: 7 });
@@ -282,7 +282,7 @@ describe('a repeated run', () => {
     ['done', answered(200, { cancelled: 7 })],
     ['failed', answered(409, { error: 'shipped' })],
     ['failed before it was sent', unsent],
-  ])('gets the outcome of an earlier call that is %s, and makes no second call', async (_what, answer) => {
+  ])('gets the outcome of an earlier call (%s), and makes no second call', async (_what, answer) => {
     answers = [answer];
     const told = await (await begin()).call({ id: 7, why: 'late' });
     const { call, lines } = await begin();
@@ -350,7 +350,7 @@ describe('a repeated run', () => {
     expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
   });
 
-  test('repeats a write with an unknown outcome under the same key if the tool allows it', async () => {
+  test('repeats a write with an unknown outcome if the tool allows it, under the same key', async () => {
     answers = [broken, answered(200, { cancelled: 7 })];
     const tool = { ...cancel, idempotent: true };
     await (await begin({}, tool)).call({ id: 7 });
@@ -391,7 +391,7 @@ describe('a repeated run', () => {
   test.each([
     ['done', answered(200, {})],
     ['unknown', broken],
-  ])('needs a confirmation to write again with a tool whose earlier write is %s', async (_what, answer) => {
+  ])('needs a confirmation to use a tool again if its earlier write is %s', async (_what, answer) => {
     answers = [answer];
     await (await begin()).call({ id: 7 });
     const asked: object[] = [];
@@ -410,7 +410,7 @@ describe('a repeated run', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('needs no confirmation if it is the first run, or if the tool has written nothing in the turn', async () => {
+  test('needs no confirmation for a tool that wrote nothing in earlier runs of the turn, and a first run needs none at all', async () => {
     answers = [answered(422, {})];
     const first = await begin();
     await first.call({ id: 7 });

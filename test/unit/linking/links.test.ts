@@ -164,7 +164,7 @@ describe('a link for an id with several spellings', () => {
     expect(await findLink(services, NUMBERED, '+1556')).toBeNull();
   });
 
-  it('is found under another spelling if there is no link under the first', async () => {
+  it('is found under another spelling if there is no link under the first spelling', async () => {
     await putAt('+1555', 'ada');
     expect(await findLink(services, NUMBERED, '+1-555')).toMatchObject({
       key: 'telex:jwt:+1555',
@@ -185,7 +185,7 @@ describe('a link for an id with several spellings', () => {
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
   });
 
-  it("counts as another person's link under any spelling, even if the sender also has a link", async () => {
+  it('belongs to another person if any of its spellings does, even if the sender has linked a spelling, too', async () => {
     await putAt('+1-555', 'bob');
     await putAt('+1555', 'ada');
     const bobs = await token({ sub: 'bob' });
@@ -304,7 +304,7 @@ describe('a sender with a number and a second id', () => {
     expect(await sender(NUMBER, 'US.2')).toBe('other_sender');
   });
 
-  it('gets only one of two second ids that arrive simultaneously', async () => {
+  it('is bound to only one of two second ids that arrive simultaneously', async () => {
     const found = await Promise.all([sender(NUMBER, 'US.1'), sender(NUMBER, 'US.2')]);
     expect(found.filter((one) => one === 'other_sender')).toHaveLength(1);
   });
@@ -325,7 +325,7 @@ describe('a link whose token is sealed again with another key at the same time',
   const old = createSeal(new Secret(KEY));
   const both = createSeal(new Secret(`${OTHER},${KEY}`));
 
-  /** Reseals the link once between the read and the write of each operation. */
+  /** Imitates another process that seals the token with another key, once, just before the link is removed. */
   function resealing(links: LinkStore): LinkStore {
     let left = 1;
     const first = async (key: string, stored: string) => {

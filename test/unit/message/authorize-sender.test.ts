@@ -46,7 +46,7 @@ describe('authorize-sender', () => {
     ['another person', { owner: person('ada') }, signedIn('bob'), 'visitor', 'other_person'],
     ['another namespace', { namespace: 'telex' }, NO_TOKEN, 'visitor', 'other_channel'],
   ])(
-    'refuses a session of %s, without giving the reason',
+    'refuses a session of %s, without telling the sender why',
     async (_case, members, identified, user_id, why) => {
       await stored(members);
       const turn = visitor(identified, user_id);

@@ -22,7 +22,7 @@ const NEVER_REPEATED = {
 describe('the answer of a call that an earlier run made', () => {
   it.each([
     [
-      'marks the memories of the run as tainted if the tool has another origin',
+      'marks the memories of the run as tainted if the tool has a different origin from the API',
       'https://docs.example.com',
       true,
     ],

@@ -60,7 +60,7 @@ async function sessionWith({ isCarriedOut }: { isCarriedOut: boolean }) {
 const replies = async ({ sessions }: Store) =>
   (await sessions.turns('room')).map(({ text, reply }) => `${text} → ${reply}`);
 
-describe('a commit whose outcome is unknown', () => {
+describe('after a commit whose outcome is unknown, the daemon', () => {
   it('does not store a failed turn, because the answered turn may already be stored', async () => {
     const { say: repeat, store } = await sessionWith({ isCarriedOut: true });
     await expect(repeat('request-1')).rejects.toMatchObject({ code: 'unavailable' });

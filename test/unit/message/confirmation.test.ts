@@ -201,7 +201,7 @@ describe('metadata.confirm', () => {
     expect(world.calls.map(({ args }) => args.id)).toEqual(['1004', '1005']);
   });
 
-  it('declines the action, and its text is processed as an ordinary message', async () => {
+  it('declines the action, and the text of the message is processed as an ordinary message', async () => {
     const { id } = await ask();
     expect((await world.say('', { token: ada, confirm: { id, approve: false } })).response).toBe(
       'Not done: Cancel order "1004"',
@@ -325,7 +325,7 @@ describe('the confirmation of an action', () => {
 });
 
 describe('after a confirmation', () => {
-  it('the agent runs with the result, so that it can report it', async () => {
+  it('the agent runs and gets the result, so that its reply can report the result', async () => {
     await ask('cancel 1004 because late');
     await world.say('yes', { token: ada });
     expect(world.turns.at(-1)).toMatchObject({
@@ -374,7 +374,7 @@ describe('after a confirmation', () => {
   });
 });
 
-describe('the loop guard, while a call waits for confirmation,', () => {
+describe('the loop guard', () => {
   beforeEach(async () => {
     const env = {
       LOOP_GUARD_ENABLED: 'true',
@@ -384,7 +384,7 @@ describe('the loop guard, while a call waits for confirmation,', () => {
     world = await ConfirmationWorld.open({ env });
   });
 
-  it('does not count answers to questions as repetition', async () => {
+  it('does not count answers as repetition while a call waits for confirmation', async () => {
     for (let n = 0; n < 4; n++) {
       await ask(`cancel ${n}`);
       expect((await world.say('yes', { token: ada })).response).toBe(DONE);
@@ -392,7 +392,7 @@ describe('the loop guard, while a call waits for confirmation,', () => {
     expect(world.calls).toHaveLength(4);
   });
 
-  it('counts equal texts as repetition if no call waits', async () => {
+  it('counts equal texts as repetition if no call waits for confirmation', async () => {
     const codes: unknown[] = [];
     for (let n = 0; n < 3; n++) codes.push(await codeOf(world.say('yes', { token: ada })));
     expect(codes).toEqual(['answered', 'answered', 'loop_guard_blocked']);

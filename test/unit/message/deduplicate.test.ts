@@ -68,7 +68,7 @@ describe('deduplicate', () => {
     expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
   });
 
-  it('generates session ids until the store can keep one beside the key, but never changes an id that the client chose', async () => {
+  it('generates session ids until one can be stored beside the key, but never changes an id that the client chose', async () => {
     const ids: string[] = [];
     world.store.lieTogether = (id) => ids.push(id) > 3;
     const { turn } = await runStep(world, deduplicate, { ...withKey('k'), session_is_generated: true });
@@ -118,7 +118,7 @@ describe('deduplicate', () => {
 });
 
 describe('deduplicate, for the run of a stream', () => {
-  it('claims the key with which the stream was stored, whoever opened it', async () => {
+  it('claims the key with which the stream was stored, regardless of who opened the stream', async () => {
     const opened = { ...withKey('k', 'Hello', signedIn('ada')), idempotency_key: 'of-the-stream' };
     const { turn } = await runStep(world, deduplicateRun, opened);
     expect(turn.key?.key).toBe('of-the-stream');

@@ -45,7 +45,7 @@ describe('guard', () => {
     await runStep(world, guard, message('another person', signedIn('ada')));
   });
 
-  it('blocks a message after the last turn of a session, without a time to wait', async () => {
+  it('blocks a message if its session has had the maximum number of turns, and returns no time to wait', async () => {
     await runStep(world, guard, message());
     await runStep(world, guard, message());
     await expect(runStep(world, guard, message())).rejects.toMatchObject({

@@ -91,7 +91,7 @@ const shown = () => ({
   summary: seen.at(-1)?.summary,
   history: seen.at(-1)?.history.map(({ user }) => user.trim()),
 });
-/** A session without a person, whose id the daemon created. */
+/** Stores a session that has no person and a generated id. @returns the id */
 async function generatedSession(): Promise<string> {
   const session_id = generateSessionId('webchat', 'visitor');
   const members = { session_id, generated: true, user_id: 'visitor', platform: 'webchat' };
@@ -207,7 +207,7 @@ describe('the summary of a conversation', () => {
     expect(await world.store.summaries.find('s', 'telex:U1')).not.toBeNull();
   });
 
-  it('is not made in a session whose id a client chose or that several people share', async () => {
+  it('is not made if the client chose the session id, or if several people share the session', async () => {
     await sayAll(['1', '2', '3', '4', '5']);
     await sayAll(['1', '2', '3', '4', '5'], { platform: true, shared: true, session_id: 'thread' });
     expect(asked).toEqual([]);

@@ -41,7 +41,7 @@ describe('identify, by a token', () => {
     expect(line).toMatchObject({ verdict: 'ok', reason });
   });
 
-  it('does not validate a token again that was already validated for the request', async () => {
+  it('does not validate a token again if it was already validated for the request', async () => {
     const validated = { token: 'of-the-request', verdict: personVerdict('ada') };
     const same = await runStep(world, identifyByToken, { ...withToken('of-the-request'), validated });
     expect(same.turn.credential).toMatchObject({ kind: 'person', verdict: { person: '["","","ada"]' } });

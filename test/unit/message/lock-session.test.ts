@@ -39,7 +39,7 @@ describe('lock-session', () => {
     expect(world.services.claims.size).toBe(0);
   });
 
-  it('starts the answer before it waits if the session id cannot change', async () => {
+  it('starts the answer before it waits for the lock if the session id cannot change', async () => {
     const { turn: first } = await runStep(world, lockSession, authorized());
     const session = aSession(world.clock.now(), { session_id: 's', generated: false });
     const waiting = authorized(named(session));

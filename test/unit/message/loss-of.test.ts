@@ -12,7 +12,7 @@ it('a run counts as lost as soon as its person is erased', async () => {
   const session = aSession(clock.now(), { owner: ada });
   await saveSession(store, session);
   const claim = await store.sessions.claim(session.session_id);
-  if (claim === null) throw new Error('somebody else has it');
+  if (claim === null) throw new Error('the session was already claimed');
   const isLost = lossOf({ claim } as Parameters<typeof lossOf>[0], { store });
   expect(await isLost()).toBe(false);
   await store.persons?.erase({ person: ada, link_keys: [] });

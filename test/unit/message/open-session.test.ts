@@ -54,7 +54,7 @@ describe('open-session', () => {
     expect(await world.store.sessions.find('s')).toBeNull();
   });
 
-  it('does not store a client address for a message from a platform', async () => {
+  it('stores no tag of the client address for a message from a platform', async () => {
     const { turn } = await runStep(world, openSession, await arrived(null, ON_PLATFORM));
     expect(turn.session).not.toHaveProperty('client');
   });

@@ -37,7 +37,7 @@ describe('the tickets of requests', () => {
     expect(await isReached(second)).toBe(true);
   });
 
-  it('are not reached too early if a ticket between them leaves early', async () => {
+  it('are not reached too early if an earlier ticket leaves before it is reached', async () => {
     const sequencer = new RequestSequencer();
     const [first, second, third] = [
       ticketFor(sequencer, 'a'),
@@ -50,7 +50,7 @@ describe('the tickets of requests', () => {
     expect(await isReached(third)).toBe(true);
   });
 
-  it('of other threads are independent, and a thread without tickets uses no memory', async () => {
+  it('of different threads are independent, and a thread without tickets uses no memory', async () => {
     const sequencer = new RequestSequencer();
     const [first, other] = [ticketFor(sequencer, 'a'), ticketFor(sequencer, 'b')];
     expect(await isReached(other)).toBe(true);

@@ -109,7 +109,7 @@ describe('resolve-principal, with a valid token', () => {
       found.metadata.jwt_context?.token ?? '',
       sealRecord('s', 'visitor'),
     );
-    world.services.store.sessions.save = () => Promise.reject(new Error('nothing is to be written'));
+    world.services.store.sessions.save = () => Promise.reject(new Error('nothing must be written'));
     await runStep(world, resolvePrincipal, await opened(found, signedIn('ada', same ?? '')));
   });
 
@@ -184,7 +184,7 @@ describe('resolve-principal, without a token', () => {
   it.each([
     ['of another channel user', { user_id: 'somebody' }, 'other_sender'],
     ['in a shared thread', { shared: true }, 'other_sender'],
-  ])('never uses the stored token for a message %s, and clears it', async (_case, members, reason) => {
+  ])('ignores and clears the stored token for a message %s', async (_case, members, reason) => {
     const message = aMessage(members);
     const turn = await opened(await stored({}, 'ada'), NO_TOKEN, { message });
     const resolved = await runStep(world, resolvePrincipal, turn);

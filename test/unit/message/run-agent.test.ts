@@ -82,14 +82,14 @@ async function* hanging(signal?: AbortSignal): AsyncGenerator<string> {
 }
 
 describe('run-agent', () => {
-  it('passes the text on as it arrives, and joins it to the reply', async () => {
+  it('passes on each piece of text as it arrives, and joins the pieces to form the reply', async () => {
     const { turn, line } = await runStep(world, runAgent, resolved());
     expect(turn).toMatchObject({ reply: 'Hello there.', stopped: false });
     expect(turn.outlet.told.join('')).toBe('text Hello text there.');
     expect(line).toMatchObject({ step: 'run-agent', verdict: 'ok', detail: { characters: 12 } });
   });
 
-  it('gives the agent the sender and what is known about the person', async () => {
+  it('gives the agent the sender, the claims of the person, and whether a sign-in has expired', async () => {
     await runStep(world, runAgent, resolved(ADA));
     expect(seen).toMatchObject({
       text: 'Hello',
@@ -326,7 +326,7 @@ describe('the writes of a run', () => {
       yield 'Cancelled!';
     };
     const begun = await world.store.beginTurn('s', 's', 'turn-1');
-    if (!begun) throw new Error('the session is claimed');
+    if (!begun) throw new Error('the session was already claimed');
     const { claim } = begun;
     const ran = await runStep(world, runAgent, resolved(ADA, { claim, begun, ...ON_PLATFORM, ...members }));
     await world.store.sessions.release(claim);
@@ -394,7 +394,7 @@ describe('the history that the agent gets', () => {
     expect(await shownTo(NOBODY, { generated: true })).toEqual(['of nobody']);
   });
 
-  it('has no marks on a platform, because the platform verifies who wrote', async () => {
+  it('has no marked turns on a platform, because the platform verifies the senders', async () => {
     expect(await shownTo(ADA, { generated: false }, ON_PLATFORM)).toEqual(['of nobody', 'of Ada']);
   });
 });

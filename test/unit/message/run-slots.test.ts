@@ -15,7 +15,7 @@ function slots(limits: { concurrency?: number; max?: number; wait_ms?: number } 
   return { clock, stopping, waits, take, line };
 }
 
-it('the run slots grant all free runs at once, and the next run as soon as a run is released', async () => {
+it('the run slots let messages run at once while slots are free, and the next message when a slot is released', async () => {
   const { take, waits } = slots({ concurrency: 2 });
   const releases = [await take(), await take()];
   const order: number[] = [];
@@ -52,7 +52,7 @@ it('the run slots refuse a message with 503 and the reason queue_full if too man
   expect(waits.waiting).toBe(0);
 });
 
-it('the run slots end a wait that takes too long, and give the run to the next message', async () => {
+it('the run slots end a wait that takes too long, and give the slot to the next message', async () => {
   const { clock, take, line } = slots({ wait_ms: 30 });
   const release = await take();
   const late = line();
@@ -63,7 +63,7 @@ it('the run slots end a wait that takes too long, and give the run to the next m
   const next = take();
   release();
   (await next)();
-  // Both messages have released their run, so a run is free at once.
+  // Both messages have released their slots, so a slot is free at once.
   (await take())();
 });
 
@@ -85,7 +85,7 @@ it('the run slots let a patient message wait beyond both limits, until the daemo
   await take();
 });
 
-it('the run slots end a limited wait when the daemon stops', async () => {
+it('the run slots also end the waits of ordinary messages when the daemon stops', async () => {
   const { stopping, take } = slots();
   await take();
   const waiting = take();

@@ -158,7 +158,7 @@ describe('a turn', () => {
 describe('the trace of a turn', () => {
   it.each([
     ['that was answered', 'answered', 's'],
-    ['that was refused as a stranger', 'session_forbidden', null],
+    ['that was refused', 'session_forbidden', null],
   ])(
     '%s on a platform has a session id only if the message became part of the session: %s',
     (_case, outcome, session_id) => {
@@ -166,7 +166,7 @@ describe('the trace of a turn', () => {
     },
   );
 
-  it('has the person of a valid token, even if the message was refused before it was identified', () => {
+  it('has the person of a valid token, even if the message was refused before the step `identify`', () => {
     const verdict = personVerdict('ada');
     const validated = { token: 'token-of-ada', verdict };
     expect(traceOf(aTurnOf(world, { validated }), 'loop_guard_blocked', 0).person).toBe(verdict.person);

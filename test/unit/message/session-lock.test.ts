@@ -79,7 +79,7 @@ describe('within a process', () => {
     await (await acquire('s')).release();
   });
 
-  it('a message that gives up waiting does not block the next one', async () => {
+  it('a message that gives up waiting does not block the next message', async () => {
     const { acquire, lock } = daemon();
     const first = await acquire('s');
     const line: StepLine = { verdict: 'ok' };
@@ -162,7 +162,7 @@ describe('in two processes', () => {
     await (await third).release();
   });
 
-  it('the commit of a turn ends its claim without reporting it as lost, but the next message waits for the release', async () => {
+  it('the commit of a turn ends its claim and does not report it as lost, but the next message waits for the release', async () => {
     const [one, other] = [daemon(), daemon()];
     const lost = new AbortController();
     const first = await one.acquire('s', { lost });
@@ -197,7 +197,7 @@ describe('in two processes', () => {
     await (await other.acquire('s')).release();
   });
 
-  it('no message waits for a session that cannot be claimed', async () => {
+  it('an error of the store when a session is claimed leaves no lock behind', async () => {
     const one = daemon();
     one.store.beginTurn = () => Promise.reject(new Error('disk'));
     await expect(one.acquire('s')).rejects.toThrow('disk');

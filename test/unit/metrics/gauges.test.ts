@@ -17,7 +17,7 @@ function gauges(counts: () => Promise<InboxCount[]>, clock = new VirtualClock(NO
   } as unknown as Parameters<typeof gaugesOf>[0]);
 }
 
-it('gives the age of the oldest message that is not done, but none for failed messages', async () => {
+it('the inbox gauges give the age of the oldest unfinished message, but no age for failed messages', async () => {
   const count = { platform: 'teamchat', messages: 2, oldest_at: NOW - 7000 };
   const read = gauges(async () => [
     { ...count, state: 'waiting' },
@@ -26,7 +26,7 @@ it('gives the age of the oldest message that is not done, but none for failed me
   expect((await read.inbox()).map(({ oldest_seconds }) => oldest_seconds)).toEqual([7, null]);
 });
 
-it('leaves out the inbox of a store that hangs, so that the other metrics can be read', async () => {
+it('the metrics leave out the inbox of a store that hangs, so that the other metrics can be read', async () => {
   const clock = new VirtualClock(NOW);
   const read = gauges(() => new Promise(() => {}), clock);
   const metrics = new Metrics('1.2.3');
@@ -40,7 +40,7 @@ it('leaves out the inbox of a store that hangs, so that the other metrics can be
   expect(await text).not.toContain('agentd_inbox_messages{');
 });
 
-it('passes on the failure of a store', async () => {
+it('the inbox gauges pass on an error of the store', async () => {
   const failure = new StoreUnavailable(new Error('ECONNREFUSED'));
   await expect(gauges(() => Promise.reject(failure)).inbox()).rejects.toBe(failure);
 });

@@ -20,7 +20,7 @@ beforeEach(() => {
   metrics = new Metrics('1.2.3');
 });
 
-/** The value of a sample in the text of the metrics, or undefined if it is not there. */
+/** The value of a sample in the text of the metrics, or undefined if there is no such sample. */
 async function sample(name: string): Promise<number | undefined> {
   const line = (await metrics.text()).split('\n').find((candidate) => candidate.startsWith(`${name} `));
   return line === undefined ? undefined : Number(line.slice(name.length + 1));
@@ -101,7 +101,7 @@ describe('metrics', () => {
     expect(await metrics.text()).not.toContain('step="tool"');
   });
 
-  it('tell steps of less than a millisecond from slower ones', async () => {
+  it('distinguish steps of less than a millisecond from slower steps', async () => {
     const guard = (took_ms: number) => trace('answered', [{ step: 'guard', verdict: 'ok', took_ms }]);
     for (const took_ms of [0.4, 4, 9]) metrics.turnTraced(guard(took_ms), false);
     const buckets = await Promise.all(
@@ -112,7 +112,7 @@ describe('metrics', () => {
     expect(buckets).toEqual([1, 2, 3]);
   });
 
-  it('tell an operation of the store that was given up from a slow one', async () => {
+  it('distinguish store operations that timed out from slow operations', async () => {
     const ended = metrics.storeOperation('commitTurn');
     for (const seconds of [3, 5.002]) ended(seconds);
     const count = (le: string) =>
@@ -232,7 +232,7 @@ describe('metrics', () => {
   });
 });
 
-/** Ports that are not measured, because they are for administration, or only probes or hourly work call them. */
+/** Ports that are not measured: they are for administration, or only probes and hourly jobs call them. */
 const UNMEASURED = ['persons', 'replicas', 'maintenance'];
 
 describe('a measured store', () => {

@@ -27,7 +27,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** An active channel. Its checks get `answers` in order, and then the last answer again and again. */
+/** An active channel. Its checks return `answers` in order, and then the last answer again and again. */
 function watched(members: Partial<Channel> = {}) {
   const channel: Channel = { routes: [], send: async () => {}, ...members };
   const plugin: ChannelPlugin = {
@@ -102,11 +102,11 @@ it('the platform watch keeps the text of a channel that reports itself as degrad
   expect(channel.health?.()).toEqual(own);
 });
 
-it('the platform watch checks at growing intervals, and no longer after it is stopped', async () => {
+it('the platform watch checks at growing intervals, and stops checking when it is stopped', async () => {
   answers = [new Error('no line')];
   const channel = watched();
   await vi.advanceTimersByTimeAsync(60 * MINUTE);
-  // The checks are after 1, 2, 4 and 8 minutes, and then every 10 minutes.
+  // The first check is at once. The intervals are then 1, 2, 4 and 8 minutes, and 10 minutes from then on.
   expect(asked).toBe(9);
   expect(channel.health?.()).toEqual({ status: 'degraded', detail: 'it could not be queried: no line' });
   expect(lines).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** The source of a plugin module that follows the contract, except for the members that are given as source. */
+/** The source code of a valid plugin module. The source code in `members` replaces the default of these members. */
 export function pluginSource(members: Readonly<Record<string, string>> = {}): string {
   const all = {
     name: `'telex'`,

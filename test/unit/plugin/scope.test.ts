@@ -14,7 +14,7 @@ async function scopeOf(plugin: ChannelPlugin, texts = new Texts()) {
   return createScope(plugin, {}, services, new InboxWorker(services));
 }
 
-it('the scope of a channel that answers in the response does not include the inbox', async () => {
+it('the scope of a channel that answers in the response refuses calls to the inbox', async () => {
   const scope = await scopeOf({ ...TELEX, capabilities: { ...TELEX.capabilities, delivery: 'response' } });
   const problem = (member: string) =>
     `the channel telex has capabilities.delivery 'response': ${member} needs 'push'`;
@@ -23,7 +23,7 @@ it('the scope of a channel that answers in the response does not include the inb
   await expect(scope.edit('m1', 'text')).rejects.toThrow(problem('edit'));
 });
 
-it('the scope of a channel whose platform identifies the sender does not include the entry points for web clients', async () => {
+it('the scope of a channel whose platform identifies the sender refuses calls to the entry points for web clients', async () => {
   const scope = await scopeOf(TELEX);
   const message = {
     platform: 'telex',

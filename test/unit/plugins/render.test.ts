@@ -311,7 +311,7 @@ const CASES: readonly Case[] = [
     msgbot: 'a &lt; b &amp; c &gt; d &quot;e&quot;',
   },
   {
-    has: 'signs that are not markup',
+    has: 'signs that are not always markup',
     markdown: '2 * 3 * 4, snake_case_name, ~5, *.ts, a* b',
     teamchat: '2 * 3 * 4, snake_case_name, ~5, _.ts, a_ b',
     phonechat: '2 * 3 * 4, snake_case_name, ~5, _.ts, a_ b',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseMarkdown } from '../../../plugins/webchat/widget/markdown/parse.ts';
 import { type Piece, TAGS, wordsOf } from '../../../plugins/webchat/widget/markdown/tree.ts';
 
-/** The result as HTML, for the tests; the widget itself creates no HTML. */
+/** The result as HTML, for the tests. The widget itself creates no HTML. */
 function html(text: string): string {
   const write = (piece: Piece): string => {
     if (typeof piece === 'string') return piece.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
@@ -99,7 +99,7 @@ describe('Markdown in the widget', () => {
     expect(html(text)).not.toContain('<a ');
   });
 
-  it('removes characters that reorder or hide text, and keeps those that right-to-left text needs', () => {
+  it('removes characters that reorder or hide text, and keeps the characters that right-to-left text needs', () => {
     const words = wordsOf(parseMarkdown('a\u202eb\u202ac\u0007d\ufeffe \u200f\u2067f\u2069'));
     expect(words).toBe('abcde \u200f\u2067f\u2069\n');
   });

@@ -72,7 +72,7 @@ describe('the token that the widget gets from the site', () => {
     expect(console.warn).toHaveBeenCalledTimes(1);
   });
 
-  it('is not waited for longer than ten seconds', async () => {
+  it('is waited for at most ten seconds, and then the widget uses the token that it already has', async () => {
     const tokens = new TokenSource(() => new Promise(() => undefined), lasting(60));
     const current = tokens.current();
     await vi.advanceTimersByTimeAsync(10_001);

@@ -10,7 +10,10 @@ export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';
 /** Valid settings. */
 export const VALID = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: SECRET, WEBCHAT_ENABLED: 'true' };
 
-/** A working directory with these files, which are removed after the test, and the environment to use. */
+/**
+ * Creates a working directory with these files. The directory is removed after the test.
+ * @returns the directory, and the environment to use
+ */
 export function placeWith(
   env: Readonly<Record<string, string>>,
   files: Readonly<Record<string, string>> = {},

@@ -124,7 +124,7 @@ describe('a secret in a file is refused', () => {
     expect((await configureCore({ ...place, purpose: 'store' })).PORT).toBe(8080);
   });
 
-  it('without revealing a secret that was set in place of the path', async () => {
+  it('without revealing a secret that was set instead of the path', async () => {
     const { problems } = await inspectConfiguration(placeWith({ ...WITHOUT, JWT_SECRET_KEY_FILE: SECRET }));
     expect(problems).toMatchObject([{ setting: 'JWT_SECRET_KEY_FILE', value: null, source: 'environment' }]);
     expect(JSON.stringify(problems)).not.toContain(SECRET);
@@ -156,7 +156,7 @@ describe('a file of settings that others can read', () => {
     expect((await modes(file, content, 0o600)).warnings).toEqual([]);
   });
 
-  it('causes no warning if it contains no secret, or only the path of a file with one', async () => {
+  it('causes no warning if it contains no secret, or only the path of a file with a secret', async () => {
     expect((await modes('.env', 'PORT=1\nJWT_ISSUER=x\n', 0o644)).warnings).toEqual([]);
     const place = placeWith(WITHOUT, { '.env': 'JWT_SECRET_KEY_FILE=jwt\n', jwt: SECRET });
     chmodSync(join(place.cwd, '.env'), 0o644);

@@ -8,7 +8,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const CLAIM = { owner: 'me' };
 const EVERY_MS = 4000;
 
-/** A keeper of one claim, whose renewals the test controls. */
+/** A keeper of one claim. The test controls the results of the renewals with `renew`. */
 function keeping(renew: () => Promise<boolean>) {
   const clock = new VirtualClock(0);
   const { log, lines } = collectLog();

@@ -15,7 +15,7 @@ function fixture() {
   const claims = new Claims<string>(commit, { now: () => time.now });
   const take = (name: string) => {
     const owner = claims.take(name, `of ${name}`);
-    if (owner === null) throw new Error(`${name} is claimed`);
+    if (owner === null) throw new Error(`${name} was already claimed`);
     return owner;
   };
   return { time, commit, claims, take };

@@ -8,7 +8,7 @@ import { keepTurn } from '../../contract/store-writes.ts';
 import { anArrival } from './an-arrival.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
 
-it('a migration from schema 5 keeps sessions, turns, traces, turn counts and the ids of known messages', async () => {
+it('a migration from schema 5 keeps sessions, turns, traces, turn counts and the ids of seen messages', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const db = new Database(path);
   migrate(db, readMigrations().slice(0, 5));

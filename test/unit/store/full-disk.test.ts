@@ -6,7 +6,7 @@ import { stateDirectory } from './state-directory.ts';
 
 const prlimit = spawnSync('prlimit', ['--version']).status === 0;
 
-// Node ignores SIGXFSZ itself, so a write beyond the limit fails like a write on a full disk.
+// Node.js ignores the signal SIGXFSZ, so a write beyond the limit fails like a write on a full disk.
 it.skipIf(!prlimit)('the store survives a full disk, and writes again when there is space', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const child = startChild('fill-disk.ts', [path], ['prlimit', '--fsize=2000000:unlimited', '--']);

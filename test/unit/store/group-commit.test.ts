@@ -171,7 +171,7 @@ it('the group commit rejects with StoreUnavailable on a read-only database', asy
   expect(await insert(1)).toBe(1);
 });
 
-it('the group commit commits waiting writes when it is closed, and refuses later ones', async () => {
+it('the group commit commits waiting writes when it is closed, and refuses later writes', async () => {
   const { commit, insert, stored } = fixture();
   const writes = upTo(3).map(insert);
   commit.close();

@@ -48,7 +48,7 @@ it('the store waits for the lock of another process without blocking the event l
   expect(users.sort()).toEqual(['ada', 'bob']);
 });
 
-it('the store refuses a write that has waited 2 s for the lock, reports the lock in its condition, and writes the next one', async () => {
+it('the store refuses a write that has waited 2 s for the lock, reports the lock in its condition, and later writes again', async () => {
   const { store, hold, save } = fixture();
   expect(store.condition()).toEqual({ writable: true, detail: null });
   let isHeld = true;

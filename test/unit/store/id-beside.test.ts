@@ -6,7 +6,7 @@ describe('idBeside', () => {
     expect(idBeside({ lieTogether: () => true }, 'session', String)).toBe('0');
   });
 
-  it('makes ids until the store keeps one beside the name', () => {
+  it('makes ids until the store keeps an id beside the name', () => {
     const store = { lieTogether: (id: string, name: string) => name === 'session' && id === '70' };
     expect(idBeside(store, 'session', String)).toBe('70');
   });

@@ -27,7 +27,7 @@ interface Head {
   interrupted: number;
 }
 
-it('the in-memory state of the queues equals the table, whether the daemon, an administrator or an earlier run wrote it', async () => {
+it('the in-memory state of the queues equals the table, whether this daemon, an administrator or an earlier daemon wrote the table', async () => {
   const which = fc.nat(100);
   const queue = fc.constantFrom('a', 'b', 'c');
   const step = fc.oneof(

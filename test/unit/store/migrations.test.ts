@@ -36,7 +36,7 @@ it('a migration does not change a database if one step fails', () => {
   db.close();
 });
 
-it('readMigrations finds migrations that are numbered without a gap', () => {
+it('readMigrations finds the migrations of the repository, which are numbered without a gap', () => {
   expect(readMigrations().length).toBeGreaterThan(0);
 });
 

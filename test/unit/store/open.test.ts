@@ -17,7 +17,7 @@ it('openStore opens the database in STATE_DIR, and reports its path', async () =
   expect(store.description).toBe(`sqlite ${join(directory, 'agentd.db')}`);
 });
 
-it('openStore drops the claims of a daemon that died, and keeps the answers that the daemon stored', async () => {
+it('openStore drops the unfinished claims of an earlier daemon, and keeps the answers that the earlier daemon stored', async () => {
   const settings = {
     SESSION_BACKEND: 'sqlite',
     STATE_DIR: stateDirectory(),

@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     await redis.stop();
   });
 
-  /** All files on the disk of the server, by their names. */
+  /** All files in the directory of the server, keyed by file name. */
   function files(): Map<string, Buffer> {
     const names = readdirSync(redis.directory, { recursive: true, withFileTypes: true }).filter((one) =>
       one.isFile(),
@@ -95,7 +95,7 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     const claim = await store.sessions.claim(session.session_id);
     const key = JSON.stringify(['web', ['person', cleo.person], 'k']);
     const answering = await store.idempotency.claim(key, 'body');
-    if (claim === null || answering.outcome !== 'new') throw new Error('somebody else has it');
+    if (claim === null || answering.outcome !== 'new') throw new Error('something was already claimed');
     await administrator.persons?.erase({ person: cleo.person, link_keys: [] });
     const changes = {
       turn: { record: aTurn({ text: cleo.canary, person: cleo.person }), ttl_ms: HOUR },
@@ -111,12 +111,12 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     expect(await inKeys(cleo.canary)).toEqual([]);
   });
 
-  it('removes the names of expired records from the indexes', async () => {
+  it('removes the ids of expired records from the indexes', async () => {
     const dora = aResident('Dora');
     const action = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
     const late = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
     for (const one of [action, late]) await store.actions.start(null, one);
-    // The record is gone, as if it had expired, but its index still names it.
+    // The record is deleted, as if it had expired, but its id is still in the indexes.
     await redis.client.del(`agentd:{action:${action.action_id}}:record`);
     await administrator.persons?.erase({ person: dora.person, link_keys: [] });
     expect(await inKeys(dora.canary)).toEqual([]);

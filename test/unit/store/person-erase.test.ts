@@ -126,7 +126,7 @@ describe('an erasure while a daemon runs', () => {
     expect(await daemon.memories?.list(ownerOf(bob))).toHaveLength(150);
   });
 
-  it('prevents a run in progress from adding anything to the session', async () => {
+  it('removes a session and its turns even if a run in progress has claimed the session', async () => {
     await fillAsPerson(daemon, clock.now(), ada);
     const tag = `f-${ada.canary}`;
     const claim = await daemon.sessions.claim(tag);

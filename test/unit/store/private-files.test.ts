@@ -86,7 +86,7 @@ it('the store is unavailable if the directory cannot be created', () => {
   expect(() => openAt(join(directory, 'agentd.db'))).toThrow(StoreUnavailable);
 });
 
-it('the store syncs every commit, with a new database and with an existing one', async () => {
+it('the store opens an existing database with synced commits, with a write-ahead log and with foreign keys', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   await openAt(path).close();
   const db = openDatabase(path);
@@ -97,7 +97,7 @@ it('the store syncs every commit, with a new database and with an existing one',
   db.close();
 });
 
-it('no part of the token of an ended session is in the files after a sweep', async () => {
+it('the token of an ended session is no longer in the files after a sweep', async () => {
   const directory = stateDirectory();
   const path = join(directory, 'agentd.db');
   const token = 'a-token-that-must-not-linger';
@@ -122,7 +122,7 @@ it('no part of the token of an ended session is in the files after a sweep', asy
   expect(bytes()).not.toContain(token);
 });
 
-it('the sweep continues while another connection reads or writes', async () => {
+it('the sweep does not fail while another connection reads', async () => {
   const path = join(stateDirectory(), 'agentd.db');
   const store = openAt(path);
   await store.check();

@@ -159,7 +159,7 @@ describe.skipIf(process.getuid?.() !== 0)(
       expect(ownerOf(victims)).toBe(0);
     });
 
-    it('does not become the owner of a directory to which a parent directory links for a moment', () => {
+    it('does not become the owner of a directory of root if a link replaces a parent directory for a moment', () => {
       chownSync(theirs, USER, USER);
       const [above, moved] = [join(theirs, 'a'), join(theirs, 'b')];
       race.open = (path, open) => {

@@ -85,7 +85,7 @@ describe('a backup', () => {
     const session = aSession(clock.now());
     await saveSession(store, session);
     const claim = await store.sessions.claim(session.session_id);
-    if (claim === null) throw new Error('somebody else has it');
+    if (claim === null) throw new Error('the session was already claimed');
     const pending = aPendingAction(session);
     const turn = { record: aTurn(), ttl_ms: 60_000 };
     await store.commitTurn(claim, { turn, trace: aTrace(session), pending });
@@ -190,7 +190,7 @@ describe('a restore', () => {
     expect(await sessionsOf(open())).toEqual(['one']);
   });
 
-  it('replaces a damaged store, and does not apply the log of the damaged store to the new one', async () => {
+  it('replaces a damaged store, and does not apply the write-ahead log of the damaged store to the restored store', async () => {
     const store = open();
     await begin(store, 'good');
     await store.maintenance.backup(backup);

@@ -43,7 +43,7 @@ function fixture(mib: number) {
 /** @returns the session of the turn. */
 async function keepOneTurn(store: SqliteStore, now: number): Promise<string> {
   const session = aSession(now, { expires_at: now + TTL_MS });
-  // The text is random, so that a file system with compression cannot make it smaller.
+  // The text is long, so that few turns fill the disk.
   const record = aTurn({ text: randomUUID().repeat(1000) });
   const changes = { session, turn: { record, ttl_ms: TTL_MS }, trace: aTrace(session) };
   await commitUnderClaim(store, session.session_id, changes);
@@ -185,7 +185,7 @@ it.skipIf(!canMount)(
   },
 );
 
-it.skipIf(!canMount)('the store makes no reserve on a disk that is too small for it', async () => {
+it.skipIf(!canMount)('the store makes no reserve on a disk that is too small for a reserve', async () => {
   const { directory, store } = fixture(12);
   await sweepAll(store);
   expect(existsSync(reserveOf(directory))).toBe(false);

@@ -35,7 +35,7 @@ async function fixture() {
   return { path, store, claim, changes };
 }
 
-it('commitTurn writes everything that a turn changes in one commit', async () => {
+it('commitTurn writes all changes of a turn in one commit', async () => {
   const { path, store, claim, changes } = await fixture();
   const before = commitsIn(path);
   expect(await store.commitTurn(claim, changes)).toBe('committed');
@@ -49,7 +49,7 @@ it('commitTurn writes everything that a turn changes in one commit', async () =>
   });
 });
 
-it('commitTurn stores nothing if one part cannot be written, and everything when the commit is retried', async () => {
+it('commitTurn stores nothing if one part cannot be written, and the turn can then still be committed', async () => {
   const { store, claim, changes } = await fixture();
   const events = { ...changes.events, events: ending(7) };
   await expect(store.commitTurn(claim, { ...changes, events })).rejects.toThrow('does not follow');
@@ -63,7 +63,7 @@ it('commitTurn stores nothing if one part cannot be written, and everything when
   expect(await store.commitTurn(claim, changes)).toBe('committed');
 });
 
-it('commitTurn notifies subscribers once the events can be read, and does not notify them if the commit is refused', async () => {
+it('commitTurn notifies subscribers of the events that it stores, and does not notify them if the commit is refused', async () => {
   const { store, claim, changes } = await fixture();
   const { stream_id } = changes.events.claim;
   const told: unknown[] = [];

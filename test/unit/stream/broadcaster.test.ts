@@ -6,7 +6,7 @@ import { Broadcaster } from '../../../src/daemon/stream/broadcaster.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-/** One stream in memory; `reads` counts how often it was read. */
+/** One stream in memory. `reads` counts how often it was read. */
 function memory(hintsMayBeLost = false) {
   const events: StreamEvent[] = [];
   const listeners = new Set<StreamListener>();
@@ -78,7 +78,7 @@ function following(hintsMayBeLost = false) {
 }
 
 describe('a stream with readers', () => {
-  it('sends all existing events at once, then new ones, and ends after the last event', async () => {
+  it('sends all existing events at once, then new events, and ends after the last event', async () => {
     const { store, broadcaster, follow } = following();
     store.add(['stream_start', 'text_chunk']);
     const { reader, end } = follow();

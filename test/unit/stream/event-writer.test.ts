@@ -198,7 +198,7 @@ describe('an event writer', () => {
     });
   });
 
-  it('can store the last events of the stream itself', async () => {
+  it('can itself store the last events of the stream', async () => {
     const { store, writer } = writing();
     const ending = writer.end(END);
     await tick();

@@ -22,7 +22,7 @@ const WAITING = {
 const TOKENS = { ambient: [], explicit: undefined, required: false };
 const REQUEST = { method: 'GET', id: 'r', headers: {}, address: 'a', signal: AbortSignal.any([]) };
 
-/** Services that find the stream in these states, one after the other, while somebody else claims it. */
+/** Services that find the stream in these states, one after the other, and can never claim the stream. */
 function servicesWith(found: unknown[]) {
   const sequencer = new RequestSequencer();
   const readers = new Readers();
@@ -53,7 +53,7 @@ it('opening a stream that expires at the same moment fails, because no event wou
   expect([sequencer.size, readers.size]).toEqual([0, 0]);
 });
 
-it('a reader is refused if another reader becomes the owner of the stream with a token at the same moment', async () => {
+it('a reader is refused if another reader with a token becomes the owner of the stream at the same moment', async () => {
   const { services, sequencer, readers } = servicesWith([
     WAITING,
     { ...WAITING, state: 'running', reader: 'them' },
@@ -63,14 +63,14 @@ it('a reader is refused if another reader becomes the owner of the stream with a
   expect([sequencer.size, readers.size]).toEqual([0, 0]);
 });
 
-it('a request to stop a stream is refused if another reader becomes its owner with a token at the same moment', async () => {
+it('a request to stop a stream is refused if a reader with a token becomes the owner of the stream at the same moment', async () => {
   const { services, asked } = servicesWith([WAITING, { ...WAITING, state: 'running', reader: 'them' }]);
   const stopping = stopStream(services, 's', { ...REQUEST, method: 'DELETE' } as ChannelRequest, TOKENS);
   await expect(stopping).rejects.toMatchObject({ code: 'forbidden' });
   expect(asked).toEqual([]);
 });
 
-it('opening a stream that replays an answer succeeds even if the stream cannot be released, which is only logged', async () => {
+it('opening a stream that replays an answer succeeds even if the stream cannot be released, and the failure is only logged', async () => {
   const { services } = servicesWith([{ ...WAITING, idempotency_key: 'k' }]);
   const { log, lines } = collectLog();
   const running = new Set<Promise<void>>();

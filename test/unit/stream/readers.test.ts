@@ -68,7 +68,7 @@ describe('a request that reads a stream', () => {
   const request = (method: string, signal: AbortSignal) =>
     ({ method, address: 'a', signal }) as unknown as ChannelRequest;
 
-  test('no longer counts when its client disconnects, whether or not the stream was read', () => {
+  test('no longer counts when its client disconnects, even if the stream was never read', () => {
     const client = new AbortController();
     enterReader(readers, request('GET', client.signal), options);
     expect(readers.size).toBe(2);

@@ -184,7 +184,7 @@ describe('a request to stop', () => {
     stop.close();
   });
 
-  it('is no longer noticed after the lookup is closed, even if the last lookup failed', async () => {
+  it('is no longer noticed after its StopRequest is closed, even if the last lookup failed', async () => {
     const { find } = world.store.streams;
     world.services.store.streams.find = () => Promise.reject(new Error('disk'));
     const stop = new StopRequest(world.services, 'stream');

@@ -110,7 +110,7 @@ describe('the traceparent header of a request', () => {
     expect(observer.parentOf(header)).toBe(parent);
   });
 
-  it('is ignored without tracecontext in OTEL_PROPAGATORS, and no such header is sent', async () => {
+  it('is ignored if OTEL_PROPAGATORS lacks tracecontext, and messages then have no traceparent', async () => {
     const telemetry = await telemetryOf({ propagates: false });
     expect(telemetry.observer.parentOf(valid)).toBeNull();
     expect(send(telemetry)).toBeNull();
@@ -239,7 +239,7 @@ describe('exports', () => {
     await expect.poll(() => telemetry.logged.lines.length).toBe(1);
   });
 
-  it('that wait are limited in number', async () => {
+  it('leave out spans if too many spans wait', async () => {
     const batches = {
       maxQueueSize: 10,
       maxExportBatchSize: 10,

@@ -32,7 +32,7 @@ it.each(['de', 'es'])(
 );
 
 it.each(['de', 'es'])(
-  'texts.%s.yaml has the same failure and confirmation marks and the same commands as the defaults',
+  'texts.%s.yaml has the same marks (❌ and ✅) and the same commands as the defaults',
   (tag) => {
     const texts = sample(tag).replaced.get(tag) ?? {};
     for (const [name, record] of Object.entries(records)) {

@@ -51,7 +51,7 @@ describe('texts', () => {
     expect(texts.isWord('confirm', 'yes')).toBe(false);
   });
 
-  it('have all placeholders replaced in one pass', () => {
+  it('replace all placeholders in one pass, so that a placeholder in a value is not replaced', () => {
     expect(fillIn('{a} {b} {c}', { a: '{b}', b: 'x' })).toBe('{b} x {c}');
     expect(new Texts().in().say('confirm_not_done', { action: 'Cancel $& {action}' })).toBe(
       'Not done: Cancel $& {action}',

@@ -68,14 +68,14 @@ describe('the arguments of a call', () => {
     [{ user_id: 'someone' }, 'There is no argument `user_id`.'],
     [{ constructor: 1 }, 'There is no argument `constructor`.'],
   ])('such as %j are refused, and the tool is not called', async (args, message) => {
-    const { bound, statuses, lines } = bind(() => expect.fail('it was called'));
+    const { bound, statuses, lines } = bind(() => expect.fail('the tool must not be called'));
     expect(await bound.call(args)).toEqual({ ok: false, message });
     expect(statuses).toEqual(['started', 'failed']);
     expect(lines()).toEqual([['failed', 'invalid_arguments']]);
   });
 
   test('are refused if one is missing, and the message names the missing argument', async () => {
-    const { bound } = bind(() => expect.fail('it was called'), undefined, {
+    const { bound } = bind(() => expect.fail('the tool must not be called'), undefined, {
       ...parameters,
       required: ['email'],
     });

@@ -104,7 +104,7 @@ test('a read is not recorded and gets no key', async () => {
   expect(events).toEqual([['send', { id: 'A' }, null]]);
 });
 
-test('an invalid call is refused before the journal is read', async () => {
+test('a call that is invalid or needs sign-in is refused before the journal is read', async () => {
   for (const tool of [{ credentials: 'user' }, { bind: { customer: 'sub' } }] as const) {
     const { call, events } = scene({ tool });
     expect(await call()).toMatchObject({ ok: false });
@@ -188,7 +188,7 @@ describe('a repeated run', () => {
     expect(names(events)).toEqual(['known']);
   });
 
-  test('repeats a call whose outcome is unknown under the same key if the tool allows it, without asking again', async () => {
+  test('repeats a call with an unknown outcome if the tool allows it, under the same key and without asking again', async () => {
     const tool = { idempotent: true, confirm: 'always' } as const;
     const { call, events } = scene({ known: { state: 'unknown', write }, tool });
     expect(await call()).toMatchObject({ ok: true });

@@ -47,7 +47,7 @@ function bind(tool: Tool, context: RequestContext, rest: RunOptions = {}): Bound
   );
 }
 
-/** Calls the tool, and returns the input of its source; null if it was not called. */
+/** Calls the tool. @returns its answer, and the arguments and credentials of the call (null if no call was made) */
 async function sentBy(
   rest: Partial<Tool>,
   context: RequestContext,
@@ -321,7 +321,7 @@ describe('the part of an answer that is shown', () => {
     });
   });
 
-  test('is the whole answer for a source with the policy none', async () => {
+  test('is the whole answer for a tool with the policy none', async () => {
     expect(await shown(answering(order, { credentials: 'none' }))).toEqual(order);
   });
 
@@ -355,7 +355,7 @@ describe('the part of an answer that is shown', () => {
     );
   });
 
-  test('includes the message of a tool about its failure, but not without sign-in', async () => {
+  test('includes the message of a tool about its failure, but without sign-in only if the tool is public', async () => {
     const failing = (rest: Partial<Tool>) =>
       toolOf({
         ...answering(null, rest),
@@ -414,7 +414,7 @@ describe('an exchanged token', () => {
     });
 
   test.each([false, true])(
-    "is sent instead of the person's own token, which never reaches that source",
+    "is sent instead of the person's own token, which the source never gets",
     async (fetching) => {
       api.misbehave('/orders', { status: 200, body: [] });
       expect(await bind(exchanging(fetching), signedIn()).bound.call({})).toMatchObject({ ok: true });
@@ -423,7 +423,7 @@ describe('an exchanged token', () => {
     },
   );
 
-  test.each([false, true])('is exchanged again once after a 401', async (fetching) => {
+  test.each([false, true])('is replaced once by a new exchanged token after a 401', async (fetching) => {
     api.misbehave('/orders', { status: 401 }, 1);
     await bind(exchanging(fetching), signedIn()).bound.call({});
     expect(api.seen('/orders').map(({ bearer }) => bearer)).toEqual([

@@ -33,7 +33,7 @@ const ORDER: JsonSchema = {
 
 const messageOf = (args: unknown, schema = ORDER) => {
   const checked = checkArguments(schema, args);
-  return checked.ok ? expect.fail('it should have been refused') : checked.message;
+  return checked.ok ? expect.fail('the arguments must be refused') : checked.message;
 };
 
 test.each([[{ id: 2 ** 53 }], [{ id: 1, list: [{ at: -(2 ** 60) }] }]])(
@@ -55,7 +55,7 @@ test('arguments that the schema allows are passed on unchanged', () => {
   expect(checkArguments(ORDER, args)).toEqual({ ok: true, args });
 });
 
-describe('the description of an argument error, from which a model can correct it', () => {
+describe('the description of an argument error, which a model uses to correct the arguments,', () => {
   test.each([
     [{}, 'The argument `id` is missing.'],
     [{ id: 'a' }, 'The argument `id` must match pattern "^[A-Z]-[0-9]+$".'],

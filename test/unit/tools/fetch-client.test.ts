@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** The statuses under which a request that this signal ends is counted. */
+/** Sends a request that this signal ends. @returns the statuses with which the metric counts the request */
 async function counted(signal: AbortSignal): Promise<unknown[]> {
   const ends: unknown[] = [];
   const source = sourceOf({ base_url: api.url });

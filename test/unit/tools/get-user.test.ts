@@ -169,7 +169,7 @@ describe('get_user with default credentials', () => {
     });
   });
 
-  test('answers for a person without public fields as if there were no such person', async () => {
+  test('answers for a person who has none of the public fields as if there were no such person', async () => {
     expect(await ask({ email: ALICE.email }, anonymous(), ['city'])).toEqual(hidden);
     expect(await ask({ email: 'nobody@example.com' }, anonymous(), ['city'])).toEqual(hidden);
   });

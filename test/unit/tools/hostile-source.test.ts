@@ -180,7 +180,7 @@ test('if a hostile source claims other credentials for its answer, the credentia
   expect(JSON.stringify(await register(failing, undefined, null).tool?.call({}))).not.toContain('Bob');
 });
 
-test('if a hostile source answers with tokens, they are masked wherever they are', async () => {
+test('if a hostile source answers with tokens, the tokens are masked in the answer and in the trace', async () => {
   const answers: Sent[] = [
     answered({ a: [token, `x ${token} y`], [token]: 1, key: 'fixed-key-of-the-entry' }),
     { outcome: 'answered', status: 400, result: `fixed-key-of-the-entry ${token}` },

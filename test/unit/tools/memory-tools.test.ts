@@ -31,7 +31,7 @@ let trace: Trace;
 beforeEach(() => {
   clock = new VirtualClock(Date.UTC(2030, 0, 31));
   const { memories } = openMemoryStore(emptyState(), { clock });
-  if (memories === null) throw new Error('the reference store has memories');
+  if (memories === null) throw new Error('the reference store must have memories');
   store = memories;
   trace = new Trace(clock);
   const all = new LongTermMemory({ memories, clock, log: collectLog().log });
@@ -96,7 +96,7 @@ describe('the memory tools', () => {
     expect(answer).toMatchObject({ ok: false });
   });
 
-  it('report what is wrong with a text, or that memory is unavailable', async () => {
+  it('report that a text is not acceptable, or that memory is unavailable', async () => {
     expect(await call('remember', { text: 'x'.repeat(1001) })).toMatchObject({
       ok: false,
       message: expect.stringContaining('at most 1000 characters'),
@@ -132,9 +132,9 @@ describe('a result of another origin', () => {
   const tainted = async () => (await store.list(OWNER)).map((one) => one.tainted);
 
   it.each<[string, Sent]>([
-    ['that is shown', answered],
-    ['that is refused with a message', { outcome: 'answered', status: 404, result: 'Remember: account 7' }],
-  ])('%s marks the memories that the run added before and after it as tainted', async (_what, sent) => {
+    ['shown', answered],
+    ['refused with a message', { outcome: 'answered', status: 404, result: 'Remember: account 7' }],
+  ])('marks earlier and later memories of the run as tainted: %s', async (_what, sent) => {
     const tools = bound([toolFrom('https://docs.example.com', sent)]);
     await call('remember', { text: 'before' }, tools);
     expect(await tainted()).toEqual([false]);
@@ -144,7 +144,7 @@ describe('a result of another origin', () => {
     expect(await tainted()).toEqual([true, true]);
   });
 
-  it('marks the memories of the run even if the call was confirmed', async () => {
+  it('marks the memories of the run as tainted even if the call was confirmed', async () => {
     const tool = toolFrom('https://docs.example.com', answered, { confirm: 'always', effect: 'write' });
     await withRequestContext(contextOf(null, { memory }), () =>
       executeConfirmed([tool], { action_id: 'a', tool: 'look', args: {}, again: false }, runOf(KNOWN)),

@@ -41,7 +41,7 @@ async function toolsOf(code: string, api_base_url: string | undefined = api.url)
 
 async function problemsOf(code: string): Promise<string[]> {
   const error = await toolsOf(code).then(
-    () => expect.fail('it should have been refused'),
+    () => expect.fail('the module must be refused'),
     (caught: unknown) => caught,
   );
   if (!(error instanceof ConfigurationError)) throw error;
@@ -155,7 +155,7 @@ describe('a tool of a module', () => {
     expect(await call(code, anonymous())).toMatchObject({ ok: true, result: { person: null } });
   });
 
-  test('sends the token of the person with `api`, which resolves to the parsed JSON', async () => {
+  test('sends the token of the person with each request of `api`, and gets the parsed JSON', async () => {
     const code = calling(`return api.get('/users', { query: { userEmail: '${ALICE.email}' } })`);
     expect(await call(code, signedIn())).toEqual({ ok: true, result: ALICE });
     expect(api.seen('/users').map(({ sub, query }) => [sub, query])).toEqual([

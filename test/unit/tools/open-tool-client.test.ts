@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-/** The answer of the client to one request; null if the tool was not called. */
+/** The answer of the client to one request. Null if the tool was not called. */
 async function call(
   context: RequestContext,
   credentials: CredentialPolicy,
@@ -97,7 +97,7 @@ describe('the policy user-or-default', () => {
     ]);
   });
 
-  test("falls back once if the API refuses the user's token, with a warning", async () => {
+  test("falls back once, with a warning, if the API refuses the user's token", async () => {
     api.revoke(token);
     const context = signedIn();
     expect(await call(context, 'user-or-default')).toMatchObject({ credentials: 'default', status: 200 });

@@ -212,7 +212,7 @@ describe('the fetch of a tool client', () => {
     expect([status, elsewhere.requests]).toEqual([302, []]);
   });
 
-  test('has an identity that two calls share only if they have the same credential', async () => {
+  test('belongs to a client with an identity, which two calls share only if they have the same credential', async () => {
     const bob = { sub: 'user-2', email: 'bob@example.com', token: signToken({ sub: 'user-2' }, secret) };
     const identity = (context?: RequestContext, rest?: Partial<Tool>) =>
       withClient(async (client) => client.identity, rest, context);

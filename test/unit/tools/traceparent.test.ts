@@ -64,7 +64,7 @@ test('a login with default credentials carries no traceparent, because it serves
   expect(sent('/users')).toEqual(['message/tool/downstream']);
 });
 
-test('no traceparent is sent to another origin, because no request is', async () => {
+test('no traceparent is sent to another origin, because no request is sent there', async () => {
   const client = clientOf(sourceOf({ base_url: api.url }), { use: 'none' });
   await expect(client.fetch(`${elsewhere.url}/a`)).rejects.toThrow('another origin');
   expect(elsewhere.requests).toEqual([]);

@@ -9,8 +9,8 @@ beforeEach(() => void vi.useFakeTimers({ now: 1_795_290_000_000 }));
 afterEach(() => void vi.useRealTimers());
 
 /**
- * Makes a bot. The platform returns its name in each call for whose number `isThere` returns true. Every other call
- * returns `early`, or fails if `early` is not given.
+ * Makes a bot. The platform returns the name of the bot if `isThere` returns true for the number of the call. Every
+ * other call returns `early`, or fails if `early` is not given.
  */
 function botAt(
   isThere: (call: number) => boolean,

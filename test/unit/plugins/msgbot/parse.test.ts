@@ -215,7 +215,7 @@ describe('an update with minimal data', () => {
   it.each([
     ['no sender, in a group', { ...LEAST, chat: { id: -5550200, type: 'group' } }, 'no sender'],
     [
-      'no type of a chat whose id is not the id of the sender',
+      'no type of the chat, and an id of the chat that is not the id of the sender',
       { ...LEAST, chat: { id: -5550200 }, from },
       'a chat of type unknown',
     ],
@@ -310,7 +310,7 @@ describe('a sender', () => {
   it.each([
     ['may be a bot', { from: { is_bot: 'true' } }],
     ['has a negative id', { from: { id: -5 } }],
-    ['has an id that a number cannot hold exactly', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
+    ['has an id that a number cannot represent exactly', { from: { id: 2 ** 53 }, chat: { id: 2 ** 53 } }],
     ['may write in the name of a chat', { sender_chat: null }],
   ])('is ignored if it %s', (_title, members) => {
     expect(privately('hello', members).kind).toBe('nothing');

@@ -93,7 +93,7 @@ describe('signing in', () => {
     expect(linked).toEqual([]);
   });
 
-  it('is refused in a group: nothing is linked or revealed, and a message with a token must be deleted', async () => {
+  it('is refused in a group: nothing is linked or revealed, and the answer requests the deletion of a token', async () => {
     const text = '/service_auth x.y.z';
     await receive(altered('group-command-bare', { text }));
     await receive(altered('group-command-bare', { text: '/service_auth off', message_id: 220 }));
@@ -122,7 +122,7 @@ describe('signing in', () => {
 });
 
 describe('an album', () => {
-  it('with a text gets an answer to the text, and an album without a text gets one hint', async () => {
+  it('with a text gets an answer to the text, and the hints for an album without a text have the same message id', async () => {
     await receive(sample('private-album-first'));
     await receive(sample('private-album-second'));
     expect(accepted.map(({ text }) => text)).toEqual(['Both sides']);

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { render } from '../../../../plugins/msgbot/render.ts';
 
 describe('a reply on msgbot', () => {
-  it('is split at 4,096 visible characters, which do not include tags and escapes', async () => {
+  it('is split at 4,096 visible characters: tags do not count, and an escaped character counts as one', async () => {
     const [first = '', ...others] = await render(`**${'a&'.repeat(2100)}**`);
     expect(first).toBe(`<b>${'a&amp;'.repeat(2048)}</b>`);
     expect(others).toEqual([`<b>${'a&amp;'.repeat(52)}</b>`]);
   });
 
-  it('has at most 100 entities per message, and no more in total than the platform accepts', async () => {
+  it('has at most 100 entities and 7,000 characters of tags per message, and loses no entity', async () => {
     for (const text of ['**a** b '.repeat(250), `[a](https://x.example/${'p'.repeat(200)}) `.repeat(120)]) {
       const messages = await render(text);
       expect(messages.join(' ').match(/<(b|a )/g)?.length).toBe(text.startsWith('*') ? 250 : 120);
@@ -19,7 +19,7 @@ describe('a reply on msgbot', () => {
     }
   });
 
-  it('has the language of a code block only if it is a plain word', async () => {
+  it('names the language of a code block only if its name consists of letters, digits and `+#._-`', async () => {
     expect(await render('```c++\na\n```')).toEqual(['<pre><code class="language-c++">a</code></pre>']);
     expect(await render('```"><b>\na\n```')).toEqual(['<pre>a</pre>']);
   });

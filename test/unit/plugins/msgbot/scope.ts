@@ -11,7 +11,7 @@ export interface Called {
   payload: Record<string, unknown>;
 }
 
-/** A scope whose `fetch` is the platform. */
+/** A scope with a `fetch` that imitates the platform. */
 export function platformScope(answer: (called: Called, count: number) => Response | Promise<Response>): {
   scope: RecordingScope;
   calls: Called[];

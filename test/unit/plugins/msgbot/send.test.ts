@@ -163,7 +163,7 @@ describe('a reply', () => {
     ['an invalid token', () => refused(404, 'Not Found'), false, 0, 'credentials'],
     ['a wrong address', () => new Response('<html>', { status: 404 }), true, 0],
   ])(
-    'that fails reports %s',
+    'that fails reports whether and when to try again: %s',
     async (_title, answer, final, retryAfterSeconds, platform: string | null = null) => {
       const { sender } = senderAt(answer);
       await expect(sender.send(reply('hello'))).rejects.toMatchObject({
@@ -218,7 +218,7 @@ describe('a message with a token', () => {
     expect(texts(calls).at(-1)).toBe('Signed in.');
   });
 
-  it('that the bot may not delete causes a request to its sender to delete it', async () => {
+  it('that the bot may not delete makes the answer ask the sender to delete it', async () => {
     const { sender, calls } = senderAt(({ method }) =>
       method === 'deleteMessage' ? refused(400, "Bad Request: message can't be deleted") : granted(),
     );
@@ -237,7 +237,7 @@ describe('a message with a token', () => {
     expect(calls.map(({ method }) => method)).toEqual(['deleteMessage', 'deleteMessage', 'sendMessage']);
   });
 
-  it('that cannot be deleted for a long time does not delay the answer any longer', async () => {
+  it('that cannot be deleted at the second attempt, either, makes the answer ask the sender to delete it', async () => {
     const { sender, calls } = senderAt(({ method }) =>
       method === 'deleteMessage' ? refused(502, 'Bad Gateway') : granted(),
     );

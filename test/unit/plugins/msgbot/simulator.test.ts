@@ -19,7 +19,10 @@ beforeEach(async () => {
 
 afterEach(() => platform.close());
 
-/** Delivers a simulated event to a webhook of the client library. @returns the status, and what its handlers got */
+/**
+ * Delivers a simulated event to a webhook of the client library.
+ * @returns the status, and the contexts that the handlers of the webhook got
+ */
 async function received(given: Partial<SimulatedEvent>): Promise<{ status: number; contexts: Context[] }> {
   const contexts: Context[] = [];
   const me = (await api.getMe()) as UserFromGetMe;

@@ -185,7 +185,7 @@ describe('parse', () => {
     expect(hints[0]).toMatchObject({ user_id: '+16505555678', message_id: 'wamid.NA==' });
   });
 
-  it('never uses the contact of one person for another', () => {
+  it('never uses the contact of one person for another person', () => {
     const [first] = parse(
       withContacts([{ wa_id: '16505555678', user_id: BSUID, profile: { name: 'Bob' } }]),
       OURS,

@@ -13,7 +13,7 @@ describe('idsOf', () => {
     ['+5511987654321', ['+5511987654321', '+551187654321']],
     ['551187654321', ['+5511987654321', '+551187654321']],
     ['+55 31 99688-3193', ['+5531996883193', '+553196883193']],
-    // A landline number, and a mobile number that without its ninth digit would be this number of another person.
+    // A landline number. The mobile number without its ninth digit would be this landline number of another person.
     ['+551133334444', ['+551133334444']],
     ['+5511933334444', ['+5511933334444']],
     // Mexican numbers: the first id has no 1 after the country code.
@@ -34,7 +34,7 @@ describe('idsOf', () => {
     expect(idsOf(given)).toEqual(ids);
   });
 
-  it('returns the same ids for each spelling that it returned, for any number', () => {
+  it('returns the same ids for each id that it returned, for any number', () => {
     const written = fc.oneof(
       fc.stringMatching(/^\+?\d{1,16}$/),
       fc.stringMatching(/^\+55[1-9]\d9?\d{8}$/),

@@ -30,8 +30,8 @@ interface Call {
 }
 
 /**
- * The parts of the channel that make calls, with a platform that gives configured answers, and a clock that stands
- * still.
+ * The parts of the channel that make calls. `answer` returns the answers of the platform, and the clock moves only if
+ * the test sets it.
  */
 function parts(answer: (call: number) => Response | Promise<Response>, token = ACCESS_TOKEN) {
   const calls: Call[] = [];
@@ -195,7 +195,7 @@ describe('an error of the platform', () => {
 });
 
 describe('the health of the channel', () => {
-  it('is degraded after three failures in a row, until one call works', async () => {
+  it('is degraded after three failures in a row, until a call succeeds', async () => {
     let down = true;
     const { graph, sender } = parts(() => (down ? new Response('', { status: 503 }) : TAKEN()));
     for (let n = 0; n < 2; n++) await failureOf(sender.send(reply('Hello.')));
@@ -220,7 +220,7 @@ describe('the health of the channel', () => {
     expect(graph.health()).toEqual({ status: 'ok' });
   });
 
-  it('is not affected by messages to a single person', async () => {
+  it('is not affected if the platform refuses messages to a single person', async () => {
     const { graph, sender } = parts(() =>
       Response.json({ error: { code: 131026, message: 'x' } }, { status: 400 }),
     );

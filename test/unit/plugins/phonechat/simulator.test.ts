@@ -51,7 +51,7 @@ describe('a simulated delivery', () => {
     expect(own).toEqual(shape(sample(name)));
   });
 
-  it('is signed with the secret of the settings, or with a wrong secret', () => {
+  it('is signed with the secret of the settings, or with a wrong secret for `bad_signature`', () => {
     const { headers, body } = deliver({});
     const bad = deliver({ bad_signature: true });
     const secret = env.PHONECHAT_APP_SECRET ?? '';

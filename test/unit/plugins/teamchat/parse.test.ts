@@ -159,7 +159,7 @@ describe('a delivery', () => {
     expect(Object.keys(EXPECTED).sort()).toEqual(sampleNames().sort());
   });
 
-  it('of one message has the same id, whether it arrives as a mention or as a message', () => {
+  it('has the same message id, whether the message arrives as a mention or as a direct message', () => {
     const asMention = parse(sample('app-mention'), null);
     const asMessage = parse(with_(sample('message-channel'), { channel_type: 'im' }), null);
     if (asMention.kind !== 'message' || asMessage.kind !== 'message') return expect.unreachable();
@@ -173,7 +173,7 @@ describe('a delivery', () => {
     expect(untold).toMatchObject({ message: { thread_id: `teamchat:${TEAM}:${DIRECT}` } });
   });
 
-  it('in a thread of a shared channel is in one session for all senders', () => {
+  it('in a thread of a shared channel belongs to one session for all senders', () => {
     const theirs = parse(sample('app-mention-external'), null);
     const ours = parse(sample('app-mention-shared-own'), null);
     if (theirs.kind !== 'message' || ours.kind !== 'message') return expect.unreachable();
@@ -232,7 +232,7 @@ describe('a delivery', () => {
     expect(long('&amp;'.repeat(16_000))).toMatchObject({ kind: 'message' });
   });
 
-  it('with an unusable edit is ignored', () => {
+  it('with an edit that leaves no usable text is ignored', () => {
     const edit = (text: unknown) => {
       const { event } = sample('message-changed') as { event: Sample };
       const message = { ...(event.message as Sample), text };
@@ -260,7 +260,7 @@ describe('a delivery', () => {
     ['text', { length: 3 }],
     ['bot_id', ''],
     ['bot_id', 0],
-  ])('is acknowledged and ignored if its %s is %j', (field, value) => {
+  ])('is not parsed as a message if its %s is %j', (field, value) => {
     const parsed = parse(with_(sample('message-im'), { [field]: value }), null);
     expect(parsed.kind).not.toBe('message');
   });
@@ -310,7 +310,7 @@ describe('any input', () => {
     );
   });
 
-  it('is also parsed in place of any part of a delivery', () => {
+  it('is also parsed if it replaces any part of a delivery', () => {
     fc.assert(
       fc.property(anySample, fc.nat(), hostile, (delivery, nth, value) => {
         const text = JSON.stringify(delivery);

@@ -50,11 +50,11 @@ it.each([
   ['one\n\n<@UBOT> two', 'one two'],
   ['no mention: at all', 'no mention: at all'],
   [': no mention', ': no mention'],
-])('readText removes the mention of the bot from %j', (markup, rest) => {
+])('withoutMentions removes the mention of the bot from %j', (markup, rest) => {
   expect(withoutMentions(markup, bot)).toBe(rest);
 });
 
-it('readText is fast for long and unusual texts', () => {
+it('readText and withoutMentions are fast for long and unusual texts', () => {
   const odd = ['<@', ' ', '<', '&', '<@UBOT>', '<@UBOT|', '&amp;', '<!date^', ' <@UBOT> ', 'x<'];
   for (const piece of odd) {
     const text = piece.repeat(Math.ceil(250_000 / piece.length));

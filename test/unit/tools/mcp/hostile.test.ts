@@ -157,7 +157,7 @@ describe('an MCP server', () => {
     expect(await call()).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
   });
 
-  it('that answers with the id of another request is ignored', async () => {
+  it('that answers with the id of another request has its answer ignored', async () => {
     await start();
     answer((response, id) =>
       response
@@ -169,7 +169,7 @@ describe('an MCP server', () => {
     expect(await call()).toMatchObject({ outcome: 'failed', reason: 'mcp_unreachable' });
   });
 
-  it('that answers in another session is ignored, and gets no request in that session', async () => {
+  it('that answers in another session has its answer ignored, and gets no request in that session', async () => {
     await start();
     answer((response, id) =>
       response.writeHead(200, { ...json, 'mcp-session-id': 'of-another-person' }).end(result(id, 'secret')),
@@ -182,7 +182,7 @@ describe('an MCP server', () => {
     expect(server.requests.map(({ session }) => session)).not.toContain('of-another-person');
   });
 
-  it('that redirects is not followed', async () => {
+  it('cannot redirect a call to another address', async () => {
     await start();
     const elsewhere: string[] = [];
     const other = createServer((request, response) => {
@@ -234,7 +234,7 @@ describe('an MCP server', () => {
       () => Array.from({ length: 1_001 }, (_, number) => ({ ...SEARCH, name: `t${number}` })),
     ],
     ['tools that are too large', () => [{ ...SEARCH, description: 'x'.repeat(MIB) }]],
-  ])('that lists %s has none of them offered', async (_what, tools) => {
+  ])('that lists %s cannot offer any of them', async (_what, tools) => {
     server.tools = tools();
     await start();
     expect(test.source.list()).toEqual([]);
@@ -259,7 +259,7 @@ describe('an MCP server', () => {
     ['is nested too deeply', nested(30), 'is nested too deeply'],
     ['cannot be compiled', { type: 'strange' }, 'is not a valid JSON Schema'],
     ['refers to another address', { $ref: 'https://elsewhere.example/schema' }, 'is not a valid JSON Schema'],
-  ])('has no tool offered to the agent if the schema of its arguments %s', async (_what, query, because) => {
+  ])('cannot offer a tool if the schema of the tool’s arguments %s', async (_what, query, because) => {
     server.tools = [{ ...SEARCH, inputSchema: { type: 'object', properties: { query } } }];
     await start();
     expect(test.source.list()).toEqual([]);

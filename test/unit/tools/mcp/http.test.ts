@@ -222,7 +222,7 @@ describe('an MCP server over HTTP', () => {
       expect(await as(clientWith(null))).toMatchObject({ outcome: 'answered', status: 401 });
     });
 
-    it('needs sign-in, too, if the server refuses to connect with 401', async () => {
+    it('needs sign-in, too, if the server refuses the connection with 401', async () => {
       const { tool } = await start();
       server.intercept = ({ authorization }, { response }) => {
         if (authorization === null) return false;
@@ -312,7 +312,7 @@ describe('an MCP server over HTTP', () => {
       expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'the MCP server can be used again' });
     });
 
-    it('is tried again at least once a minute, and more often at first', async () => {
+    it('is tried again at least once a minute', async () => {
       const clock = new VirtualClock(0);
       let attempts = 0;
       server.intercept = (_request, { response }) => {
@@ -377,7 +377,7 @@ describe('an MCP server over HTTP', () => {
         { ...SEARCH, inputSchema: { ...SEARCH.inputSchema, properties: { query: { description: 'x' } } } },
       ],
     ])(
-      'in its %s is not offered until the change is trusted, and is then offered at once',
+      'in its %s is not offered until the change is trusted, and is then offered within seconds',
       async (_what, next) => {
         const clock = new VirtualClock(0);
         const { source, digests, lines, tool, until } = await start({ clock });

@@ -3,7 +3,7 @@ import { parseMessage } from '../../../../src/daemon/tools/mcp/parse-message.ts'
 
 const answer = (result: string) => parseMessage(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
 
-test('a long number in a result keeps its digits, because the rounded number would name another record', () => {
+test('a long number in a result keeps its digits, because the rounded number could be the id of another record', () => {
   expect(answer('{"content":[],"structuredContent":{"id":9007199254740993}}')).toMatchObject({
     id: 1,
     result: { structuredContent: { id: '9007199254740993' } },

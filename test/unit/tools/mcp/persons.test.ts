@@ -92,8 +92,8 @@ describe('one MCP server for many people', () => {
     const abort = new AbortController();
     const waiting = send(test.tool('docs_search'), { query: 'x' }, { client, signal: abort.signal });
     await test.until(() => open === 4);
-    // Calls of other persons are not delayed. When they have been answered, a fifth connection would be open if there
-    // were no limit.
+    // Calls of other people are not delayed. Without a limit, a fifth connection would be open by the time that these
+    // calls are answered.
     for (const token of ['token-2', 'token-3', 'token-4'])
       await send(test.tool('docs_search'), { query: 'y' }, { client: clientWith(token) });
     abort.abort(new Error('the run is over'));

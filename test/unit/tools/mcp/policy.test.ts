@@ -64,7 +64,7 @@ describe('a tool of an MCP server', () => {
   }
   const bearers = (rpc: string) => server.of(rpc).map(({ authorization }) => authorization);
 
-  it('carries exactly the credential of its person, however the calls of several people are interleaved', async () => {
+  it('is called with exactly the credential of the person, however the calls of several people are interleaved', async () => {
     await start({ effect: 'read', credentials: 'user' });
     const persons = Array.from({ length: 20 }, (_, number) => personOf(`person-${number}`));
     const random = seededRandom(20);

@@ -79,7 +79,7 @@ describe('an MCP server that is a program', () => {
   it.each([
     ['flood', 'mcp_flood'],
     ['endless line', 'mcp_too_large'],
-  ])('is stopped and started again after a %s', async (query, reason) => {
+  ])('is stopped and started again after this output: %s', async (query, reason) => {
     await start();
     const pid = Number(await resultOf('pid'));
     expect(await call(query)).toMatchObject({ outcome: 'failed', reached: true, reason });
@@ -87,7 +87,7 @@ describe('an MCP server that is a program', () => {
     expect(await resultOf('again')).toBe('again');
   });
 
-  it('that changes a tool has it offered only after the change is trusted', async () => {
+  it('cannot offer a tool that it has changed until the change is trusted', async () => {
     const clock = new VirtualClock(0);
     await start({}, { clock });
     expect(await resultOf('change')).toBe('change');

@@ -119,7 +119,7 @@ describe('a query parameter', () => {
     ]);
   });
 
-  it('writes each nested level in brackets: empty for a list item, an index for an object in a list', () => {
+  it('writes each nested level in brackets, which are empty for a list item and have the index for an object in a list', () => {
     const value = { a: { b: [1, 2] }, c: [{ d: true }], e: null };
     expect(queryPairs(form('deepObject', true), value).map(decodeURIComponent)).toEqual([
       'color[a][b][]=1',

@@ -104,7 +104,7 @@ describe('the operations of a document', () => {
     expect(tools.map(({ idempotent }) => idempotent)).toEqual([true, true, false]);
   });
 
-  it('are offered once the source has started, with the source record of the daemon', async () => {
+  it('are offered only after the source has started, with the source record of the daemon', async () => {
     const entry = entryOf(SHOP, { listOrders: { public: ['id'], bind: {} } });
     const info = describeSource(entry, API);
     const source = new OpenApiSource(entry, info);

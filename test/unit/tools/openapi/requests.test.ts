@@ -63,7 +63,7 @@ beforeEach(() => {
   answer = '{"done":true}';
 });
 
-/** The tool of one operation at the path `at`, whose requests reach the server of this file. */
+/** The tool of one operation at the path `at`. The server in this file gets the requests of the tool. */
 async function toolAt(at: string, operation: object, told: ToolEntry = {}, method = 'get'): Promise<Tool> {
   const document = documentOf({ [at]: { [method]: { operationId: 'a', ...operation, ...OK } } });
   const entry = entryOf(
@@ -312,7 +312,7 @@ describe('the path of a request', () => {
 });
 
 describe('the query and the headers of a request', () => {
-  it('contain no additional parameter from the names of an object', async () => {
+  it('contain no additional parameter from the member names of an object', async () => {
     const parameters = [query('page'), query('where', { type: 'object' }, { style: 'form', explode: true })];
     const tool = await toolAt('/orders', { parameters });
     await call(tool, { where: { 'a&page=9': 'b=1&c', free: 'x' } });
