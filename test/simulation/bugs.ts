@@ -32,7 +32,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'claim-not-exclusive': {
     says: 'a claim that is valid is taken over',
-    seed: 3,
+    seed: 9,
     shows: /was claimed by . while the claim of . was valid/,
     changes: [
       {
@@ -57,7 +57,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'nothing-renewed': {
     says: 'the daemon renews no claim',
-    seed: 59,
+    seed: 3,
     shows: /did not renew its claim|failed: interrupted/,
     changes: [
       {
@@ -69,7 +69,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'answer-before-commit': {
     says: 'the answer is sent before it is stored',
-    seed: 3,
+    seed: 7,
     shows: /was answered with .*, which is not stored/,
     changes: [{ file: STORE_REPLY, from: COMMIT, to: `outlet.complete(complete);\n    ${COMMIT}` }],
   },
@@ -325,7 +325,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'writes-of-anyone': {
     says: 'a write is recorded under a claim of the session that has ended',
-    seed: 418,
+    seed: 78,
     shows: /was recorded under a claim that is gone/,
     changes: [
       {
