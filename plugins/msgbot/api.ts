@@ -97,11 +97,7 @@ export class PlatformApi {
     const seconds = retryAfterSeconds(response.headers);
     const asked = seconds === undefined ? {} : { retry_after: seconds };
     if (answer === null)
-      throw new PlatformFailure(
-        response.status,
-        `answered ${response.status}, but not like the Bot API`,
-        asked,
-      );
+      throw new PlatformFailure(response.status, 'the answer is not from the Bot API', asked);
     return { json: async () => ({ ...answer, parameters: { ...asked, ...answer.parameters } }) };
   };
 

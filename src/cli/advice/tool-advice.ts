@@ -157,7 +157,7 @@ export const TOOL_ADVICE: AdviceTable = {
     todo: 'Have the server send less.',
   },
   mcp_flood: {
-    happened: 'The MCP server sent too many messages that nobody asked for. The connection was closed.',
+    happened: 'The MCP server sent too many unsolicited messages. The connection was closed.',
     todo: 'Report it to the operators of the server.',
   },
   not_mcp: {

@@ -20,8 +20,9 @@ export async function importPlugin(file: string): Promise<Imported> {
   }
   const { apiVersion } = plugin as { apiVersion?: unknown };
   if (apiVersion !== CHANNEL_API_VERSION) {
+    const found = apiVersion === undefined ? 'no apiVersion' : `apiVersion ${inWords(apiVersion)}`;
     return refuse(
-      `has apiVersion ${inWords(apiVersion)}, but this agentd supports ${CHANNEL_API_VERSION}`,
+      `has ${found}, but this agentd supports ${CHANNEL_API_VERSION}`,
       `a version of the plugin for apiVersion ${CHANNEL_API_VERSION}, or another version of agentd`,
     );
   }

@@ -203,7 +203,7 @@ describe('a plugin is refused', () => {
     [
       'for no version of the contract',
       pluginSource({ apiVersion: 'undefined' }),
-      'plugins[0] has apiVersion missing, but this agentd supports 1 → a version of the plugin for apiVersion 1, or another version of agentd',
+      'plugins[0] has no apiVersion, but this agentd supports 1 → a version of the plugin for apiVersion 1, or another version of agentd',
     ],
     [
       'with a bad name',

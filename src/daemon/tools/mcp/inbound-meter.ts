@@ -51,6 +51,6 @@ export class InboundMeter {
 
   #check(): void {
     if (this.#messages > MAX_UNASKED || this.#bytes > MAX_UNASKED_BYTES)
-      throw new McpFailure('mcp_flood', 'The server sent too many messages that nobody asked for.');
+      throw new McpFailure('mcp_flood', 'The server sent too many unsolicited messages.');
   }
 }

@@ -314,7 +314,7 @@ describe('the address of the API', () => {
     const sender = new Sender(scope, new PlatformApi(scope, TOKEN, url));
     await expect(sender.send(reply('hello'))).rejects.toMatchObject({
       final: false,
-      message: 'answered 307, but not like the Bot API (307)',
+      message: 'the answer is not from the Bot API (307)',
     });
     expect(asked).toEqual([`/bot${TOKEN}/sendMessage`]);
   });

@@ -224,7 +224,7 @@ describe('an MCP server', () => {
     };
     await start({ clock });
     await test.until(() => test.source.state().status === 'degraded');
-    expect(test.source.state().detail).toBe('The server sent too many messages that nobody asked for.');
+    expect(test.source.state().detail).toBe('The server sent too many unsolicited messages.');
     await test.inTime(clock, () => test.source.state().status === 'ok');
   });
 
