@@ -125,7 +125,7 @@ function expiredNote(turn: AgentTurn): string {
   return 'Your sign-in has expired. To renew it, sign in again where you signed in before; if you linked your account here, link it once more.';
 }
 
-/** Says what an earlier run of this message wrote. The daemon itself reports writes whose outcome is not known. */
+/** Says what an earlier run for this message did. The daemon itself reports writes whose outcome is not known. */
 function doneNote({ already_done }: AgentTurn): string {
   const words = { done: 'Done', failed: 'Not done' };
   return already_done

@@ -12,7 +12,7 @@ import { BodyTooLong, httpRequest } from './http-request.ts';
 const MAX_KEPT = 1_000;
 /** A token that has no `expires_in` and no `exp` is assumed to be valid this long, ms. */
 const ASSUMED_LIFE_MS = 60_000;
-/** How long before its expiry a token is no longer used, ms: it could expire while the request is on its way. */
+/** A token is no longer used this long before its expiry, ms, because it could expire while a request is on its way. */
 const MARGIN_MS = 5_000;
 
 /** How the token of a person is exchanged for a token of another system (RFC 8693, section 2.1). */
@@ -35,7 +35,7 @@ export interface TokenExchange {
     subject: Secret,
     signal?: AbortSignal,
   ): Promise<Secret>;
-  /** Call this if the system answered 401 to this token, which is then not used again. */
+  /** Call this if the system answered 401 to this token. The token is then not used again. */
   refused(token: Secret): void;
 }
 
