@@ -66,8 +66,8 @@ async function begin(
 }
 
 /**
- * Called if an earlier run of the message confirmed the action, and then its process died. Returns the known answer of
- * the call, or repeats the call if that is allowed.
+ * Called if an earlier run of the message has started the confirmed action, and the process of that run died. Returns
+ * the known answer of the call, or repeats the call if that is allowed.
  */
 async function resume(
   action: Action,
