@@ -29,7 +29,7 @@ export function refuseStranger(
 }
 
 /**
- * The error for all of these cases. Its text is always the same: a stranger must not learn whose session it is, or why
+ * The error for every refusal. Its text is always the same: a stranger must not learn whose session it is, or why
  * access was refused.
  */
 function forbidden(line: StepLine, why: string): AgentdError {

@@ -67,9 +67,9 @@ async function resolve(
 }
 
 /**
- * The turn if an administrator has ended the session since it was opened. The message begins a new session with the
- * same id, and everything that was stored in the old one is ignored. Other people may know the id of the old session,
- * so it is no longer a secret.
+ * The turn that continues if an administrator has ended the session since it was opened. The message begins a new
+ * session with the same id, and everything that was stored in the old one is ignored. Other people may know the id of
+ * the old session, so it is no longer a secret.
  */
 function begunAnew(turn: Turn, services: Services): Turn {
   const { session_id, former_id } = turn.session;
