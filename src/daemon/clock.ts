@@ -68,8 +68,8 @@ export function randomSuffix(): string {
 }
 
 /**
- * A UUID that sorts by the time when it was made (RFC 9562 §5.7). Rows with such keys are written next to each other;
- * with random keys, each row would touch a different page.
+ * A UUID that sorts by the time when it was made (RFC 9562 §5.7). Rows with these ids as keys are written next to each
+ * other; with random keys, each row would touch a different page.
  */
 export function timeOrderedId(now: number): string {
   // Everything except the time and the version is as in a random UUID, which Node makes from cached random bytes.

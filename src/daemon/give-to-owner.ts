@@ -10,9 +10,9 @@ import {
 } from 'node:fs';
 
 /**
- * If root has made a file, makes the owner of its directory the owner of the file. Root may run commands, while the
- * daemon, which must open the file, runs as the owner of the directory. This owner can replace the file at any time, so
- * the file must not be found by its path.
+ * If root has made a file, gives the file the owner of its directory. Root may run commands, while the daemon, which
+ * must open the file, runs as the owner of the directory. This owner can replace the file at any time, so the file must
+ * not be found by its path.
  * @param fd the descriptor with which the file was made
  */
 export function giveToOwner(fd: number, directory: string): void {
@@ -24,10 +24,10 @@ export function giveToOwner(fd: number, directory: string): void {
 }
 
 /**
- * If root has made a directory, makes the owner of the directory above its owner. The owner of the directory above may
- * have replaced or moved the new directory since. Therefore the directory is changed only if it is empty, and it gets
- * the owner of the directory that contains it now. If this cannot be determined (without `/proc`), or if root may not
- * change owners, the directory stays owned by root.
+ * If root has made a directory, gives it the owner of its parent directory. That owner may have replaced or moved the
+ * new directory since. Therefore the directory is changed only if it is empty, and it gets the owner of the directory
+ * that contains it now. If this cannot be determined (without `/proc`), or if root may not change owners, the directory
+ * stays owned by root.
  */
 export function giveDirectoryToOwner(path: string): void {
   if (!isRoot()) return;

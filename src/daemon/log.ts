@@ -26,8 +26,8 @@ export type ProcessLog = Log & {
 
 /**
  * The log: JSON lines on standard error (on a terminal, lines for people) and, if set, in a file. Writes are
- * synchronous, so that nothing is lost at `kill -9`. As the last step, anything shaped like a JWT is masked, since no
- * list of fields can name every place where a token may appear.
+ * synchronous, so that only lines that wait for a slow reader can be lost at `kill -9`. As the last step, anything
+ * shaped like a JWT is masked, since no list of fields can name every place where a token may appear.
  */
 export function createLog(options: LogOptions): ProcessLog {
   const form = (line: string) => (options.pretty ? formatLogLine(line, { colour: true }) : line);

@@ -81,7 +81,7 @@ function tokenStart(header: string, payload: string | undefined, signature: stri
 const HELD_BACK_MAX = 16_384;
 
 /**
- * Matches the beginning of a token in the last sequence of such characters of a text, however little of the token has
+ * Matches the beginning of a token in the last sequence of token characters of a text, however little of the token has
  * arrived.
  */
 const BEGINNING = /e(?:$|[yw](?:$|[JAo0k]))/;

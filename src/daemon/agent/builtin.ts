@@ -18,7 +18,7 @@ const GREETING =
   /^\W*(?:hi|hello|hey|good\s+(?:morning|day|afternoon|evening)|start|help|thanks?|thank\s+you)\b/i;
 const HELP = /\b(?:help|what\s+can\s+you\s+do|who\s+are\s+you|what\s+are\s+you)\b/i;
 
-/** The beginning of the message that refuses a call for which the person's token is needed. */
+/** How the message of a tool begins if it refuses a call because the person must sign in. */
 const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
 /** Maximum number of tools that a list of abilities names. */
 const TOOLS_LISTED = 20;

@@ -17,7 +17,7 @@ export const COMPATIBLE_SERVER = 'server';
 
 /** A model as the settings name it. */
 export interface ModelChoice {
-  /** The settings that named it, for errors. */
+  /** The names of the settings that name the model and its server, for errors. */
   settings: { model: string; base_url: string };
   model: string | undefined;
   base_url: string | undefined;

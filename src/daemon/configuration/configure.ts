@@ -230,7 +230,7 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
 }
 
 /**
- * Whether the problem is that `.env` in the working directory cannot be read, although the configuration file is in
+ * Whether the problem is that `.env` in the working directory cannot be read, while the configuration file is in
  * another folder. That `.env` does not belong to this configuration.
  */
 function isStrayEnvFile({ setting }: SettingProblem, { cwd, envFile, configFile }: Place): boolean {

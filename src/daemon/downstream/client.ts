@@ -18,7 +18,7 @@ const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i;
 
 /**
  * The HTTP client of one downstream system (agentd-api(7), "Requests to the API"). It sends requests to one origin
- * only, so that a token cannot be sent to any other.
+ * only, so that a token cannot be sent to any other origin.
  */
 export interface Downstream {
   /**

@@ -179,7 +179,7 @@ async function requestExchange(
   if (status !== 200 || !isToken(token))
     throw failed(`the token endpoint answered ${status}${status === 200 ? ' without a token' : ''}`);
   const type = answer?.token_type;
-  // Only a bearer token can be sent as one (RFC 8693, section 2.2.1).
+  // A token of another type cannot be sent as a bearer token (RFC 8693, section 2.2.1).
   if (typeof type === 'string' && type.toLowerCase() !== 'bearer')
     throw failed('the token endpoint answered with a token that is not a bearer token');
   const seconds = Number(answer?.expires_in);

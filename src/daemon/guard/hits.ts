@@ -51,8 +51,8 @@ export function countSince(hits: Hits, after: number): number {
 }
 
 /**
- * How many hits a window would contain if one more happened at `at`, including that hit. Of all windows that contain
- * `at`, the window with the most hits counts, because a hit may be reported after later hits.
+ * How many hits a window would contain if one more hit happened at `at`, including that hit. Of all windows that
+ * contain `at`, the window with the most hits counts, because a hit may be reported after later hits.
  * @param counts which hits count; all if it is absent.
  */
 export function countWith<H extends Hit>(
@@ -86,7 +86,7 @@ export function addedHit<H extends Hit>(hits: Hits<H>, hit: H, keep_ms: number):
   return { hit, dropped: place - hits.start };
 }
 
-/** The hits after one more was added. */
+/** The hits with one more hit added. */
 export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<H>): Hits<H> {
   const { end } = hits;
   const array = hits.array as H[];

@@ -10,7 +10,7 @@ import { requestIdOf } from './request-id.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 
 /**
- * Answers to data that cannot be parsed as a request, by the code of Node's error. Such data never reaches the
+ * Answers to data that cannot be parsed as a request, by the code of Node's error. This data never reaches the
  * middleware.
  */
 const REFUSALS: Readonly<Record<string, { status: number; detail: string }>> = {

@@ -44,7 +44,7 @@ export interface RefusedRequest {
   error: unknown;
 }
 
-/** If the middleware below refuses a request to a channel, passes it to `refusals`, which keeps a trace of it. */
+/** If the middleware below refuses a request to a channel, passes it to `refusals`, which may keep a trace of it. */
 export function keepRefusals(refusals: Refusals, clock: Clock): Middleware {
   return async (ctx, next) => {
     const started_at = clock.now();

@@ -87,8 +87,8 @@ function decodeObject(part: string): UntrustedObject | null {
 const TYPED = ['sub', 'email', 'exp', 'nbf', 'iat'];
 
 /**
- * Ids of tenants or customers may have more digits than a number can represent. Rounded, two ids could become the same,
- * and so could two people.
+ * Ids of tenants or customers may have more digits than a number can represent. After rounding, two ids could be equal,
+ * and two people could count as one person.
  */
 function withExactIds(value: UntrustedObject, json: string): UntrustedObject {
   const exact = parseExactly(json) as UntrustedObject;

@@ -31,9 +31,9 @@ const UNREADABLE: ToolAnswer = {
 };
 
 /**
- * Makes the call that the person has confirmed, exactly as it was stored, and only once (agentd-agent(7),
- * "Confirmation"). This function must be called within the request context, because the call uses the credentials of
- * that context.
+ * Makes the call that the person has confirmed, exactly as it was stored. It is made only once, unless the tool is
+ * idempotent (agentd-agent(7), "Confirmation"). This function must be called within the request context, because the
+ * call uses the credentials of that context.
  * @returns null if the action is no longer pending.
  * @throws ClaimLost
  */

@@ -30,7 +30,7 @@ const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'
 const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
 
 /**
- * Gauges of prom-client whose names end in `_total`. Only counters may have such names, so `promtool check metrics`
+ * Gauges of prom-client whose names end in `_total`. Only counters may have these names, so `promtool check metrics`
  * refuses these gauges. They are sums of gauges such as `nodejs_active_handles`, which are kept.
  */
 const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
