@@ -23,7 +23,7 @@ export const systemClock: AlarmClock = {
   },
 };
 
-/** Resolves after `ms`. Rejects with the reason of the signal as soon as it aborts. */
+/** Resolves after `ms`. Rejects with the reason of the signal as soon as the signal aborts. */
 export function wait(clock: AlarmClock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -42,7 +42,7 @@ export function wait(clock: AlarmClock, ms: number, signal?: AbortSignal): Promi
 /**
  * Runs the work repeatedly: each run begins `ms` after the previous one has ended. The work must report its own
  * failures.
- * @returns a function that stops it; its promise resolves when no work is running.
+ * @returns a function that stops the repetition. It returns a promise that resolves when no work is running.
  */
 export function every(clock: AlarmClock, ms: number, work: () => Promise<void> | void): () => Promise<void> {
   let stopped = false;
@@ -68,8 +68,8 @@ export function randomSuffix(): string {
 }
 
 /**
- * A UUID that sorts by the time when it was made (RFC 9562 §5.7). Rows with such keys are written next to each other;
- * with random keys, each row would touch a different page.
+ * A UUID that sorts by the time when it was made (RFC 9562 §5.7). Rows with these ids as keys are written next to each
+ * other; with random keys, each row would touch a different page.
  */
 export function timeOrderedId(now: number): string {
   // Everything except the time and the version is as in a random UUID, which Node makes from cached random bytes.
@@ -77,7 +77,8 @@ export function timeOrderedId(now: number): string {
 }
 
 /**
- * The beginning that all ids of the last millisecond share. It is kept because a busy daemon makes many ids in each.
+ * The beginning that all ids of the last millisecond share. It is kept because a busy daemon makes many ids in each
+ * millisecond.
  */
 let beginning = { now: Number.NaN, text: '' };
 

@@ -17,7 +17,7 @@ export type GivenServices = Omit<
 >;
 
 /**
- * Makes the services of one daemon from the given ones. The code that stops the daemon must stop `summaries` and
+ * Makes the services of one daemon from the given services. The code that stops the daemon must stop `summaries` and
  * `claims`.
  */
 export function createServices(given: GivenServices): StreamServices {

@@ -1,8 +1,8 @@
 import type { FieldError } from '../channel/index.ts';
 
 /**
- * Every problem that the daemon can answer: the stable code that clients test, its status, and what the caller can do.
- * agentd-errors(7) is generated from this table.
+ * Every problem that the daemon can report in a response: the stable code that clients test, its status, and what the
+ * caller can do. agentd-errors(7) is generated from this table.
  */
 export const ERRORS = {
   malformed_json: {

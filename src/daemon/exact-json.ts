@@ -6,8 +6,8 @@ interface Written {
 }
 
 /**
- * Parses JSON. An integer that a number cannot represent becomes the text of its digits, because a rounded id would
- * name somebody else's record.
+ * Parses JSON. An integer that a number cannot represent becomes the text of its digits, because a rounded id could be
+ * the id of somebody else's record.
  * @throws SyntaxError
  */
 export function parseExactly(json: string): unknown {

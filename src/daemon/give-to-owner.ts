@@ -10,10 +10,9 @@ import {
 } from 'node:fs';
 
 /**
- * Gives a new file that root made to the owner of its directory. Root may run commands, while the daemon, which must
- * open the file, runs as the owner of the directory. This owner can replace the file at any time, so its path must not
- * be used.
- *
+ * If root has made a file, gives the file the owner of its directory. Root may run commands, while the daemon, which
+ * must open the file, runs as the owner of the directory. This owner can replace the file at any time, so the file must
+ * not be found by its path.
  * @param fd the descriptor with which the file was made
  */
 export function giveToOwner(fd: number, directory: string): void {
@@ -25,10 +24,10 @@ export function giveToOwner(fd: number, directory: string): void {
 }
 
 /**
- * Gives a new directory that root made to the owner of the directory above. That owner may have replaced or moved it
- * since, so only an empty directory counts as the new one, and it is given to the owner of the directory that contains
- * it now. If this cannot be determined (without `/proc`), or if root may not change owners, the directory stays owned
- * by root.
+ * If root has made a directory, gives it the owner of its parent directory. That owner may have replaced or moved the
+ * new directory since. Therefore the directory is changed only if it is empty, and it gets the owner of the directory
+ * that contains it now. If this cannot be determined (without `/proc`), or if root may not change owners, the directory
+ * stays owned by root.
  */
 export function giveDirectoryToOwner(path: string): void {
   if (!isRoot()) return;

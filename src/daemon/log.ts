@@ -25,9 +25,9 @@ export type ProcessLog = Log & {
 };
 
 /**
- * The log: JSON lines on standard error (or readable ones on a terminal) and, if set, in a file. Writes are
- * synchronous, so that nothing is lost at `kill -9`. As the last step, anything shaped like a JWT is masked, since no
- * list of fields can name every place where one may appear.
+ * The log: JSON lines on standard error (on a terminal, lines for people) and, if set, in a file. Writes are
+ * synchronous, so that only lines that wait for a slow reader can be lost at `kill -9`. As the last step, anything
+ * shaped like a JWT is masked, since no list of fields can name every place where a token may appear.
  */
 export function createLog(options: LogOptions): ProcessLog {
   const form = (line: string) => (options.pretty ? formatLogLine(line, { colour: true }) : line);
@@ -62,8 +62,8 @@ function droppedLine(dropped: number): string {
 }
 
 /**
- * The file and line in a plugin or runtime where an error was thrown. Also for causes, because their stacks are not
- * logged.
+ * The file and line in a plugin or runtime where an error was thrown. Used for the causes of a logged error, because
+ * their stacks are not logged.
  */
 function locationOf(error: Error): { at?: string } {
   const at = sourceLocation(error);

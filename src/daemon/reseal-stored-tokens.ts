@@ -9,7 +9,7 @@ import type { StoredToken } from './store/stored-tokens.ts';
 const LOOK_MS = 5000;
 /** Wait after a pass that failed or resealed something, ms: a turn in progress may have stored an old value. */
 const AGAIN_MS = 60_000;
-/** Number of texts that are replaced at a time. A message waits for at most one such batch. */
+/** Number of texts that are replaced at a time. A message waits for at most one of these batches. */
 const BITE = 50;
 /**
  * How often a pass runs while there is an earlier key, ms. Another pass is needed because a command that read the keys

@@ -43,8 +43,8 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
     const daemon = await startDaemon(configuration, log, added);
     dev?.useServices(daemon.services);
-    // Registered before the daemon reports that it is ready, so that a signal that follows at once stops the daemon,
-    // too.
+    // Registered before the daemon reports that it is ready, so that a signal that arrives immediately after this
+    // report also stops the daemon.
     const stopped = untilStopped(daemon, log, manager);
     log.info(
       { address: daemon.url, channels: daemon.channels, store: daemon.store, agent: daemon.agent },
@@ -70,7 +70,7 @@ function outliveReaders(): void {
   }
 }
 
-/** Listens on the loopback address only, because the inspector runs any code that it is sent. */
+/** Listens on the loopback address only, because the inspector runs any code that a client sends to it. */
 function openInspector(log: Log): void {
   const address = `127.0.0.1:${DEBUG_PORT}`;
   inspector.open(DEBUG_PORT, '127.0.0.1');

@@ -3,7 +3,10 @@ import { sealRecord } from './session/jwt-context.ts';
 import type { StoredToken } from './store/stored-tokens.ts';
 import { actionTextRecord } from './tools/action-texts.ts';
 
-/** The record that a stored token belongs to. A token sealed for one record can be opened for no other. */
+/**
+ * The record that a stored token belongs to. A token that is sealed for one record cannot be opened for any other
+ * record.
+ */
 export function sealedRecord(token: StoredToken): string {
   switch (token.kind) {
     case 'link':

@@ -35,7 +35,8 @@ export class Secret {
 }
 
 /**
- * A whole run of characters that can be in a token. Matching whole runs means that a long text is searched only once.
+ * A whole sequence of characters that can occur in a token. Matching whole sequences means that a long text is searched
+ * only once.
  */
 const RUN = /(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]+/g;
 const LAST_RUN = /(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]+$/;
@@ -79,7 +80,10 @@ function tokenStart(header: string, payload: string | undefined, signature: stri
 /** Longest text that is held back because it may be the beginning of a token, in characters. */
 const HELD_BACK_MAX = 16_384;
 
-/** Matches the beginning of a token in the last run of a text, however little of the token has arrived. */
+/**
+ * Matches the beginning of a token in the last sequence of token characters of a text, however little of the token has
+ * arrived.
+ */
 const BEGINNING = /e(?:$|[yw](?:$|[JAo0k]))/;
 
 function possibleToken(text: string): number {

@@ -26,11 +26,11 @@ export interface Services {
   seal: Seal;
   agent: AgentRuntime;
   tools: ToolRegistry;
-  /** Texts for people that no agent wrote. */
+  /** The texts that people read but that no agent wrote. */
   texts: Texts;
   /** Null if nothing is remembered. */
   memory: LongTermMemory | null;
-  /** The order of arrival of requests, until they hold their session's lock. */
+  /** Keeps requests in the order of arrival until they wait for their session's lock. */
   sequencer: RequestSequencer;
   /** One message of a session at a time. */
   sessions: SessionLock;

@@ -16,11 +16,11 @@ export class Tickets {
     return this.#last.size;
   }
 
-  /** A ticket that follows all earlier ones of this name. */
+  /** A ticket that follows all earlier tickets of this name. */
   take(name: string): Ticket {
     const reached = this.#last.get(name) ?? Promise.resolve();
     const { promise: left, resolve: leave } = Promise.withResolvers<void>();
-    // If this work ends early, the next one must still wait for everything before it.
+    // If this work ends early, the next work must still wait for everything before it.
     const passed = reached.then(() => left);
     this.#last.set(name, passed);
     void passed.then(() => {

@@ -6,12 +6,12 @@ export type DocumentPath = readonly (string | number)[];
 /** Finds the line (from 1) of a value. Null if the text cannot be parsed. */
 export type LineFinder = (path: DocumentPath) => number | null;
 
-/** Maximum nesting depth, which a recursive parser needs. No document that a person writes is nested this deeply. */
+/** Maximum nesting depth. A recursive parser needs a limit. No document that a person writes is nested this deeply. */
 const MAX_DEPTH = 500;
 
 /**
  * Finds lines in a YAML or JSON text. A member is on the line of its name. For a path that leads nowhere, or through an
- * alias, the result is the line of the deepest value on the path that exists.
+ * alias, the result is the line of the deepest value that exists on the path.
  */
 export function linesOf(text: string): LineFinder {
   let events: readonly Event[] | null = null;
@@ -81,7 +81,7 @@ function endOf(events: readonly Event[], at: number): number {
   return next;
 }
 
-/** Where a node begins in the text; -1 for an empty one. */
+/** Where a node begins in the text; -1 for an empty node. */
 function startOf(event: Event | undefined): number {
   if (event === undefined || !('anchorStart' in event)) return -1;
   const start = 'valueStart' in event ? event.valueStart : 'start' in event ? event.start : -1;

@@ -28,8 +28,8 @@ const LOOKED_UP = 'get_user';
 
 /**
  * The tools that a message can ask for by their titles: tools that read, and tools that the person must confirm, with
- * at most one required argument. A tool that changes something must have exactly one. Otherwise a question that
- * contains its title could be taken for an order.
+ * at most one required argument. A tool that changes something must have exactly one: otherwise a question that
+ * contains the title of the tool could be taken for an order.
  */
 export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
   return tools.flatMap((tool) => {
@@ -42,8 +42,9 @@ export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
 }
 
 /**
- * The tool whose title has all of its words in the message, in any order. If several titles match, the title with the
- * most words wins. The rest of the message is the argument. Null if the message contains no title.
+ * The tool that the message asks for: the message contains all words of its title, in any order. If several titles
+ * match, the title with the most words wins. The rest of the message is the argument. Null if the message contains no
+ * title.
  */
 export function askedTool(text: string, tools: readonly AgentTool[]): AskedTool | null {
   const said = wordsOf(text);
@@ -102,8 +103,8 @@ function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
     rest
       .replace(/\s+/g, ' ')
       .replace(/^(?:[\s:;,#]|\p{Pd} )+/u, '')
-      // A match begins only if no such character comes before. Otherwise a long sequence in the middle would be scanned
-      // from each of its characters.
+      // The lookbehind lets a match start only at the first character of a sequence. Otherwise a long sequence in the
+      // middle of the text would be scanned again from each of its characters.
       .replace(/(?<![\s.!?,;:])[\s.!?,;:]+$/, '')
       .trim(),
   );

@@ -5,7 +5,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 /**
  * The text for a person whose AGENT_DAILY_TOKENS are used up.
- * @param retry_after_ms null if the message alone exceeds the limit, so that waiting does not help.
+ * @param retry_after_ms null if waiting does not help, because the message alone exceeds the limit.
  */
 export function budgetNotice(texts: LocalTexts, retry_after_ms: number | null): string {
   if (retry_after_ms === null) return texts.say('budget_too_long');

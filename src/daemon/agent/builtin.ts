@@ -18,7 +18,7 @@ const GREETING =
   /^\W*(?:hi|hello|hey|good\s+(?:morning|day|afternoon|evening)|start|help|thanks?|thank\s+you)\b/i;
 const HELP = /\b(?:help|what\s+can\s+you\s+do|who\s+are\s+you|what\s+are\s+you)\b/i;
 
-/** The beginning of the message that refuses a call for which the person's token is needed. */
+/** How the message of a tool begins if it refuses a call because the person must sign in. */
 const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
 /** Maximum number of tools that a list of abilities names. */
 const TOOLS_LISTED = 20;
@@ -125,7 +125,7 @@ function expiredNote(turn: AgentTurn): string {
   return 'Your sign-in has expired. To renew it, sign in again where you signed in before; if you linked your account here, link it once more.';
 }
 
-/** Says what an earlier run of this message wrote. The daemon itself reports writes whose outcome is not known. */
+/** Says what an earlier run for this message did. The daemon itself reports writes whose outcome is not known. */
 function doneNote({ already_done }: AgentTurn): string {
   const words = { done: 'Done', failed: 'Not done' };
   return already_done

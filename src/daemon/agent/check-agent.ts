@@ -4,8 +4,9 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 import { loadAgent } from './load.ts';
 
 /**
- * The problems with the agent that the daemon would find when it starts: in the module of the runtime, the package of
- * the model, and the file of the instructions. The agent is loaded as the daemon would load it, but not run.
+ * The problems that the daemon would find when it loads the agent at its start: in the module of the runtime, the
+ * package of the model, and the file of the instructions. This function loads the agent in the same way, but does not
+ * run it.
  */
 export async function checkAgent(effective: readonly EffectiveSetting[]): Promise<SettingProblem[]> {
   const settings = Object.fromEntries(effective.map(({ record, value }) => [record.name, value]));

@@ -28,8 +28,9 @@ export type LlmSettings = ModelSettings &
   >;
 
 /**
- * The runtime that asks a language model, which may call tools before it answers. A run makes at most `AGENT_MAX_STEPS`
- * model calls. Fails with a coded `AgentFailure` (see model-failure.ts); a reply is never empty. Rejects with a
+ * The runtime that asks a language model, which may call tools before it answers. A run has at most `AGENT_MAX_STEPS`
+ * steps: in each step it calls the model once, apart from retries and the change to the fallback model. A run fails
+ * with a coded `AgentFailure` (see model-failure.ts), and its reply is never empty. The function rejects with a
  * configuration error if the settings name no usable model.
  */
 export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentRuntime> {

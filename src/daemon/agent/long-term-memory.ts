@@ -45,7 +45,7 @@ export interface RememberingRun {
   isLost(): Promise<boolean>;
 }
 
-/** The result of a call of a memory tool. `unavailable`: the backend is down. */
+/** The result of a call of a memory tool. `unavailable`: the backend failed, or did not answer in time. */
 export type MemoryAnswer<T> =
   | { outcome: 'done'; result: T }
   | { outcome: 'refused' | 'unavailable'; message: string };
@@ -80,12 +80,12 @@ export class LongTermMemory {
     return clock.now() < this.#paused_until;
   }
 
-  /** Called at the start: warns if the backend is down. */
+  /** Called when the daemon starts. Logs a warning if the backend is down. */
   async check(): Promise<void> {
     await this.use((memories) => memories.check(), TOOL_WAIT_MS).catch(() => undefined);
   }
 
-  /** Waits until current uses have ended; later uses fail. */
+  /** Waits until current uses have ended, then closes the backend. Later uses fail. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#inUse);
@@ -137,7 +137,7 @@ export class LongTermMemory {
 export class RunMemory {
   readonly #all: LongTermMemory;
   readonly #run: RememberingRun;
-  /** Whether the run has read results of sources other than the API. */
+  /** Whether the run has read results of sources other than the API, or memories that may be based on such results. */
   #tainted = false;
   #hasAdded = false;
 
@@ -212,7 +212,9 @@ export class RunMemory {
     });
   }
 
-  /** The results include tainted memories, which taint this run: later memories may be based on them. */
+  /**
+   * The results may include tainted memories. These taint the run, because what it stores later may be based on them.
+   */
   async recall(query: string): Promise<MemoryAnswer<AgentMemory[]>> {
     const { owner } = this.#run;
     return this.#answer('Nothing was recalled', async (memories) => {

@@ -6,7 +6,7 @@ import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';
 import { modelFailure } from './model-failure.ts';
 
 /**
- * Thrown instead of a call of the model if the sender's AGENT_DAILY_TOKENS are used up. Its message is for the sender.
+ * Thrown, and the model is not called, if the sender's AGENT_DAILY_TOKENS are used up. Its message is for the sender.
  */
 export class BudgetExhausted extends Error {}
 
@@ -56,8 +56,8 @@ function providerName({ provider }: Model): string {
 }
 
 /**
- * The part of the model's answer to one call that has arrived. Reports the end of the call exactly once, at the latest
- * when the call is aborted.
+ * The text of a model's answer that has arrived so far. Reports the end of the call, at the latest when the call is
+ * aborted. It may report the end again, and only the first report counts.
  */
 class Heard {
   readonly #began = performance.now();

@@ -9,7 +9,7 @@ import { streamOfCompletion } from './stream-of-completion.ts';
 /** A model object; never a bare name, which the SDK would look up at a hosted service. */
 export type Model = Exclude<LanguageModel, string>;
 
-/** A model in the version of the contract to which the SDK converts all others. */
+/** A model in the version of the SDK's model interface to which the SDK converts models of all other versions. */
 export type CallableModel = ReturnType<typeof wrapLanguageModel>;
 
 /** The provider of models on the server at AGENT_BASE_URL. */
@@ -17,7 +17,7 @@ export const COMPATIBLE_SERVER = 'server';
 
 /** A model as the settings name it. */
 export interface ModelChoice {
-  /** The settings that named it, for errors. */
+  /** The names of the settings that name the model and its server, for errors. */
   settings: { model: string; base_url: string };
   model: string | undefined;
   base_url: string | undefined;
@@ -50,7 +50,7 @@ async function compatible(name: string, baseURL: string, { key }: ModelChoice): 
   const server = createOpenAICompatible({
     name: COMPATIBLE_SERVER,
     baseURL: baseURL.replace(/\/+$/, ''),
-    // The key goes to the configured server only.
+    // A redirect is an error, so that only the configured server gets the key.
     fetch: async (input, init) =>
       streamOfCompletion(await fetch(input, { ...init, redirect: 'error' }), init?.body),
     // Without this, a streamed answer does not say how many tokens it used.

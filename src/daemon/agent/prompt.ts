@@ -46,8 +46,8 @@ export interface PromptMessage {
 
 /**
  * The conversation: as many of the latest exchanges as fit into `tokens`, oldest first, then the message. Exchanges
- * from before sign-in are not included: the system prompt quotes them. It also has the summary of the exchanges that do
- * not fit.
+ * from before sign-in are not included: the system prompt quotes them. The system prompt also has the summary of the
+ * exchanges that do not fit.
  */
 export function conversation(turn: AgentTurn, tokens: number): PromptMessage[] {
   const past = turn.history.filter(({ before_sign_in }) => !before_sign_in);

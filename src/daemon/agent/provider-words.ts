@@ -3,15 +3,15 @@ import { maskTokens, type Secret } from '../secret.ts';
 
 /** Longest text that is kept, characters. */
 const WORDS_MAX = 300;
-/** Maximum length of the server's text that is examined, characters. */
+/** How much of the server's text is examined, characters. */
 const READ_MAX = 600;
 /** Shortest piece of the request that counts as a quotation of it, characters. */
 const QUOTATION_MIN = 20;
-/** Shortest text of the request that counts as quoted if it occurs completely, characters. */
+/** Shortest text of the request that counts as quoted if the answer contains all of it, characters. */
 const TEXT_MIN = 6;
 /** Shortest piece of the key that is masked, characters. */
 const KEY_PIECE_MIN = 6;
-/** Members of a request that contain no text of a person, a prompt or a tool. */
+/** Members of a request that contain no text of a person, no prompt and no result of a tool. */
 const NO_CONTENT: readonly string[] = ['model', 'role', 'type', 'name', 'id', 'tool_choice', 'tools'];
 /** Keys in the forms that common servers use, including keys with asterisks in the middle. */
 const KEYS = /\b(?:Bearer\s+\S+|(?:sk|pk|rk|gsk|xai|key|api)[-_][\w*.-]{5,}[\w*]|[A-Za-z0-9_*]{24,})/gi;

@@ -9,7 +9,7 @@ export function recordAsMarkdown(record: Record<string, unknown>): string {
   return fieldLines(record, 0).join('\n');
 }
 
-/** Anything that a tool returns as Markdown for people; empty if there is nothing to show. */
+/** The result of a tool, whatever its type, as Markdown for people. Empty if there is nothing to show. */
 export function valueAsMarkdown(value: unknown): string {
   if (isEmpty(value)) return '';
   if (Array.isArray(value)) return value.flatMap((entry) => entryLines(entry, 0)).join('\n');

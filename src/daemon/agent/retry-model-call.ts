@@ -8,7 +8,7 @@ const FIRST_WAIT_MS = 2000;
 /**
  * Repeats a model call that fails for a temporary reason, after the wait that the model asks for, or else after a wait
  * that doubles each time. If the run has less time left than the wait, the call fails immediately. The error contains
- * the wait, so that the inbox or the client knows when to try again.
+ * the wait that the model asked for, if any, so that the inbox or the client knows when to try again.
  * @param deadline of the run, ms since the epoch
  */
 export async function retryModelCall<T>(
@@ -28,7 +28,7 @@ export async function retryModelCall<T>(
   }
 }
 
-/** Rejects with the reason of the signal as soon as it aborts. */
+/** Rejects with the reason of the signal as soon as the signal aborts. */
 function waitUnlessAborted(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();

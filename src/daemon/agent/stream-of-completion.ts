@@ -3,7 +3,7 @@
  * into a stream of one chunk.
  *
  * @param asked the body of the request
- * @returns the response itself, unless it is a whole completion as JSON
+ * @returns a stream if the response is a whole completion as JSON, otherwise a response with the same content
  */
 export async function streamOfCompletion(response: Response, asked: unknown): Promise<Response> {
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;

@@ -13,13 +13,14 @@ const CHARACTERS_PER_WORD = 8;
 interface SummarySettings {
   temperature: number | undefined;
   maxOutputTokens: number | undefined;
-  /** Maximum size of the exchanges that the model is given, newest first. */
+  /** Maximum size of the exchanges that the model is given, in tokens. If they are larger, the oldest are left out. */
   tokens: number;
 }
 
 /**
- * Has the model summarize exchanges, together with the summary of the exchanges before them. Tries only once: a summary
- * that fails is made later. Rejects with a coded failure.
+ * Has the model summarize exchanges, together with the summary of the exchanges before them. Calls the model only once:
+ * if that fails, the summary is made later. Rejects with a coded failure, or with a plain error if AGENT_DAILY_TOKENS
+ * are used up.
  */
 export async function summarize(
   model: Model,

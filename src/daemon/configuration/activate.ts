@@ -16,8 +16,7 @@ export interface Activation {
 /**
  * Which channels are active: exactly those that MESSAGING_PLATFORMS lists if it is set, else those that are detected
  * from their settings (agentd-settings(5), "Description"). An active channel must have all its required settings: each
- * missing setting is reported ("Platform not configured").
- *
+ * missing setting is reported.
  * @param platforms the items of MESSAGING_PLATFORMS with their sources; null if it is not set
  * @param given whether a setting has a value from any source, valid or not
  */

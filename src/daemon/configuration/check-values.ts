@@ -7,9 +7,8 @@ import type { Sources } from '../settings/sources.ts';
 import { checkAgentSettings, checkOrigins } from './cross-checks.ts';
 
 /**
- * The problems of values that are in no file yet, as `configure` would report them if they were in a file. A missing
- * setting is not a problem.
- *
+ * The problems that `configure` would report if these values were in a configuration file. A missing setting is not a
+ * problem.
  * @param active the channels that the configuration will have
  */
 export function checkValues(

@@ -44,9 +44,11 @@ export interface Configuration {
   available: readonly string[];
   /** The sources of tools, in the order of the configuration file. */
   tools: readonly SourceEntry[];
-  /** Texts for people that no agent wrote. */
+  /** The texts that people read but that no agent wrote. */
   texts: Texts;
-  /** Every setting of the daemon, of all channels, and the secrets of tool sources, in the order of their records. */
+  /**
+   * Every setting of the daemon and of all channels, and the secrets of tool sources, in the order of their records.
+   */
   effective: readonly EffectiveSetting[];
   /** Warnings about settings that are allowed but rarely intended; logged at each start. */
   warnings: readonly string[];
@@ -93,12 +95,15 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
 
-/** `NODE_ENV` as in `Configuration.environment`, from any source. Reads nothing else. */
+/** `NODE_ENV` as in `Configuration.environment`. Checks no settings and loads no plugins. */
 export async function environmentAt(place: Place): Promise<string> {
   return environmentOf(await readSources(place));
 }
 
-/** Whether these are the settings of a daemon in production or staging, or of a daemon that `serve` would start. */
+/**
+ * Whether these are the settings of a daemon: NODE_ENV is `production` or `staging`, or JWT_ALGORITHM is set, without
+ * which `serve` does not start.
+ */
 export async function isDaemonAt(place: Place): Promise<boolean> {
   const sources = await readSources(place);
   return GUARDED.includes(environmentOf(sources)) || given(sources, 'JWT_ALGORITHM') !== undefined;
@@ -180,7 +185,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     ...activation.problems,
     ...unknown.problems,
   ];
-  // If the channels have problems, those explain why no channel is active, so there is no warning about it.
+  // If there are problems, they may be the reason why no channel is active, so there is no warning.
   if (activation.channels.length === 0 && problems.length === 0) look.warn(noChannel(loaded));
   return {
     channels: activation.channels,
@@ -225,7 +230,7 @@ export async function configureCore({ purpose, ...place }: Place & { purpose: Pu
 }
 
 /**
- * Whether the problem is that `.env` in the working directory cannot be read, although the configuration file is in
+ * Whether the problem is that `.env` in the working directory cannot be read, while the configuration file is in
  * another folder. That `.env` does not belong to this configuration.
  */
 function isStrayEnvFile({ setting }: SettingProblem, { cwd, envFile, configFile }: Place): boolean {

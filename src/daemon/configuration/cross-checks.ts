@@ -118,7 +118,7 @@ export function checkMemorySettings(look: Examination): void {
 
 /** The address of a Postgres database; null for any other text. */
 function databaseUrl(text: string): URL | null {
-  // The host is omitted if the database is reached through a socket.
+  // The address has no host if the database is reached through a socket, but `URL.parse` needs one.
   const url = URL.parse(text.trim().replace(/@(?=\/)/, '@localhost'));
   return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.pathname.length > 1 ? url : null;
 }
@@ -145,7 +145,7 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
       exact === null ? 'origins such as https://www.example.com, or *' : exact,
     );
   }
-  // An event stream is opened with cookies, for which browsers accept no wildcard.
+  // Browsers open an event stream with cookies, and do not accept a wildcard for requests with cookies.
   const stream = active.find(({ capabilities }) => capabilities.delivery === 'stream');
   if (stream !== undefined && origins.includes('*')) {
     look.refuse(

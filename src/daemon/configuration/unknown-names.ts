@@ -16,7 +16,10 @@ const SHORTEST_GUESS = 6;
  */
 const LONG_NAME = 12;
 
-/** Standard settings of OpenTelemetry for log records. They resemble ours for spans (OTEL_BSP_*). */
+/**
+ * Standard settings of OpenTelemetry for log records. Their names resemble the settings for spans (OTEL_BSP_*), which
+ * agentd has.
+ */
 const FOREIGN = /^OTEL_BLRP_/;
 
 export interface UnknownNames {

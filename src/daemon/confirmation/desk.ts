@@ -29,8 +29,8 @@ export interface KeptCall {
 }
 
 /**
- * Keeps the one call of a turn that waits for confirmation (agentd-agent(7), "Confirmation"). Nothing is stored here:
- * the action is stored together with the reply that asks about it.
+ * Keeps the tool call of a turn that the person must confirm. There is at most one (agentd-agent(7), "Confirmation").
+ * Nothing is stored here: the action is stored together with the reply that asks about it.
  */
 export class Desk implements ConfirmationDesk {
   readonly #turn: AskingTurn;

@@ -4,7 +4,7 @@ const INLINE =
 /** A heading, a quotation, a list or the line below a heading. */
 const LINE_START = /^(\s*)([#>+=-]|\d{1,9}(?=[.)]))/;
 
-/** A line of text as CommonMark with GitHub's extensions, in which nothing is markup. */
+/** Escapes a line of text, so that nothing in it is markup in CommonMark with GitHub's extensions. */
 export function escapeMarkdown(line: string): string {
   return line
     .replace(INLINE, '\\$&')

@@ -24,7 +24,7 @@ export interface AnswerFacts {
 }
 
 export type AnswerVerdict =
-  /** The message has nothing to do with the action. */
+  /** The message does not answer the question. The action keeps waiting. */
   | 'left'
   | 'confirmed'
   | 'declined'
@@ -48,8 +48,8 @@ export function judgeAnswer(
     return facts.names_action ? 'foreign' : 'left';
   if (facts.signs_out) return 'withdrawn';
   if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';
-  // If both happened in the same millisecond, the answer came later: it was stored after the question was noted as
-  // sent.
+  // If the answer was accepted in the millisecond of `asked_at`, the answer came later: it was stored after the
+  // question was noted as sent.
   const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
   if (!isSeen) return 'left';
   // The sender is no longer known: the sign-in has expired, or the message came without a token.

@@ -34,7 +34,7 @@ export function shownName(name: string): string {
 
 /**
  * A text on one line with nothing hidden in it. Host names are in ASCII form, which exposes letters of other scripts
- * that look like Latin ones.
+ * that look like Latin letters.
  */
 export function visible(text: string): string {
   return HOSTS.reduce((shown, host) => shown.replace(host, asciiHost), text).replace(HIDDEN, escaped);

@@ -1,9 +1,11 @@
 import { escapeMarkdown } from './escape-markdown.ts';
 import { quoted, shownName, visible } from './plain-value.ts';
 
-/** Longest question, in characters. Nothing is shortened, so a call with a longer one is refused. */
+/** Longest question, in characters. Nothing is shortened, so a call with a longer question is refused. */
 export const QUESTION_MAX = 3_000;
-/** Arguments with more characters of JSON than this are not examined in detail. */
+/**
+ * If the arguments have more characters of JSON than this, the question is too long in any case, so it is not built.
+ */
 const ARGUMENTS_MAX = 4 * QUESTION_MAX;
 /** Shown for an argument that is not given. It has no quotes, so it cannot be mistaken for a value. */
 const LEFT_OUT = '–';
@@ -86,7 +88,8 @@ function wordsOf(name: string): string {
 type Path = readonly string[];
 
 /**
- * The path to the argument with this name, or else to the member that a dotted name leads to. Null if there is none.
+ * The path to the argument with this name, or else to the nested member that a dotted name denotes. Null if there is
+ * none.
  */
 function pathIn(args: Arguments, name: string): Path | null {
   const paths = [[name], name.split('.')];

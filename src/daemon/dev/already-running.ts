@@ -2,7 +2,7 @@
 export class DevAlreadyRunning extends Error {
   readonly code = 'DevAlreadyRunning';
 
-  /** @param cwd the working directory of both */
+  /** @param cwd the working directory of both processes */
   constructor(cwd: string) {
     super(`another \`serve --dev\` is running in ${cwd}`);
     this.name = 'DevAlreadyRunning';

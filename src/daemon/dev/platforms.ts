@@ -82,7 +82,7 @@ async function isFree(port: number): Promise<boolean> {
   try {
     await once(server, 'listening');
   } catch {
-    // The port is in use or not allowed: the next one is tried.
+    // The port is in use or not allowed, so another port is tried.
     return false;
   }
   server.close();

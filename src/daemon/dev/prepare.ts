@@ -69,9 +69,9 @@ const TOKEN_KEYS = ['JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL'];
 const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_SECONDS: '5' };
 
 /**
- * Makes `.agentd/` in the working directory, with secrets that stay the same in later runs. Only one process at a time
- * may use the directory, even if STATE_DIR is elsewhere, because other commands use the settings that are stored in
- * `.agentd/`.
+ * Makes `.agentd/` in the working directory, with secrets that stay the same in later runs. Only one `serve --dev` at a
+ * time may use the directory, even if STATE_DIR is elsewhere, because other commands use the settings that are stored
+ * in `.agentd/`.
  * @throws DevAlreadyRunning
  */
 export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
@@ -154,8 +154,8 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
 }
 
 /**
- * Values set explicitly: settings of the daemon, and others with these names. Secrets are null: they are never copied.
- * A secret that came from a file is named by the path of that file.
+ * Values set explicitly: settings of the daemon, and other settings that `names` lists. Secrets are null: they are
+ * never copied. If a secret came from a file, the path of that file is kept instead.
  */
 function setExplicitly({ effective }: Inspection, names: readonly string[]): Record<string, string | null> {
   const kept: Record<string, string | null> = {};

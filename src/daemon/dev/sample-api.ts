@@ -19,7 +19,7 @@ export interface SampleApiOptions {
 export interface SampleApi {
   /** `http://127.0.0.1:<port>` */
   url: string;
-  /** The requests after the one with this number, oldest first; the latest hundred are kept. */
+  /** The requests after the request with this number, oldest first. Only the latest hundred requests are kept. */
   requestsAfter(number: number): readonly ApiRequest[];
   close(): Promise<void>;
 }
@@ -82,7 +82,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   return {
     url: `http://127.0.0.1:${port}`,
     requestsAfter(last) {
-      // If the page still has a number from before a restart of the daemon, it gets all requests.
+      // A number that is too high is from before a restart of the daemon. The page then gets all requests.
       const known = last > (requests.at(-1)?.number ?? 0) ? 0 : last;
       return requests.filter(({ number }) => number > known);
     },

@@ -14,7 +14,10 @@ const json = (description: string, schema: object) => ({
   content: { 'application/json': { schema } },
 });
 
-/** The OpenAPI document of the sample API, except for its look-up of users, for which there is the tool `get_user`. */
+/**
+ * The OpenAPI document of the sample API. It omits the token endpoint, and the look-up of users, which the tool
+ * `get_user` calls.
+ */
 export const SAMPLE_DOCUMENT = {
   openapi: '3.1.0',
   info: { title: 'Babbage & Daughters', version: '1.0.0' },

@@ -4,11 +4,11 @@ import { AgentdError } from '../errors.ts';
 import type { ApiRequest } from './sample-api.ts';
 import { SAMPLE_PEOPLE } from './sample-people.ts';
 
-/** The bundled channels, whether run from the sources or from the build. */
+/** The folder of the bundled channels, in the sources or in the build. */
 const BUNDLED = new URL('../../../plugins/', import.meta.url);
 const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 
-/** The data about its people and its API that the shop can get. */
+/** The data that the shop can get about its people and its API. */
 export interface ShopParts {
   /** A fresh token, as the company's website would sign it. Null if there is no such person, or no secret. */
   issueToken(person_id: string): Promise<string | null>;
@@ -28,8 +28,8 @@ export interface DoneAction {
 
 /**
  * The routes of the sample shop, a page of `serve --dev` on which a visitor signs in as a sample person. The page
- * belongs to a bundled channel: the first active channel with a module `shop-page` in its folder, which exports the
- * routes of the page's files. Empty if no active channel has such a module.
+ * belongs to a bundled channel: the first active channel with a module `shop-page` in its folder. This module exports
+ * the routes of the page's files. Empty if no active channel has such a module.
  */
 export async function shopRoutes(channels: readonly string[], parts: ShopParts): Promise<readonly Route[]> {
   for (const channel of channels) {

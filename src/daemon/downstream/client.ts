@@ -18,7 +18,7 @@ const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i;
 
 /**
  * The HTTP client of one downstream system (agentd-api(7), "Requests to the API"). It sends requests to one origin
- * only, so that a token cannot be sent to any other.
+ * only, so that a token cannot be sent to any other origin.
  */
 export interface Downstream {
   /**
@@ -44,7 +44,10 @@ export interface DownstreamRequest {
   token: Secret | null;
   /** Other secrets in the request. Like the token, they are masked in the answer. */
   secrets?: readonly Secret[];
-  /** Redirects of a GET within the origin are followed; any other redirect is a failure. */
+  /**
+   * `within_origin` (the default): a redirect of a GET within the origin is followed, and any other redirect is a
+   * failure. `none`: every redirect is a failure.
+   */
   redirects?: 'within_origin' | 'none';
   /** `text`: an answer that is not JSON is returned as a text. */
   expects?: 'json' | 'text';

@@ -42,9 +42,8 @@ const INSTEAD: Readonly<Record<CredentialPolicy, string | null>> = {
 /**
  * Chooses the credentials for a tool by the documented rules, in their documented order (agentd-api(7), "How the
  * credentials are chosen"). One more check keeps one person's token out of another person's message: the stored context
- * must belong to the person and the channel user for whom this message acts. The token was validated when it was
- * stored. Only its expiry is checked again, since a message may have waited.
- *
+ * must belong to the channel user who sent this message, and to the person for whom it acts. The token was validated
+ * when it was stored. Only its expiry is checked again, since a message may have waited.
  * Never rejects: if anything is wrong, the person's token is not used, so the call has fewer rights.
  */
 export async function chooseCredentials(

@@ -90,7 +90,8 @@ export function createDefaultToken({
       return signal ? await unlessAborted(pending, signal) : await pending;
     },
     refused(token) {
-      // Several calls may report the same token. By then, a new one may already be cached, which is kept.
+      // Several calls may report the same token. When a later call reports it, another token may already be cached.
+      // That token is kept.
       if (cached?.token === token) cached = null;
     },
   };

@@ -53,8 +53,8 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * Makes one HTTP request over a connection that is kept alive. It does not follow redirects. Node's own client takes
- * half the time of `fetch`. Rejects with the error of the connection, with BodyTooLong, or with the reason of the
+ * Makes one HTTP request over a connection that is kept alive. It does not follow redirects. It uses `node:http`, which
+ * needs half the time of `fetch`. Rejects with the error of the connection, with BodyTooLong, or with the reason of the
  * limit.
  */
 export async function httpRequest(url: URL, request: HttpRequest): Promise<HttpResponse> {

@@ -12,7 +12,7 @@ import { BodyTooLong, httpRequest } from './http-request.ts';
 const MAX_KEPT = 1_000;
 /** A token that has no `expires_in` and no `exp` is assumed to be valid this long, ms. */
 const ASSUMED_LIFE_MS = 60_000;
-/** How long before its expiry a token is no longer used, ms: it could expire while the request is on its way. */
+/** A token is no longer used this long before its expiry, ms, because it could expire while a request is on its way. */
 const MARGIN_MS = 5_000;
 
 /** How the token of a person is exchanged for a token of another system (RFC 8693, section 2.1). */
@@ -35,7 +35,7 @@ export interface TokenExchange {
     subject: Secret,
     signal?: AbortSignal,
   ): Promise<Secret>;
-  /** Call this if the system answered 401 to this token, which is then not used again. */
+  /** Call this if the system answered 401 to this token. The token is then not used again. */
   refused(token: Secret): void;
 }
 
@@ -179,7 +179,7 @@ async function requestExchange(
   if (status !== 200 || !isToken(token))
     throw failed(`the token endpoint answered ${status}${status === 200 ? ' without a token' : ''}`);
   const type = answer?.token_type;
-  // Only a bearer token can be sent as one (RFC 8693, section 2.2.1).
+  // A token of another type cannot be sent as a bearer token (RFC 8693, section 2.2.1).
   if (typeof type === 'string' && type.toLowerCase() !== 'bearer')
     throw failed('the token endpoint answered with a token that is not a bearer token');
   const seconds = Number(answer?.expires_in);

@@ -9,9 +9,9 @@ export interface Hit {
 }
 
 /**
- * The hits of one key, oldest first, which every sliding window counts. They are an immutable value: no function
- * changes the hits that it is given. Values share one array, and each is a slice of it, so the cost of adding a hit
- * does not grow with the number of hits.
+ * The hits of one key, oldest first, for all sliding windows of that key. A value is immutable: no function changes the
+ * hits that it is given. Values share one array, and each is a slice of it, so the cost of adding a hit does not grow
+ * with the number of hits.
  */
 export interface Hits<H extends Hit = Hit> {
   readonly array: readonly H[];
@@ -19,7 +19,7 @@ export interface Hits<H extends Hit = Hit> {
   readonly end: number;
 }
 
-/** A hit to add, and how many of the oldest hits are dropped with it. `addHit` applies it. */
+/** The change that `addHit` makes: the hit to add, and how many of the oldest hits are dropped with it. */
 export interface AddedHit<H extends Hit = Hit> {
   readonly hit: H;
   readonly dropped: number;
@@ -51,8 +51,8 @@ export function countSince(hits: Hits, after: number): number {
 }
 
 /**
- * How many hits a window would contain if one more happened at `at`, including that hit. Of all windows that contain
- * `at`, the window with the most hits counts, because a hit may be reported after later hits.
+ * How many hits a window would contain if one more hit happened at `at`, including that hit. Of all windows that
+ * contain `at`, the window with the most hits counts, because a hit may be reported after later hits.
  * @param counts which hits count; all if it is absent.
  */
 export function countWith<H extends Hit>(
@@ -86,13 +86,14 @@ export function addedHit<H extends Hit>(hits: Hits<H>, hit: H, keep_ms: number):
   return { hit, dropped: place - hits.start };
 }
 
-/** The hits after one more was added. */
+/** The hits with one more hit added. */
 export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<H>): Hits<H> {
   const { end } = hits;
   const array = hits.array as H[];
   const start = hits.start + dropped;
   const place = firstAfter({ array, start, end }, hit.at);
-  // No other value uses the array beyond the end of its slice. Once half of the array is unused, a new array is made.
+  // The hit can be pushed, because values that share the array ignore everything beyond the end of their slice. Once
+  // half of the array is unused, a new array is made.
   if (place === end && end === array.length && start <= end / 2) {
     array.push(hit);
     return { array, start, end: end + 1 };

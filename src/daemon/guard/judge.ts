@@ -52,11 +52,11 @@ export interface Judgement {
 
 /**
  * The verdict on a message, and the changes that follow from it (agentd-message(7), "Loop guard"). The checks, in this
- * order: first verdict of a repeated message, open circuit, burst, repetition, turns. Backends read the state, call
- * this function and write the state in one atomic step. A message that passes, or is over the turn limit, counts as a
- * message of its user. A message that a circuit blocks counts in no window, and opening a circuit empties the windows:
- * a message after the cooldown passes, as `Retry-After` promises.
- * @param now by the store's clock.
+ * order: an earlier verdict on the same message, an open circuit, a burst, repetition, the turns of the session.
+ * Backends read the state, call this function and write the state in one atomic step. A message that passes, or is over
+ * the turn limit, counts as a message of its user. A message that a circuit blocks counts in no window, and opening a
+ * circuit empties the windows: a message after the cooldown passes, as `Retry-After` promises.
+ * @param now the time by the store's clock.
  */
 export function judge(
   state: GuardState,
@@ -177,8 +177,8 @@ function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {
 }
 
 /**
- * The part of `judge` that depends on the session: counts a message that the user's windows do not block. A count never
- * lasts longer than a session that is used now.
+ * The part of `judge` that depends on the session: counts a message that the user's windows do not block. The count
+ * expires no later than a session that is used now.
  */
 export function judgeTurn(
   found: SessionTurns | null,

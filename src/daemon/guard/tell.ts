@@ -12,8 +12,8 @@ export function tell(
   request_id: string,
   log: Pick<Log, 'debug' | 'info' | 'warn'>,
 ): void {
-  // If a message that passed is repeated, the inbox logs the repeat. The guard does not know whether it is one: the
-  // message may have been lost before it was stored.
+  // If a message that passed arrives again, the inbox logs the repeat. The guard cannot know whether it is a repeat,
+  // because the message may have been lost before it was stored the first time.
   if (verdict.allowed) return;
   if (verdict.repeated) {
     if (message_id !== null) log.info({ request_id }, duplicateLine(user, message_id));

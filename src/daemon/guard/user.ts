@@ -3,9 +3,9 @@ import type { GuardUser } from './verdict.ts';
 
 /**
  * The user whose messages are counted together (agentd-message(7), "Loop guard"). If the platform verifies the sender,
- * it is the platform's user. Otherwise it is the person of a valid token or, without one, client address and `user_id`
- * together, so that nobody can lock out somebody else by claiming their id. Keys are JSON, so that two users never
- * share a key, whatever their ids are, and no key is a prefix of another.
+ * it is the platform's user. Otherwise it is the person of a valid token or, without a valid token, the client address
+ * and the `user_id` together, so that nobody can lock out somebody else by claiming their id. Keys are JSON, so that
+ * two users never share a key, whatever their ids are, and no key is a prefix of another.
  */
 export function guardUser(sender: {
   platform: string;

@@ -10,7 +10,7 @@ import { requestIdOf } from './request-id.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 
 /**
- * Answers to data that cannot be parsed as a request, by the code of Node's error. Such data never reaches the
+ * Answers to data that cannot be parsed as a request, by the code of Node's error. This data never reaches the
  * middleware.
  */
 const REFUSALS: Readonly<Record<string, { status: number; detail: string }>> = {
@@ -38,8 +38,8 @@ export function answerBrokenRequests(server: Server, inFlight: InFlight, log: Lo
 }
 
 /**
- * Requires exactly one header `Host` (RFC 9112 §3.2). If it is missing, Node itself would answer, without a request id.
- * If there are several, Node uses the first, but a proxy in front may use the last.
+ * Requires exactly one header `Host` (RFC 9112 §3.2). Node's own check is switched off, because its answer to a missing
+ * header would have no request id. If there are several, Node uses the first, but a proxy in front may use the last.
  */
 export function requireHost(): Middleware {
   return (ctx, next) => {
@@ -53,8 +53,8 @@ export function requireHost(): Middleware {
 }
 
 /**
- * Counts the header in the raw list. Node's own list by name would stay in memory as long as the request: for hours if
- * the request opened a stream.
+ * Counts the header in the raw list. The list that Node makes by name (`headersDistinct`) would stay in memory as long
+ * as the request: for hours if the request opened a stream.
  */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;

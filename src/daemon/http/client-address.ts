@@ -4,9 +4,9 @@ import { isIPv4, isIPv6 } from 'node:net';
  * The address that limits are counted for: an IPv4 address, or the /64 network of an IPv6 address, since a client can
  * use any address in its network (agentd-service(7), "Rate limit").
  *
- * Every trusted proxy appends the address that called it, so the client is the entry `hops` from the right. Entries to
- * the left of it may be forged. An entry that is not an address ends the search: entries to the left of it were not
- * written by a trusted proxy.
+ * Every trusted proxy appends the address that called it, so the client is the entry at position `hops` from the right.
+ * Entries to the left of it may be forged. An entry that is not an address ends the search: entries to the left of it
+ * were not written by a trusted proxy.
  * @param socket address of the other end; undefined after it has disconnected
  * @param forwarded `X-Forwarded-For`, repeated headers joined
  * @param hops TRUST_PROXY

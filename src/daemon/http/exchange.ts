@@ -4,7 +4,8 @@ import type { Found } from './router.ts';
 import type { MountedRoute } from './routes.ts';
 
 /**
- * What the middleware knows about a request in addition to Koa. Each comment names the middleware that sets the field.
+ * The data about a request that the middleware adds to Koa's context. Each comment names the middleware that sets the
+ * field.
  */
 export interface Exchange {
   /** request-id */

@@ -3,8 +3,8 @@ import type { Log } from '../log.ts';
 import type { ActiveChannel, OutageOf } from './routes.ts';
 
 /**
- * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). The answer says only that the process is
- * serving. It depends on nothing outside of the process, so it does not change if the store is unreachable.
+ * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). `status` says only that the process is
+ * serving. Nothing outside of the process is asked, so the answer does not change if the store is unreachable.
  */
 export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): Route['handle'] {
   return () => ({

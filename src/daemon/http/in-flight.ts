@@ -5,7 +5,7 @@ import { AgentdError } from '../errors.ts';
 import { discard } from './body.ts';
 import type { Middleware } from './exchange.ts';
 
-/** How long a caller should wait, in seconds, until another daemon takes over or this one is back. */
+/** How long a caller should wait, in seconds, until another daemon takes over or this daemon has restarted. */
 const RETRY_AFTER = 5;
 
 /** The requests that are being answered. A stopping daemon waits for them and accepts no more. */
@@ -15,7 +15,7 @@ export class InFlight {
   #draining = false;
   #onEmpty: (() => void) | null = null;
 
-  /** Counts a request until it is answered or its client has gone. */
+  /** Counts a request until it is answered or its client has disconnected. */
   add(response: ServerResponse): void {
     this.#responses.add(response);
     if (this.#retiring) response.setHeader('Connection', 'close');
@@ -35,7 +35,7 @@ export class InFlight {
     this.#retiring = true;
     for (const response of this.#responses) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
-      // The client does not expect the connection to end, and may send another request on it.
+      // The headers did not say that the connection ends, so the client may send another request on it.
       else response.once('finish', () => response.req.socket.destroySoon());
     }
   }

@@ -33,7 +33,7 @@ interface Inside {
 /**
  * Admits a bounded number of large bodies at a time, for the routes that allow them (`Route.bodyLimit`). Whether a
  * platform signed a body is known only when all of it has arrived, so slow senders could occupy all places for as long
- * as a request may take. Therefore, when all places are taken, the slowest sender loses its place to the next one.
+ * as a request may take. Therefore, when all places are taken, the slowest sender loses its place to the next sender.
  */
 export class LargeBodies {
   readonly #usual: number;
@@ -47,8 +47,8 @@ export class LargeBodies {
   }
 
   /**
-   * Decides how much of this request's body may be read. A body of unknown length may be small. If there is no room, it
-   * is refused only if it exceeds the usual limit.
+   * Decides how much of this request's body may be read. A body of unknown length may be small, so if there is no room,
+   * it is refused only if it exceeds the usual limit.
    * @throws `unavailable` if the request announces a large body and there is no room for it now.
    */
   enter(request: IncomingMessage, { bodyLimit = 0 }: Route): BodyRoom {

@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts';
 
 /** A request must have arrived completely within this time, ms. */
 const REQUEST_TIMEOUT = 30_000;
-/** How often connections are checked for requests that exceed this time, ms. */
+/** How often connections are checked for requests that exceed REQUEST_TIMEOUT, ms. */
 const CHECKING_INTERVAL = 5000;
 /** Maximum size of the headers, bytes. A header and a cookie may each contain a token of 8,192 characters. */
 const MAX_HEADER_SIZE = 32_768;
@@ -79,21 +79,24 @@ export function listen(server: HttpServer, target: ListenTarget, log: Log): Prom
   });
 }
 
-/** Accepts no more connections; open connections stay open. Resolves when the last one has closed. */
+/** Accepts no more connections; open connections stay open. Resolves when the last connection has closed. */
 export function stopAccepting(server: HttpServer): Promise<void> {
   // The `close` of the HTTP server would also close idle connections, on which a proxy may be sending a request right
   // now.
   return new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()));
 }
 
-/** Resolves when the last connection has closed; at once for a server that does not listen. */
+/**
+ * Stops listening and closes idle connections. Resolves when the last connection has closed, or at once for a server
+ * that does not listen.
+ */
 export function stopListening(server: HttpServer): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
 }
 
 /**
- * A name that does not resolve is a wrong setting here. For a client, the same code means that the daemon is out of
- * reach.
+ * A name that does not resolve is a wrong setting here. For a client, the same error code means that the daemon is
+ * unreachable.
  */
 function unknownHost(
   { code }: NodeJS.ErrnoException,

@@ -1,7 +1,10 @@
 import type { Observer } from '../trace/observer.ts';
 import type { Middleware } from './exchange.ts';
 
-/** Reports each request to the observer after its answer was sent or its client has gone. Must be above `problems`. */
+/**
+ * Reports each request to the observer after its answer was sent or its client has disconnected. Must be above
+ * `problems`.
+ */
 export function observeRequests(observer: Pick<Observer, 'requestEnded'>): Middleware {
   return (ctx, next) => {
     const began = performance.now();

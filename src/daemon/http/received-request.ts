@@ -20,7 +20,7 @@ export class ReceivedRequest implements ChannelRequest {
   readonly address: string;
   /** Its place in the order of arrival; null if it names no thread. */
   ticket: Ticket | null = null;
-  /** The validated user token of the request; null if there was none, or if none was validated. */
+  /** The validated user token of the request; null if the request has no token, or if its token was not validated. */
   validated: ValidatedToken | null = null;
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;

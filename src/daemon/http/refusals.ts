@@ -5,7 +5,10 @@ import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { Middleware } from './exchange.ts';
 
-/** Maximum number of traces that wait for the store. More are dropped, so that a flood of refusals has no cost. */
+/**
+ * Maximum number of traces that wait for the store. Further traces are dropped, so that a flood of refusals does not
+ * burden the store.
+ */
 const PENDING_MAX = 100;
 
 /** Maximum number of traces that are written per second on average, and maximum number that are written at once. */
@@ -25,8 +28,8 @@ const BEFORE_A_TURN: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * Problems that end a request to read or stop an answer, which never becomes a turn. The client must know the id of a
- * stream to get one of these, so strangers cannot fill the store with their traces.
+ * Problems that end a request to read or stop an answer. A request of this kind never becomes a turn. The client must
+ * know the id of a stream to get one of these problems, so strangers cannot fill the store with traces.
  */
 const WITHOUT_A_TURN: ReadonlySet<ErrorCode> = new Set(['token_missing', 'forbidden']);
 
@@ -41,7 +44,7 @@ export interface RefusedRequest {
   error: unknown;
 }
 
-/** Stores a trace of each request to a channel that the middleware below refuses. */
+/** If the middleware below refuses a request to a channel, passes it to `refusals`, which may keep a trace of it. */
 export function keepRefusals(refusals: Refusals, clock: Clock): Middleware {
   return async (ctx, next) => {
     const started_at = clock.now();

@@ -9,7 +9,7 @@ import { onAbort } from '../on-abort.ts';
  * If the writer fails while somebody listens, the connection is broken. If it fails because nobody listens, or because
  * the daemon stops, the response just ends.
  *
- * Does not wait for the writer: a stream may be open for hours, and everything that led to it would stay in memory as
+ * Does not wait for the writer: a stream may be open for hours, and a caller that waits would stay in memory for as
  * long.
  * @param stopping aborts when the daemon stops
  * @param failed called before the connection is broken

@@ -47,7 +47,7 @@ export interface ServerParts {
   channels: readonly ActiveChannel[];
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
-  /** What the inbox knows about a platform that cannot be reached; null if it knows nothing. */
+  /** The state of a platform that the inbox cannot reach; null if the inbox knows of no outage. */
   outageOf?: OutageOf;
   /** Maximum time for a request to arrive, ms; for tests. */
   requestTimeout?: number;
@@ -57,7 +57,7 @@ export interface Server {
   /** Rejects with the system's error if it cannot listen. @param port 0 for any free port */
   listen(host: string, port: number): Promise<ListeningAddress>;
   /**
-   * Refuses new connections, so that a proxy sends the request to another daemon at once. Open connections end with
+   * Refuses new connections, so that a proxy sends its requests to another daemon at once. Open connections end with
    * their next answer; requests that arrive on them soon are still answered.
    */
   refuseConnections(): Promise<void>;

@@ -2,7 +2,7 @@ import { type FileHandle, lstat, open, rename, rm, stat, unlink } from 'node:fs/
 import { keyList } from './encryption-keys.ts';
 import { keyFilePath, readKeyFile, syncDirectory } from './key-file.ts';
 
-/** An interrupted change leaves its unfinished file behind. After this time that file is ignored, ms. */
+/** An interrupted change leaves its unfinished file behind. After this time, ms, the next change deletes that file. */
 const BROKEN_OFF_MS = 10_000;
 
 /** The key file was not changed. The message says why. */

@@ -20,12 +20,12 @@ export interface DecodedToken {
 
 const UNDECODABLE: DecodedToken = { header: null, payload: null, claims: null, signed: '', signature: '' };
 
-// The third part may be any text: the signature check decides whether it can be a signature.
+// The third part may be any text of base64url characters: the signature check decides whether it can be a signature.
 const THREE_PARTS = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 
 /**
- * Decodes without validating anything; never throws. White space around or inside a token is not allowed: sources that
- * may have some (the text of a slash command, standard input) trim it first.
+ * Decodes without validating anything; never throws. White space around or inside a token is not allowed: code that
+ * reads a token from a slash command or from standard input trims it first.
  */
 export function decodeToken(token: string): DecodedToken {
   const parts = partsOf(token);
@@ -87,8 +87,8 @@ function decodeObject(part: string): UntrustedObject | null {
 const TYPED = ['sub', 'email', 'exp', 'nbf', 'iat'];
 
 /**
- * Ids of tenants or customers may have more digits than a number can represent. Rounded, two ids could become the same,
- * and so could two people.
+ * Ids of tenants or customers may have more digits than a number can represent. After rounding, two ids could be equal,
+ * and two people could count as one person.
  */
 function withExactIds(value: UntrustedObject, json: string): UntrustedObject {
   const exact = parseExactly(json) as UntrustedObject;

@@ -8,7 +8,7 @@ export function isSealingOff(keys: Secret | undefined): boolean {
   return keys?.reveal().trim().toLowerCase() === 'off';
 }
 
-/** The keys of a list in base64. The first one seals; all of them open. */
+/** The keys of a list in base64. The first key seals, and each of them can unseal. */
 export function keysIn(keys: Secret): Buffer[] {
   return keyList(keys).map((key) => Buffer.from(key, 'base64'));
 }

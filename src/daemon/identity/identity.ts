@@ -49,7 +49,10 @@ export type TokenVerdict =
       expired?: { person: PersonKey; at: number };
     };
 
-/** Validates tokens; made once at start with its keys imported. Never throws because of the content of a token. */
+/**
+ * Validates tokens. It is made once, at the start, and imports its keys then. Never throws because of the content of a
+ * token.
+ */
 export interface TokenValidator {
   /** @param request_id id of the request that the token came with, for the log. */
   validate(token: string, request_id?: string): Promise<TokenVerdict>;

@@ -10,7 +10,7 @@ import { problemOfKeys } from './encryption-keys.ts';
 export interface KeyFile {
   path: string;
   keys: Secret;
-  /** The warning to show if users other than its owner can read or replace it; null if they cannot. */
+  /** The warning to show if users other than the owner can read or replace the file; null if they cannot. */
   loose: string | null;
 }
 

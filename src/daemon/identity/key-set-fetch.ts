@@ -13,7 +13,7 @@ export interface KeySetSource {
 }
 
 /**
- * Fetches a key set within limits. After a failure, there is no new attempt for as long as the failed one took: an
+ * Fetches a key set within limits. After a failure, there is no new attempt for as long as the failed attempt took: an
  * issuer that does not answer must not hold up each message, but an issuer that recovers should be used again soon.
  * Redirects are answers other than 200, so they are not followed: only the configured address may decide which keys the
  * daemon trusts.
@@ -26,7 +26,8 @@ export function boundedFetch(): KeySetSource {
     failedAt: () => failure?.at ?? 0,
     async fetch(url, options) {
       const begun = Date.now();
-      // If the clock was set back since the failure, it does not show how long ago the failure was.
+      // If the clock was set back since the failure, it does not show how long ago the failure was. The fetch is then
+      // attempted.
       if (failure && begun >= failure.at && begun < failure.until) throw failure.cause;
       try {
         const body = await read(await fetch(url, options));

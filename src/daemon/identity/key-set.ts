@@ -33,7 +33,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   const source = boundedFetch();
   const set: RemoteJWKSet = createRemoteJWKSet(url, {
     timeoutDuration: TIMEOUT_MS,
-    // With this value, jose never fetches again by itself: `keysFor` below does so if a key is not found.
+    // With this value, jose does not fetch the set again if a key is not found: `keysFor` below does.
     cooldownDuration: Number.POSITIVE_INFINITY,
     cacheMaxAge: MAX_AGE_MS,
     [customFetch]: source.fetch,

@@ -27,9 +27,8 @@ export class UnusableKey extends Error {
 }
 
 /**
- * The keys that the settings name (agentd-identity(7), "Keys"). For RS256 the first of JWT_PUBLIC_KEY, JWT_JWKS_URL and
- * JWT_SECRET_KEY that is set; a key set is fetched when a token first needs it, not here.
- *
+ * The keys that the settings name (agentd-identity(7), "Keys"). For RS256, the first of JWT_PUBLIC_KEY, JWT_JWKS_URL
+ * and JWT_SECRET_KEY that is set is used. A key set is fetched when a token first needs it, not here.
  * @param log gets a warning when a fetched key set could not be renewed
  * @throws UnusableKey
  */

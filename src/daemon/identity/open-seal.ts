@@ -7,7 +7,7 @@ import { type KeyFile, keyFilePath, makeKeyFile, newKeyAdvice, readKeyFile } fro
 import { createSeal, SEALED, type Seal } from './seal.ts';
 import { WatchedKeyFile } from './watched-key-file.ts';
 
-/** Counts the live tokens whose stored value begins with the mark. */
+/** Counts the live tokens whose stored value begins with the prefix. */
 interface TokenCounts {
   countTokens(prefix: string): Promise<number>;
 }
@@ -43,7 +43,7 @@ export async function openSeal(
   return sealWith(settings, file, file && new WatchedKeyFile(file, log));
 }
 
-/** The seal of an administrator's command, which never makes a key. */
+/** The seal of an administrator's command. Unlike the daemon, the command never makes a key. */
 export interface AdministratorSeal {
   seal: Seal;
   /** False if the command does not know the key of the daemon, so that nothing may be stored. */
@@ -59,7 +59,9 @@ export async function openAdministratorSeal(settings: SealSettings): Promise<Adm
   };
 }
 
-/** The problem of a daemon that starts without the key that sealed the stored tokens; null if there is none. */
+/**
+ * The problem of a daemon that starts without the key that sealed the stored tokens; null if no sealed token is stored.
+ */
 export async function lostKey(
   { STATE_DIR }: SealSettings,
   store: TokenCounts,

@@ -1,6 +1,6 @@
 import type { Claims, NoCredential, PersonKey } from './identity.ts';
 
-/** Who a message acts for: a person whose stored token its tools may use, or nobody, with the reason. */
+/** Who a message acts for: a person, whose stored token the tools may use; or nobody, with the reason. */
 export type Principal =
   | { person: PersonKey; claims: Claims }
   | {

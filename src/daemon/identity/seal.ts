@@ -44,9 +44,9 @@ export interface KeySource {
 }
 
 /**
- * @param keys comma-separated, each 32 bytes in base64. The first one seals; all of them open. Undefined to seal
- * nothing
- * @param earlier further keys of the same form that only open
+ * @param keys comma-separated, each 32 bytes in base64. The first key seals, and each of them can unseal. Undefined to
+ * seal nothing
+ * @param earlier further keys of the same form, which can only unseal
  */
 export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secret): Seal {
   const source = keys !== undefined && 'current' in keys ? keys : { current: () => keys };
@@ -106,7 +106,7 @@ export function marksOf(keys: Secret | undefined): string[] {
 function keysOf(keys: Secret | undefined) {
   return (keys === undefined ? [] : keysIn(keys)).map((key) => {
     const id = createHash('sha256').update(key).digest('base64url').slice(0, ID_LENGTH);
-    // With a key that is imported once, sealing costs a third of what it costs if the key is imported for each use.
+    // The key is imported once. If it were imported for each use, sealing would cost three times as much.
     return { id, key: createSecretKey(key), mark: `${SEALED}${id}.` };
   });
 }

@@ -25,8 +25,8 @@ const AFTER_EXPIRY = TOKEN_CHECKS.slice(
 
 /**
  * The daemon's validator: it runs the decision sequence up to the first failure, and logs a warning with the reason
- * (agentd-identity(7), "Checks"). With JWT_DEBUG it also logs the claims and the decision. It never logs more of the
- * token than its first 8 characters and a short hash.
+ * (agentd-identity(7), "Checks"). With JWT_DEBUG it also logs the claims and the decision. Of the text of the token, it
+ * logs at most the first 8 characters and a short hash.
  */
 export function createValidator(
   settings: TokenSettings & Pick<Settings, 'JWT_DEBUG'>,

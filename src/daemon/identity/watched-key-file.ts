@@ -6,7 +6,7 @@ import { type KeyFile, keysOfContent } from './key-file.ts';
 import type { KeySource } from './seal.ts';
 
 /**
- * The current keys of the file, for a daemon that runs while an administrator changes it. Each read checks the
+ * The current keys of the file, for a daemon that runs while an administrator changes the file. Each read checks the
  * modification time of the file. If the file can no longer be used, the keys stay as they are, and a warning is logged.
  */
 export class WatchedKeyFile implements KeySource {

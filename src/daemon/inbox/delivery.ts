@@ -59,7 +59,7 @@ export class Delivery {
   #message: InboxMessage;
   /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
   #admitted: Admittance | null;
-  /** What happens after the run has failed; null until it fails. */
+  /** The outcome of the attempt after its run has failed; null until the run fails. */
   #afterRun: AttemptOutcome | null = null;
 
   /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
@@ -202,7 +202,9 @@ export class Delivery {
     };
   }
 
-  /** What happens after the run has failed. It is decided only once, because the wait is partly random. */
+  /**
+   * The outcome of the attempt after its run has failed. It is decided only once, because the wait is partly random.
+   */
   #outcomeOf(error: unknown): AttemptOutcome {
     const { settings, clock, stopping } = this.#services;
     this.#afterRun ??= stopping.aborted

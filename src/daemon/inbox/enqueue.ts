@@ -20,10 +20,10 @@ const DELIVERY_MAX = 1000;
  * `metadata.jwt_token` is left out, and text that has the form of a token is masked. The sender's token is looked up
  * when the message runs.
  *
- * Rejects with `invalid_request` if a message does not follow the contract, and with `unavailable` if the store is out
- * of reach or too many messages wait. In these cases no message is stored, and the platform delivers them again.
- *
- * @param request the request that delivered the messages; its id is in every log line of their runs.
+ * Rejects with `invalid_request` if a message does not follow the contract, and with `unavailable` if the store is
+ * unreachable or too many messages wait. In these cases no message is stored, and the platform delivers the messages
+ * again.
+ * @param request the request that delivered the messages; the log lines of the runs contain its id.
  */
 export async function enqueue(
   plugin: ChannelPlugin,

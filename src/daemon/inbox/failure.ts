@@ -23,9 +23,10 @@ export interface RunFailure {
 }
 
 /**
- * Judges a failed run. It is `final` if a model answers a 4xx other than 408 and 429, or if the message was refused. It
- * is `passing` if a model or the store cannot be reached, if a model answers 408, 429 or 5xx, or if the run took too
- * long, because it probably waited for something that does not respond. The time budget limits `passing` runs, too.
+ * Judges a failed run. The failure is `final` if a model answers a 4xx other than 408 and 429, or if the message was
+ * refused. It is `passing` if a model or the store cannot be reached, if a model answers 408, 429 or 5xx, or if the run
+ * took too long, because it probably waited for something that does not respond. The time budget limits `passing` runs,
+ * too.
  */
 export function judgeRun(error: unknown): RunFailure {
   if (!(error instanceof AgentdError)) {

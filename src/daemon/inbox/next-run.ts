@@ -31,8 +31,8 @@ export function afterFailedRun(
 }
 
 /**
- * The outcome of a message that has failed for good. The sender gets a notice, unless the message has no
- * session: it is a text that agentd itself sends, so it has no sender.
+ * The outcome of a message that has failed for good. The sender gets a notice, unless the message has no session: then
+ * it is a text that agentd itself sends, and has no sender.
  */
 export function failedForGood(
   { session_id, message }: InboxMessage,

@@ -7,7 +7,8 @@ import { idBeside } from '../store/id-beside.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
 
 /**
- * A text that is sent without an agent run, as the inbox stores it. Its queue is its chat, and tokens in it are masked.
+ * A text that is sent without an agent run, as the inbox stores it. All texts to one chat are in one queue. Tokens in
+ * the text are masked.
  */
 export function noticeTo(
   plugin: ChannelPlugin,
@@ -17,7 +18,7 @@ export function noticeTo(
 ): NewInboxMessage {
   const now = clock.now();
   const place = createHash('sha256').update(JSON.stringify(reply_to)).digest('base64url');
-  // No session id can be equal to this, because a session id has a colon after the channel's name.
+  // No session id can be equal to the name of this queue, because a session id has a colon after the channel's name.
   const queue = `${plugin.name}/${place}`;
   return {
     id: idBeside(store, queue, () => timeOrderedId(now)),

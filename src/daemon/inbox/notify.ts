@@ -15,9 +15,9 @@ export interface Notifier {
 }
 
 /**
- * Sends a text without an agent run. The text is as durable as a message, and has the same number of attempts. Texts to
- * one chat keep their order. They do not wait for the runs of a session, so that, for example, a confirmation is sent
- * immediately. Rejects like `enqueue`.
+ * Sends a text without an agent run. The text is as durable as the reply of a run, and sending it is repeated in the
+ * same way. Texts to one chat keep their order. They do not wait for the runs of a session, so that, for example, a
+ * confirmation is sent immediately. Rejects like `enqueue`.
  */
 export async function notify(
   { plugin, services, worker, throttle }: Notifier,

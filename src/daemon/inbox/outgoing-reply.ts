@@ -8,8 +8,8 @@ import type { InboxMessage, StoredQuestion } from '../store/inbox.ts';
 const NOTICE = '-notice';
 
 /**
- * The stored text of a message as its channel sends it: the agent's reply, or the notice after a failed run. Null if no
- * text is stored.
+ * The stored text of a message as its channel sends it: the agent's reply, or the notice that the message has failed
+ * for good. Null if no text is stored.
  */
 export function outgoingReply(message: InboxMessage): OutgoingReply | null {
   const text = message.notice ?? message.reply;

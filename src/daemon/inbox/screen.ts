@@ -14,7 +14,8 @@ export type ArrivedMessage = Arrival['message'];
 
 /**
  * Lets the loop guard screen messages as they arrive (agentd-message(7), "Loop guard"), and stores the messages that
- * pass. The guard uses the platform's times. A repeated delivery gets the verdict of the first.
+ * pass. The guard uses the platform's times. If a message is delivered again, it gets the verdict of its first
+ * delivery.
  * @returns the outcome for each message, once it is durable.
  * @throws `unavailable` if too many messages wait.
  */

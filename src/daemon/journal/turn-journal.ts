@@ -128,8 +128,9 @@ export class TurnJournal implements CallJournal {
   }
 
   /**
-   * Records that a write whose outcome is unknown is about to be sent once more; durable when it resolves.
-   * @returns `gone`: its outcome has become known, or another run is sending it. `lost`: this run has lost its claims.
+   * Records that a write with an unknown outcome will be sent once more. The record is durable when the promise
+   * resolves.
+   * @returns `gone`: the outcome has become known, or another run is sending it. `lost`: this run has lost its claims.
    */
   async repeat(action_id: string): Promise<'started' | 'gone' | 'lost'> {
     const write = this.#known.writes.get(action_id) ?? (await this.#confirmed(action_id));
@@ -149,8 +150,8 @@ export class TurnJournal implements CallJournal {
   }
 
   /**
-   * Records a new write. If the store fails, the write is not sent, but its record may exist. It is then recorded later
-   * that nothing was sent.
+   * Records a new write. If the store fails, the write is not sent, but its record may exist. In that case, the journal
+   * records later that nothing was sent.
    */
   async #begin(action: NewAction): ReturnType<ActionStore['start']> {
     const { actions } = this.#parts;
@@ -187,7 +188,7 @@ export class TurnJournal implements CallJournal {
     }
   }
 
-  /** Reads a confirmed action, whose record was started by the person's answer and not by `start`. */
+  /** Reads a confirmed action. `start` was not called for it: its record was started by the person's answer. */
   async #confirmed(action_id: string): Promise<TurnWrite> {
     const action = await this.#parts.actions.find(action_id);
     if (!action) throw new Error('a write that was sent is not in the journal');
@@ -207,7 +208,7 @@ export class TurnJournal implements CallJournal {
 
   /**
    * The key of a call: a hash of its turn, tool and arguments, and of its number among identical calls. If the last
-   * identical call has an unknown outcome, this call is the same one, tried again, and gets the same key.
+   * identical call has an unknown outcome, this call counts as a repeat of that call, and gets the same key.
    */
   #numbered({ tool, args }: JournaledCall): string {
     const call = canonicalJson([this.#run.turn_key, tool.name, args]);

@@ -11,7 +11,8 @@ export interface TurnWrite {
   /** The summary, on one line of plain text. */
   readonly summary: string;
   /**
-   * Whether its outcome may be shown: the write was made for the person of this run, or for nobody who was signed in.
+   * Whether its outcome may be shown: the write was made for the person of this run, or for a sender who was not signed
+   * in.
    */
   readonly is_shown: boolean;
   /** Whether the person has confirmed it. The agent then gets it as `confirmed`. */

@@ -101,9 +101,9 @@ export type LinkOutcome =
 
 /**
  * Validates a token and stores it as the link of a channel's user, sealed, for 30 days. It is stored under the first
- * spelling of the id, and links under other spellings are removed. The link of another person whose token has not
- * expired is replaced only if `mayReplace` allows it; decision and replacement are one atomic step. Throws
- * `unavailable` if others keep writing the same link.
+ * spelling of the id, and links under other spellings are removed. If another person's link exists and its token has
+ * not expired, it is replaced only if `mayReplace` allows it. The decision and the replacement are one atomic step.
+ * Throws `unavailable` if others keep writing the same link.
  */
 export async function link(
   services: LinkServices,

@@ -31,9 +31,9 @@ const UNREADABLE: ToolAnswer = {
 };
 
 /**
- * Makes the call that the person has confirmed, exactly as it was stored, and only once (agentd-agent(7),
- * "Confirmation"). This function must be called within the request context, because the call uses the credentials of
- * that context.
+ * Makes the call that the person has confirmed, exactly as it was stored. It is made only once, unless the tool is
+ * idempotent (agentd-agent(7), "Confirmation"). This function must be called within the request context, because the
+ * call uses the credentials of that context.
  * @returns null if the action is no longer pending.
  * @throws ClaimLost
  */
@@ -66,8 +66,8 @@ async function begin(
 }
 
 /**
- * Called if an earlier run of the message confirmed the action, and then its process died. Returns the known answer of
- * the call, or repeats the call if that is allowed.
+ * Called if an earlier run of the message has started the confirmed action, and the process of that run died. Returns
+ * the known answer of the call, or repeats the call if that is allowed.
  */
 async function resume(
   action: Action,

@@ -1,8 +1,8 @@
 import type { DeliveryFailure } from '../../channel/index.ts';
 
 /**
- * The error that a channel's `send` throws if the platform did not accept a text (`scope.deliveryFailed`). After any
- * other error, the text may be sent again.
+ * The error that a channel's `send` throws if the platform did not accept a text (`scope.deliveryFailed`). Unless it is
+ * `final`, the text may be sent again, as after any other error.
  */
 export class DeliveryFailed extends Error {
   /** Whether the platform refused this text and would refuse it again. */

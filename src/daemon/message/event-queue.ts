@@ -1,6 +1,6 @@
 /**
  * A queue of events from a run to its only reader. The run never waits for the reader. The queue is limited by the
- * maximum length of a reply. If the reader stops reading, the queue is garbage-collected.
+ * maximum length of a reply. If the reader stops reading, the queue is garbage-collected after the run.
  */
 export class EventQueue<T> implements AsyncIterable<T> {
   readonly #events: T[] = [];

@@ -11,7 +11,8 @@ import type { Arrived, Identified } from './turn.ts';
 
 /**
  * The key of a message that the client sent with an `Idempotency-Key`; null if there was none. Keys of different users
- * are separate. The user is the person of a valid token; without one, the client address and the user id together.
+ * are separate. The user is the person of a valid token. Without a valid token, the client address and the user id
+ * together identify the user.
  */
 export function keyOf(turn: Arrived & Identified): string | null {
   const { message, channel } = turn;

@@ -18,9 +18,9 @@ import { turnKey } from './turn-key.ts';
  *
  * If the session's id is already certain, notifies the outlet that the answer has begun; otherwise resolve-principal
  * does. Adds `claim` (which is held until the turn is stored or ends), `begun`, `commit`, and the session as it is
- * under the lock: while the message waited, another message may have signed in, begun the session or ended it. Throws
- * `unavailable` if too many messages wait, or if this one has waited too long. A patient message waits until the daemon
- * stops.
+ * under the lock: while the message waited, somebody may have signed in, or the session may have begun or ended. Throws
+ * `unavailable` if too many messages wait, or if this message has waited too long. A patient message waits until the
+ * daemon stops.
  */
 export const lockSession: Step<Answering & Identified & Deduplicated & Authorized & Guarded, Locked> = {
   name: 'lock-session',
@@ -42,7 +42,7 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
         turn.defer(() => lock.release());
         return { ...named, claim: begun.claim, begun, commit, has_started };
       }
-      // The id now belongs to a different session, which must be locked, too.
+      // The id now belongs to a different session, which must be locked instead.
       line.reason = 'session_changed';
       ({ session_tag, session_id, session_is_generated } = named);
       await lock.release();

@@ -7,7 +7,7 @@ import type { Arrived, Identified, NamedSession } from './turn.ts';
 
 /**
  * Refuses a sender who may not use the session. On a platform, the platform decides who takes part in a session. A web
- * client, however, can name any session.
+ * client can name any session.
  * @throws `session_forbidden` if the session belongs to someone else, or if only a channel may use an id of this form.
  */
 export function refuseStranger(
@@ -29,7 +29,7 @@ export function refuseStranger(
 }
 
 /**
- * The error for all of these cases. Its text is always the same: a stranger must not learn whose session it is, or why
+ * The error for every refusal. Its text is always the same: a stranger must not learn whose session it is, or why
  * access was refused.
  */
 function forbidden(line: StepLine, why: string): AgentdError {

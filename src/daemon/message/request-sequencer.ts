@@ -27,8 +27,8 @@ export class RequestSequencer {
 }
 
 /**
- * The thread that the request names; null if it names none, or if its body cannot be read. In the latter case, the
- * handler gets the same error and reports it.
+ * The thread that the request names; null if it names none, or if its body cannot be read. If the body cannot be read,
+ * the handler gets the same error and reports it.
  */
 function threadOf(route: Pick<Route, 'thread'>, request: ChannelRequest): string | null {
   try {

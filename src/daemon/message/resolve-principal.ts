@@ -31,7 +31,8 @@ interface Decision {
  *
  * If the owner or the context of the session changes, the session is stored before the run, so that the change remains
  * if the run fails. A new session without an owner is stored with the turn. Adds `principal`, and the session with its
- * id. Notifies the outlet that the answer has begun, if lock-session has not. Throws only if the claim is lost.
+ * id. Notifies the outlet that the answer has begun, if lock-session has not. Throws `unavailable` if the claim is
+ * lost, or if the store cannot be reached.
  */
 export const resolvePrincipal: Step<Turn, Resolved> = {
   name: 'resolve-principal',
@@ -67,9 +68,9 @@ async function resolve(
 }
 
 /**
- * The turn if an administrator has ended the session since it was opened. The message begins a new session with the
- * same id, and everything that was stored in the old one is ignored. Other people may know the id of the old session,
- * so it is no longer a secret.
+ * The turn that continues if an administrator has ended the session since it was opened. The message begins a new
+ * session with the same id, and everything that was stored in the old session is ignored. Other people may know the id
+ * of the old session, so it is no longer a secret.
  */
 function begunAnew(turn: Turn, services: Services): Turn {
   const { session_id, former_id } = turn.session;

@@ -10,11 +10,10 @@ import type { Step } from './sequence.ts';
 import type { Answered, Runnable } from './turn.ts';
 
 /**
- * Produces the reply: waits for a free run, gives the tools their context, and enforces the deadline. The text is
+ * Produces the reply: waits for a free run slot, gives the tools their context, and enforces the deadline. The text is
  * passed to the outlet as it is produced (compose-reply.ts).
- *
  * Adds `reply`, which is empty only if the person stopped it at once. Throws `agent_timeout` if the deadline passes,
- * `agent_failed` if the runtime fails, and `unavailable` if no run is free in time, the daemon stops, or a claim is
+ * `agent_failed` if the runtime fails, and `unavailable` if no slot is free in time, the daemon stops, or a claim is
  * lost.
  */
 export const runAgent: Step<Runnable, Answered> = {

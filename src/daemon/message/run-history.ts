@@ -52,8 +52,8 @@ function begunHistory(
 
 /**
  * The owner of the summary of a conversation: the person of the run. Without a person, the platform's verified user;
- * and without a platform, anybody who knows an id that the daemon generated. Null if the conversation has several
- * people, or if its sender cannot be told apart from others.
+ * and without a platform, anybody who knows an id that the daemon generated. Null if several people take part in the
+ * conversation, or if the sender cannot be distinguished from other people.
  */
 export function summaryOwner({ session, principal, channel, message }: Turn): string | null {
   if (message.shared) return null;

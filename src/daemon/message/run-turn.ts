@@ -19,8 +19,8 @@ import { withTurn } from './with-turn.ts';
 type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered & Stored, StoredAnswer>;
 
 /**
- * Answers a message with these steps. A failed turn is stored, too, if its session was opened; otherwise only its trace
- * is stored. Never rejects.
+ * Answers a message with these steps. A failed turn is stored, too, if its principal was resolved, no claim was lost
+ * and the message will not run again. Otherwise only its trace is stored. Never rejects.
  * @param begun the trace of the message so far. Later lines are appended to this array.
  */
 export async function runTurn<Turn extends Answering>(
@@ -65,7 +65,7 @@ async function answer<Turn extends Answering>(
   return { session_id, response: reply, question, stopped, replayed: false };
 }
 
-/** Replays the first answer. There is no turn, so its trace is stored separately. */
+/** Replays the first answer. The message leads to no turn, so its trace is stored separately. */
 async function replay(
   turn: Answering,
   { session_id, response, confirmation }: StoredAnswer,
@@ -115,8 +115,8 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
 }
 
 /**
- * Whether a failed turn may be stored. It may not after a lost claim, or after a commit whose outcome is unknown,
- * because the turn may already be stored.
+ * Whether a failed turn may be stored. It must not be stored after a claim was lost. It must not be stored after a
+ * commit with an unknown outcome either, because it may be stored already.
  */
 function mayBeStored(error: unknown): boolean {
   return !(error instanceof ClaimLost || error instanceof CommitUnknown);

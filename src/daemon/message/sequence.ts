@@ -22,7 +22,7 @@ export interface Step<Needs, Adds extends object, Result = never> {
 }
 
 /**
- * A list of steps whose order the compiler checks: a list does not compile if a step needs the result of a later one.
+ * A list of steps whose order the compiler checks: a list does not compile if a step needs the result of a later step.
  */
 export class Sequence<First extends Arrived, Now extends First = First, Result = never> {
   readonly #steps: readonly Step<never, object, unknown>[];

@@ -146,7 +146,7 @@ function factsOf(turn: Turn, says: AnswerFacts['says']): Omit<AnswerFacts, 'name
   };
 }
 
-/** Ends the wait of an action. @returns whether the action was still pending. @throws ClaimLost */
+/** Declines or withdraws an action. @returns whether the action was still pending. @throws ClaimLost */
 async function end(
   turn: Turn,
   { action_id }: Action,

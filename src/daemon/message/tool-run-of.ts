@@ -5,7 +5,7 @@ import type { ToolRun } from '../tools/tool-run.ts';
 import { memoryOwnerOf } from './memory-owner-of.ts';
 import type { Runnable } from './turn.ts';
 
-/** What the policy of calls needs to know about the message. */
+/** The data of a turn that the policy of tool calls needs. */
 export function toolRunOf(
   turn: Runnable,
   { tools, clock, log }: Services,

@@ -15,8 +15,8 @@ import type { RunHistory } from './run-history.ts';
 
 /**
  * The data that is passed along the message path: a message that has arrived, and what each step adds to it. The
- * parameter type of a step says what the step needs, and its result type what it adds. The order of the steps in
- * steps.ts compiles only if all needs are met.
+ * parameter type of a step says what the step needs, and the result type says what the step adds. The order of the
+ * steps in steps.ts compiles only if all needs are met.
  */
 export interface Arrived {
   turn_id: string;
@@ -45,7 +45,8 @@ export interface Arrived {
   span: MessageSpan | null;
   started_at: number;
   /**
-   * Registers a function that releases what a step has taken. When the turn ends, these are called in reverse order.
+   * Registers a function that releases what a step has taken. When the turn ends, the registered functions are called
+   * in reverse order.
    */
   defer(release: (failed: boolean) => Promise<void>): void;
 }
@@ -64,7 +65,7 @@ export interface ArrivedChannel {
   linking: ChannelLinking | undefined;
 }
 
-/** A message that is being answered now, in contrast to one that is stored for later. */
+/** A message that is being answered now, in contrast to a message that is stored for later. */
 export interface Answering extends Arrived {
   outlet: Outlet;
   /**
@@ -80,7 +81,7 @@ export interface Answering extends Arrived {
   patient: boolean;
   /** The only person who may get the answer again. Null: anybody with the idempotency key may get it. */
   reader: PersonKey | null;
-  /** Changes of the steps that are stored in the single commit of the turn. */
+  /** Changes that steps have made. The single commit of the turn stores them. */
   changes: Pick<TurnChanges, 'session'>;
 }
 
@@ -170,9 +171,9 @@ export interface Settled {
 
 export type Settlement =
   | { kind: 'none' }
-  /** The call must be made now. `resumed`: an earlier run of this message confirmed it already. */
+  /** The person has confirmed the action. `resumed`: an earlier run of this message has already started the call. */
   | { kind: 'confirmed'; action: Action; resumed: boolean }
-  /** `text` comes before the reply. `ends`: `text` is the whole reply. */
+  /** `text` comes before the text of the agent. `ends`: `text` is the whole reply. */
   | { kind: 'declined'; text: string; ends: boolean }
   /** `text` is the reply, without a run. */
   | { kind: 'said'; text: string };

@@ -40,7 +40,7 @@ export class WaitLimit {
 
   /**
    * Calls `wait` at once. Resolves to its result.
-   * @throws `unavailable` if too many messages wait, if this one waits too long, or if the daemon stops.
+   * @throws `unavailable` if too many messages wait, if this message waits too long, or if the daemon stops.
    */
   async bound<T>({ line, patient }: Waiter, wait: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (patient) return this.#untilStopped(line, this.#stopping, wait);

@@ -33,7 +33,7 @@ export async function withTurn<Turn extends Arrived, Result>(
     failed = false;
     return result;
   } finally {
-    // If one of them fails, the others must still run.
+    // If one of the functions fails, the others must still be called.
     for (const release of deferred.reverse()) {
       await release(failed).catch((error: unknown) =>
         services.log.error({ ...describeTurn(turn, services), err: error }, 'could not be released'),

@@ -48,7 +48,7 @@ interface Sample {
 
 /**
  * A histogram that is cheap to observe. The histogram of prom-client makes a string from the labels and checks their
- * names at each observation, even through `labels()`, and does not accept sums.
+ * names at each observation, even through `labels()`, and does not accept values that are already summed.
  */
 export class Histogram {
   readonly #series: SeriesMap<HistogramSeries>;

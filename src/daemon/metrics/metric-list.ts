@@ -10,7 +10,9 @@ export interface MetricRecord {
 
 /** Buckets for the store. A command of Redis is given up after 5 seconds. */
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] as const;
-/** Buckets for operations that may wait for a model. Others of the same metric take less than a millisecond. */
+/**
+ * Buckets for operations that may wait for a model. Other operations of the same metric take less than a millisecond.
+ */
 const LONG = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120] as const;
 
 /**

@@ -19,7 +19,7 @@ export interface InboxGauge {
   platform: string;
   state: string;
   messages: number;
-  /** Age of the oldest message, seconds; null if no message waits. */
+  /** Age of the oldest message, seconds; null for messages that have failed, because these do not wait. */
   oldest_seconds: number | null;
 }
 
@@ -30,7 +30,7 @@ const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'
 const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
 
 /**
- * Gauges of prom-client whose names end in `_total`. Only counters may have such names, so `promtool check metrics`
+ * Gauges of prom-client whose names end in `_total`. Only counters may have these names, so `promtool check metrics`
  * refuses these gauges. They are sums of gauges such as `nodejs_active_handles`, which are kept.
  */
 const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
@@ -68,7 +68,7 @@ export class Metrics implements Observer {
     this.#withInbox.push(channel);
   }
 
-  /** Sets the source of the gauges. Until then, while the daemon starts, gauges are absent. */
+  /** Sets the source of the gauges. Before this call, while the daemon starts, gauges are absent. */
   readFrom(gauges: Gauges): void {
     this.#read = gauges;
   }
@@ -84,7 +84,7 @@ export class Metrics implements Observer {
     return this.#registry.metrics();
   }
 
-  /** Metrics have no parents. */
+  /** Metrics do not use parent spans. */
   parentOf(): null {
     return null;
   }
@@ -246,7 +246,7 @@ export class Metrics implements Observer {
   }
 }
 
-/** How a message ended, in one of six words. */
+/** How a message ended: one of MESSAGE_OUTCOMES. */
 function outcomeOf({ outcome, lines }: TraceRecord): string {
   if (outcome === 'answered') {
     const isStopped = lines.some(({ step, reason }) => step === 'run-agent' && reason === 'stopped');

@@ -11,8 +11,8 @@ export interface EntrySecrets {
 }
 
 /**
- * The text of a node with each `${SETTING}` replaced by that secret. Reports names that the entry does not list.
- * Problems never show the text, which may contain a secret.
+ * The text of a node with each `${SETTING}` replaced by the secret of that name. Reports names that the entry does not
+ * list. Problems never show the text, which may contain a secret.
  */
 export function fillSecrets(
   node: ConfigNode,

@@ -75,7 +75,7 @@ export function readEntrySecrets(node: ConfigNode, values: SourceSecrets): Entry
   return { listed, values };
 }
 
-/** The fixed headers of an entry, filled in. */
+/** The fixed headers of an entry, with its secrets filled in. */
 function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, string> {
   const headers = node.child('headers');
   if (headers.isAbsent) return {};
@@ -146,7 +146,7 @@ function isOwnOrigin({ url, api }: Destination): boolean | null {
 }
 
 /**
- * Reads `credentials` of an entry, and checks whether they fit the credentials of its tools: whether they may be sent
+ * Reads `credentials` of an entry. Checks these credentials and the credentials of its tools: whether they may be sent
  * to this origin, and whether a fixed `Authorization` header conflicts with them (agentd-agent(7), "Credentials").
  */
 function readCredentials(

@@ -27,9 +27,7 @@ export function secretsOfSources(
     .map((name) => ({ name, kind: 'string', secret: true, sentence: 'A secret of a source of tools.' }));
 }
 
-/**
- * The secrets of tool sources, by name. A secret without a value is null, which is reported if the secret is needed.
- */
+/** The secrets of tool sources, by name. Null for a secret without a usable value: the problem is reported. */
 export type SourceSecrets = ReadonlyMap<string, Secret | null>;
 
 /**
