@@ -74,7 +74,7 @@ function byDefault(record: SettingRecord, place: Place): EffectiveSetting {
 }
 
 function defaultOf(record: SettingRecord, place: Place): SettingValue | undefined {
-  // systemd creates the directories of `StateDirectory=` and lists them in their order.
+  // systemd lists the directories of `StateDirectory=` in this variable. The first of them is the default.
   const ofSystemd = place.env.STATE_DIRECTORY?.split(':')[0];
   const value = record.name === 'STATE_DIR' && ofSystemd ? ofSystemd : record.default;
   return value === undefined ? undefined : absolute(record.name, value, place);

@@ -16,8 +16,8 @@ export interface EventWriterParts {
 }
 
 /**
- * Writes the events of a run to its stream. Events of one tick are merged, numbered and stored in one commit. Events
- * that arrive during a commit are stored together in the next one. The first text is stored at once. Later text is
+ * Writes the events of a run to its stream. Events of one tick are numbered and stored in one commit, and
+ * consecutive pieces of text are merged. Events that arrive during a commit are stored together in the next one. The first text is stored at once. Later text is
  * buffered for the time that the store prefers (`gather_ms`), or until an event of another kind arrives.
  *
  * If the store cannot be reached, the events of a commit may or may not be stored. The writer stores them with the next
