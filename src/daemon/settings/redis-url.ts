@@ -22,8 +22,8 @@ const SENTINEL_PORT = 26379;
 
 /**
  * Reads REDIS_URL: `redis://` and `rediss://` (TLS) with user, password and database, `unix:` with the path of a
- * socket, `redis+sentinel://[user:password@]host:port,host:port/<master>[/db]`, and `redis+cluster://host:port,host:port`
- * or `rediss+cluster://` (TLS).
+ * socket, `redis+sentinel://[user:password@]host:port,host:port/<master>[/db]`, and
+ * `redis+cluster://host:port,host:port` or `rediss+cluster://` (TLS).
  * @throws Error that says what is wrong, without the value.
  */
 export function parseRedisUrl(url: string): RedisAddress {

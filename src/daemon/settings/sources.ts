@@ -37,7 +37,7 @@ export interface Layer {
 /** The value of a secret whose file cannot be used. The problem has been reported. */
 export const UNREADABLE = Symbol('unreadable');
 
-/** One entry under `plugins` of the configuration file, or a path in `MESSAGING_PLATFORMS`. */
+/** One entry under `plugins` of the configuration file. */
 export interface PluginEntry {
   /** A path, or the name of an installed package. */
   path: string;

@@ -17,8 +17,8 @@ const UNSEEN = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u{200b}\u{2060}\u{feff}\u{e0000}
 
 /**
  * A server's definition of a tool, as it is stored and shown. It is treated as data, never as an instruction. The
- * digest covers the whole definition, before anything is cut or masked.
- * @returns the definition. If the tool cannot be offered, the reason, which completes a sentence.
+ * digest covers the complete name, title, description and schema, before anything is cut or masked.
+ * @returns the definition or, if the tool cannot be offered, the reason as the end of a sentence.
  */
 export function defineTool(listed: ListedTool): ToolDefinition | { unusable: string } {
   const { name, description = '', inputSchema, annotations } = listed;
