@@ -6,8 +6,8 @@ import { importFailure } from '../import-failure.ts';
 import type { Refusal } from './refusal.ts';
 
 /**
- * How long importing a module may take, ms. Modules must not have side effects. The limit is for a module that has some
- * and does not finish.
+ * How long importing a module may take, ms. Modules must not have side effects. The limit is for a module that has
+ * some, and does not finish because of them.
  */
 const IMPORT_MS = 10_000;
 

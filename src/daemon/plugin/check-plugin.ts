@@ -18,7 +18,7 @@ export function isChannelName(name: unknown): name is string {
   return typeof name === 'string' && NAME.test(name) && name.length <= NAME_MAX;
 }
 
-/** `agentd link list` and `agentd link remove` are commands, so no channel can be linked with these words. */
+/** `agentd link list` and `agentd link remove` are commands, so no channel can have one of these words after `link`. */
 export const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
 
 /**

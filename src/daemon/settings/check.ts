@@ -12,8 +12,8 @@ export interface EffectiveSetting {
   /** Undefined if nothing sets it and it has no default, or if its value is wrong. */
   value: SettingValue | undefined;
   /**
-   * Where the value comes from: `environment`, `.env`, the path of the configuration file, `default`, or `unset`. For a
-   * secret that was read from a file, `, NAME_FILE` is added.
+   * Where the value comes from: `environment`, `.env`, the path of the configuration file, `serve --dev`, `default`, or
+   * `unset`. For a secret that was read from a file, `, NAME_FILE` is added.
    */
   source: string;
   /** The file, if a secret was read from one. */

@@ -14,7 +14,7 @@ export class Examination {
   readonly warnings: string[] = [];
   readonly environment: string;
   readonly cwd: string;
-  /** The generated settings of `serve --dev` are among the sources. */
+  /** Whether the generated settings of `serve --dev` are among the sources. */
   readonly #dev: boolean;
   readonly #settings: ReadonlyMap<string, EffectiveSetting>;
   readonly #sources: Sources;

@@ -12,7 +12,7 @@ const LOOK_MS = 1000;
 /**
  * Passes the events of streams from the store to their readers. The events of a stream are read once for all its
  * readers in this process, and kept as long as the stream has a reader. A reader has only a position and no queue, so a
- * slow reader costs nothing.
+ * slow reader needs hardly any memory.
  */
 export class Broadcaster {
   readonly #parts: BroadcasterParts;

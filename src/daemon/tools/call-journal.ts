@@ -24,7 +24,7 @@ export type KnownWrite =
    * the person must confirm this write.
    */
   | { state: 'new'; write: JournaledWrite; further: boolean }
-  /** An earlier run made the write, with this result. It is not made again. */
+  /** An earlier run made the write, with this result. The write is not made again. */
   | { state: 'ended'; answer: ToolAnswer }
   /** An earlier run sent the write, which may have been carried out. */
   | { state: 'unknown'; write: JournaledWrite };

@@ -5,7 +5,7 @@ import type { Tool } from './tool.ts';
 
 /** The credential of one call. */
 export type CallCredential =
-  /** `fallback`: after a 401, the call is repeated with default credentials. */
+  /** `fallback`: whether the call is repeated with default credentials after a 401. */
   | { use: 'user'; token: Secret; fallback: boolean }
   /** `token`: the person's own token, which is exchanged for another one. */
   | { use: 'exchange'; token: Secret }

@@ -34,11 +34,11 @@ export interface ToolRequest {
    * `..` is refused.
    */
   path: string;
-  /** The query parameters in order, already serialized by the style of each parameter. */
+  /** The query parameters in order. The client percent-encodes them. */
   query?: readonly (readonly [name: string, value: string])[];
-  /** The whole query, which replaces `query`: already percent-encoded, without the question mark. */
+  /** The whole query instead of `query`, already percent-encoded, without the question mark. */
   search?: string;
-  /** `Authorization`, `Cookie`, `Host` and hop-by-hop headers are refused. */
+  /** Headers of the daemon and of the connection (allowed-header.ts) and fixed headers of the source are refused. */
   headers?: Readonly<Record<string, string>>;
   /** The body, which is sent as JSON. If absent, there is no body. */
   body?: unknown;

@@ -35,7 +35,7 @@ export interface Tool {
   readonly credentials: CredentialPolicy;
   /** Whether the person must confirm a call before it is made. */
   readonly confirm: 'always' | 'never';
-  /** The question that asks for the confirmation; `{parameter}` is filled in. If null, `title` is used. */
+  /** The action in the question for confirmation; `{parameter}` is filled in. If null, `title` or `name` is used. */
   readonly summary: string | null;
   /**
    * The top-level fields of a result that may be shown under default credentials. For an array, the fields of each

@@ -42,7 +42,7 @@ export class ConnectionPool {
   readonly #open: ConnectionPoolOptions['open'];
   readonly #clock: AlarmClock;
   readonly #pooled = new Set<Pooled>();
-  /** Calls that wait until a connection is returned, in order. */
+  /** Calls that wait until a connection is returned or closed. */
   readonly #waiting = new Set<() => void>();
   readonly #closing = new Set<Promise<void>>();
   #stopped = false;

@@ -12,7 +12,7 @@ const MAX_TITLE = 200;
 /** Maximum size of a schema of arguments, in characters of JSON; `MAX_SCHEMA_DEPTH` is its maximum nesting depth. */
 const MAX_SCHEMA = 32_768;
 const MAX_SCHEMA_DEPTH = 24;
-/** Invisible characters, which nobody could compare: control characters, bidirectional marks, tags. */
+/** Invisible characters, which nobody could compare: control characters, marks of direction or zero width, and tags. */
 const UNSEEN = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u{200b}\u{2060}\u{feff}\u{e0000}-\u{e007f}]/gu;
 
 /**

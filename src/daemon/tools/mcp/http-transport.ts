@@ -18,7 +18,7 @@ const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
 
 export interface HttpTransportOptions {
   url: string;
-  /** Sends the requests with a credential. A later call can replace this function (`HttpTransport.fetch`). */
+  /** Sends the requests and adds the headers of the connection. A call can replace it (`HttpTransport.fetch`). */
   fetch: typeof globalThis.fetch;
   clock: AlarmClock;
   /** Whether the transport listens for notifications between requests. */
@@ -62,7 +62,7 @@ export class HttpTransport implements McpTransport {
     if (this.#listens) void this.#listen();
   }
 
-  /** Sends one message, and delivers everything that the server answers to it. */
+  /** Sends one message, and delivers the messages with which the server responds. */
   async send(message: JSONRPCMessage, { signal }: MCPTransportSendOptions = {}): Promise<void> {
     const end = signal ? AbortSignal.any([signal, this.#end.signal]) : this.#end.signal;
     const id = requestId(message);

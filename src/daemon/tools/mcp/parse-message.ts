@@ -17,7 +17,7 @@ export function parseMessage(text: string): JSONRPCMessage {
   try {
     return validateJSONRPCMessage(withExactResult(JSON.parse(text), text));
   } catch {
-    // The original error quotes the whole message, however long it is.
+    // The original error quotes the whole message, which may be very long, so it is not passed on.
     throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   }
 }

@@ -67,8 +67,8 @@ export class ServerLink {
   }
 
   /**
-   * The connection for calls. If it was lost a moment ago, waits for the next one. If there is none, rejects with the
-   * reason.
+   * The connection for calls. If it was lost a moment ago, waits for the next connection. If there is none, rejects
+   * with the reason.
    */
   async connection(signal: AbortSignal): Promise<McpConnection> {
     const { clock } = this.#options;

@@ -98,7 +98,7 @@ function partOf(
   return { openapi: VERSIONS[version], info: { title: '', version: '' }, paths, components };
 }
 
-/** Created once, because it compiles the schema of each version. It does not follow references to other documents. */
+/** Created only once, because that compiles the schema of each version. Follows no references to other documents. */
 let validator: Validator | null = null;
 
 async function violations(part: Fields): Promise<DocumentProblem[]> {
