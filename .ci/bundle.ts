@@ -16,9 +16,9 @@ const ENTRY_POINTS = [
 ];
 
 /**
- * A module finds the files beside it through `import.meta.url`. This plugin replaces it with the URL that the module
- * would have if it were not bundled. The replacement is relative to the URL of the bundle. It is the same for all
- * bundles, because each of them is two folders below the build directory.
+ * A module finds the files beside it through `import.meta.url`. This plugin replaces `import.meta.url` with the URL
+ * that the module would have if it were not bundled. The replacement is relative to the URL of the bundle, and is the
+ * same for all bundles, because each of them is two folders below the build directory.
  */
 const moduleUrls: Plugin = {
   name: 'module-urls',

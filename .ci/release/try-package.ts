@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 
-/** How long the daemon may run before it is killed. */
+/** How long the daemon may run before it is killed, ms. */
 const DAEMON_MS = 30_000;
 
 interface Manifest {
@@ -81,7 +81,7 @@ async function answerOneMessage(folder: string): Promise<void> {
   if (code !== 0) throw new Error(`the daemon ended with exit code ${code}`);
 }
 
-/** The address in the first line of the banner. */
+/** The first address that the daemon prints. */
 async function addressOf(lines: AsyncIterable<string>): Promise<string> {
   for await (const line of lines) {
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];

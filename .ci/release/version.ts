@@ -13,7 +13,10 @@ export function isLater(next: string, current: string): boolean {
   return ours !== undefined && theirs !== undefined && ours > theirs;
 }
 
-/** A release comes after its pre-releases, so its missing word is replaced with `~`, which sorts after every word. */
+/**
+ * A release comes after its pre-releases, so the missing word of a release is replaced with `~`, which sorts after
+ * every word.
+ */
 function partsOf(version: string): readonly (number | string)[] {
   const [, major, minor, patch, word = '~', number = '0'] = VERSION.exec(version) ?? [];
   return [Number(major), Number(minor), Number(patch), word, Number(number)];

@@ -328,7 +328,7 @@ const MONITORING = [
   ].join('\n'),
 ].join('\n\n');
 
-/** All pages, by their files, and those of commands that have no file yet. */
+/** All pages: those that have a file, and those of commands whose page has not been written yet. */
 function allPages(): [name: string, section: string][] {
   const files = readdirSync(new URL('../', import.meta.url));
   const all = new Set([...files, ...COMMANDS.map(({ name }) => pageOf(name))]);
@@ -345,7 +345,7 @@ if (import.meta.main) {
   listInPackage();
 }
 
-/** Names each page in package.json: npm installs those for man(1). */
+/** Lists each page in package.json. npm installs the listed pages for man(1). */
 function listInPackage(): void {
   const file = new URL('../../package.json', import.meta.url);
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as { man: string[] };

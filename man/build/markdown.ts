@@ -3,7 +3,7 @@
 export interface PageText {
   name: string;
   section: '1' | '5' | '7';
-  /** What follows the name in NAME, without a full stop. */
+  /** The text after the page's name in the section NAME, without a full stop. */
   summary: string;
   /** Sections in their order: title and Markdown. */
   sections: readonly { title: string; body: string }[];
@@ -43,7 +43,7 @@ function escaped(plain: string): string {
   return plain.replace(/[\\*<[]/g, '\\$&');
 }
 
-/** `term` is Markdown that begins with code or strong text. Further lines of the body are indented. */
+/** A list of terms. `term` is Markdown that begins with code or strong text. Further lines of the body are indented. */
 export function terms(items: readonly { term: string; body: string }[]): string {
   return items.map(({ term, body }) => `- ${term}: ${body.replace(/\n(?=.)/g, '\n  ')}`).join('\n\n');
 }
@@ -52,7 +52,7 @@ export function pageLink(name: string, section: string): string {
   return `[${name}(${section})](${name}.${section}.md)`;
 }
 
-/** In the usual order of manuals: by section, then by name. */
+/** Links to these pages in the usual order of manuals: by section, then by name. */
 export function seeAlso(references: readonly (readonly [name: string, section: string])[]): string {
   return references
     .toSorted(([a, x], [b, y]) => x.localeCompare(y) || a.localeCompare(b))

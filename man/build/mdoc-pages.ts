@@ -1,4 +1,4 @@
-/** Makes the pages that man(1) reads from the Markdown in the folder above. */
+/** Makes the pages for man(1) from the Markdown in the folder above. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeMdoc } from './mdoc.ts';

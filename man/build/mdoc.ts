@@ -1,13 +1,13 @@
 /**
  * Writes a manual page as mdoc(7), the language of man(1). It supports the part of Markdown that the pages use, and
- * throws for anything else. A list whose items begin `term: `, where the term starts with code or strong text, becomes
- * a list of terms.
+ * throws for anything else. If each item of a list begins with `term: `, and each term starts with code or strong text,
+ * the list becomes a list of terms.
  */
 import type { Token } from 'markdown-it';
 import { type Page, titleOf } from './page.ts';
 import { code, literal, quoted, text } from './roff.ts';
 
-/** Date of the pages. It is changed only with a release, so that building them again changes nothing. */
+/** Date of the pages. It is changed only with a release, so that building the pages again changes nothing. */
 const DATE = 'November 22, 2026';
 
 /** The address of another page. */
@@ -135,11 +135,13 @@ function withContent(token: Token, content: string): Token {
   return Object.assign(Object.create(Object.getPrototypeOf(token)), token, { content });
 }
 
-/** Placeholders: for a space inside code, at which no line is broken, and for the macro with a number. */
+/**
+ * Placeholders: `BLANK` for a space inside code, where no line may be broken, and `MACRO` for a macro, by its number.
+ */
 const BLANK = '\u{E000}';
 const MACRO = /\u{E001}(\d+)\u{E002}/u;
 
-/** Lines of roff, a sentence each; links are macros on lines of their own. */
+/** Lines of roff, one sentence each. Links are macros on separate lines. */
 function writeInline(tokens: readonly Token[]): string[] {
   const macros: string[] = [];
   const joined = flat(tokens, (macro) => `\u{E001}${macros.push(macro) - 1}\u{E002}`);
@@ -153,7 +155,7 @@ function writeInline(tokens: readonly Token[]): string[] {
   return lines.filter((line) => line !== '').map((line) => line.replaceAll(BLANK, ' '));
 }
 
-/** Text, with each macro on a line together with the text that touches it. */
+/** The lines of one sentence. Each macro is on a separate line, together with the text that touches it. */
 function writeSentence(sentence: string, macros: readonly string[]): string[] {
   const lines: string[] = [];
   let words: string[] = [];
@@ -186,7 +188,7 @@ function writeSentence(sentence: string, macros: readonly string[]): string[] {
   return lines;
 }
 
-/** Marks as changes of the font. Links are given to `link` as macros; without it they are their text. */
+/** Writes marks as changes of the font. Each link is passed to `link` as a macro; without `link`, its text is used. */
 function flat(tokens: readonly Token[], link?: (macro: string) => string): string {
   let result = '';
   for (let at = 0; at < tokens.length; at++) {

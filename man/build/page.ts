@@ -4,7 +4,7 @@ import MarkdownIt, { type Token } from 'markdown-it';
 export interface Page {
   name: string;
   section: string;
-  /** What NAME says after the name of the page, without a full stop. */
+  /** The text after the page's name in the section NAME, without a full stop. */
   summary: string;
   /** The blocks below the first heading. */
   tokens: readonly Token[];
@@ -19,7 +19,7 @@ export interface Heading {
 
 const parser = new MarkdownIt({ html: true });
 
-/** @throws if the page does not begin with such a heading. */
+/** @throws if the page does not begin with the heading `# name(section) - summary`. */
 export function readPage(markdown: string): Page {
   const tokens = parser.parse(markdown, {}).filter(({ type }) => type !== 'html_block');
   const [open, title] = tokens;

@@ -1,7 +1,8 @@
 /** Escapes text for roff, the language under mdoc(7). */
 
 /**
- * Plain text, with the characters escaped that roff would interpret. The caller handles lines that begin with a dot.
+ * Plain text in which the characters that roff would interpret are escaped. The caller handles lines that begin with a
+ * dot.
  */
 export function text(plain: string): string {
   return plain
@@ -30,7 +31,7 @@ export function literal(lines: string): string {
   return code(lines.replace(/\n$/, '')).replace(/^(?=\.)/gm, '\\&');
 }
 
-/** One argument of a macro. `isRoff`: it is escaped already. */
+/** One argument of a macro. `isRoff`: whether the text is already escaped. */
 export function quoted(plain: string, isRoff = false): string {
   return `"${(isRoff ? plain : text(plain)).replaceAll('"', '\\(dq')}"`;
 }

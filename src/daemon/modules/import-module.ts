@@ -5,13 +5,16 @@ import { pathToFileURL } from 'node:url';
 import { importFailure } from '../import-failure.ts';
 import type { Refusal } from './refusal.ts';
 
-/** How long importing a module may take, ms. Modules must not have side effects; this limits modules that have some. */
+/**
+ * How long importing a module may take, ms. Modules must not have side effects. The limit is for a module that has
+ * some, and does not finish because of them.
+ */
 const IMPORT_MS = 10_000;
 
 export type Imported = { ok: true; value: unknown } | { ok: false; refusal: Refusal };
 
 /**
- * The default export of a module. Never throws because of errors in the module.
+ * The default export of a module. An error in the module is returned as a refusal, and not thrown.
  * @param wanted description of the correct default export, such as `a channel plugin as default export`
  */
 export async function importModule(file: string, wanted: string): Promise<Imported> {

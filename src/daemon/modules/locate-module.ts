@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Sources have priority over their build. */
+/** Sources have priority over their build, except under `node_modules`. */
 const SOURCE_INDEX = 'index.ts';
 const INDEX_FILES = ['index.js', 'index.mjs'];
 
@@ -14,7 +14,10 @@ export type Located = { found: true; file: string } | { found: false; problem: s
 /** The purpose of the module, in messages. */
 type Whose = 'channel' | 'tool';
 
-/** A path begins with `.`, `/` or `~`, or has the extension of a module; anything else is the name of a package. */
+/**
+ * A path begins with `.`, `/` or `~`, has the extension of a module, or contains a slash and does not begin with `@`.
+ * Anything else is the name of a package.
+ */
 export function isPath(text: string): boolean {
   if (/^[./~]/.test(text) || /\.[cm]?[jt]s$/.test(text)) return true;
   return text.includes('/') && !text.startsWith('@');
@@ -22,8 +25,8 @@ export function isPath(text: string): boolean {
 
 /**
  * The module at a path, relative to a folder. In a directory, it is `index.ts` if there is one, so that nothing needs
- * to be built. Otherwise it is the module that `package.json` names, or `index.js` or `index.mjs`. An installed package
- * has no sources that Node can run, so `package.json` comes first there.
+ * to be built. Otherwise it is the module that `package.json` names, or `index.js` or `index.mjs`. Node
+ * does not run the sources of an installed package, so `index.ts` is not tried under `node_modules`.
  */
 export async function locatePath(path: string, folder: string, whose: Whose): Promise<Located> {
   const full = /^~(?=\/|$)/.test(path) ? join(homedir(), path.slice(1)) : resolve(folder, path);
@@ -63,7 +66,7 @@ async function packageEntry(folder: string): Promise<string | null> {
   }
 }
 
-/** The module of an installed package. Searched from each folder in turn, then next to agentd itself. */
+/** The module of an installed package. It is searched from each folder in turn, then from agentd itself. */
 export async function locatePackage(
   name: string,
   folders: readonly string[],
@@ -101,7 +104,10 @@ function packageManifest(name: string, from: string | URL): string | undefined {
   }
 }
 
-/** The file that `import` would load: from `exports` under Node's conditions or, if they name no file, from `main`. */
+/**
+ * The file that `import` would load: the file that `exports` names under Node's conditions, otherwise the file that
+ * `main` names.
+ */
 function entryOf(manifest: unknown): string | undefined {
   const { exports, main } = (isObject(manifest) ? manifest : {}) as { exports?: unknown; main?: unknown };
   const root = isObject(exports) && '.' in exports ? exports['.'] : exports;
@@ -111,7 +117,7 @@ function entryOf(manifest: unknown): string | undefined {
 function entryUnder(target: unknown): string | undefined {
   if (typeof target === 'string') return target;
   if (!isObject(target)) return undefined;
-  // Node uses the first condition that applies, in the order of the package.
+  // Node uses the first condition that applies, in the order in which the package lists them.
   const condition = Object.keys(target).find((key) =>
     ['node', 'import', 'module-sync', 'default'].includes(key),
   );

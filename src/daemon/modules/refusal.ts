@@ -1,6 +1,6 @@
 /**
- * Why a plugin does not fit the contract, and what would fit. `problem` is the end of a sentence that begins with the
- * location.
+ * Why a module or a plugin does not fit its contract, and what would fit. `problem` is the end of a sentence that
+ * begins with the location.
  */
 export interface Refusal {
   problem: string;

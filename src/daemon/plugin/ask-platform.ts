@@ -6,15 +6,15 @@ import { idleScope } from './idle-scope.ts';
 import { isStandInAddress } from './stand-in-address.ts';
 
 /**
- * The platform's answer about a channel's credentials. `skipped`: it was not asked, or it does not have to be
- * reachable.
+ * The platform's answer about a channel's credentials. `skipped`: the platform was not asked, or it does not
+ * have to be reachable.
  */
 export type PlatformAnswer = ChannelCheck | { outcome: 'skipped'; detail: string };
 
 export interface AskOptions {
   /** The `fetch` that the channel uses to call its platform. */
   fetch: typeof fetch;
-  /** Whether any of these calls was answered. */
+  /** Whether any call of `fetch` was answered. */
   isAnswered(): boolean;
   /** `NODE_ENV`. Except in production, a simulated platform does not have to be reachable. */
   environment: string;
@@ -70,7 +70,10 @@ async function ask(
   }
 }
 
-/** The address of this machine that a setting names instead of the platform's; null if there is none. */
+/**
+ * The address on this machine that a setting of the channel names instead of the platform's address. Null if no setting
+ * names one, or if the channel has no simulator.
+ */
 function standInPlace({ plugin, settings }: ConfiguredChannel): string | null {
   const urls = plugin.settings.flatMap(({ name, kind }) => (kind === 'url' ? [String(settings[name])] : []));
   const place = urls.map((url) => URL.parse(url)).find((url) => url !== null && isStandInAddress(url));

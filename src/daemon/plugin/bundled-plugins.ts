@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The bundled channels, whether run from the sources or from the build. */
+/** The folder of the bundled channels, in the sources or in the build. */
 const BUNDLED = new URL('../../../plugins/', import.meta.url);
 const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 const TEMPLATE = 'template';

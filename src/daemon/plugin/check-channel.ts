@@ -5,8 +5,8 @@ import type { SettingProblem } from '../settings/problem.ts';
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
 const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'checkRegistration', 'stop'] as const;
 /**
- * Segments of plain characters, or parameters. Characters that the router reads as a pattern (`*`, parentheses) are not
- * allowed.
+ * A path whose segments are plain characters or a parameter. Characters that the router reads as a pattern (`*`,
+ * parentheses) are not allowed.
  */
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
 /** Largest `bodyLimit` of a route, bytes. */
@@ -19,7 +19,10 @@ export function channelProblems(plugin: ChannelPlugin, channel: unknown): Settin
   return channelRefusals(plugin, channel).map((refusal) => problemOf(plugin, refusal));
 }
 
-/** Checks that each route of all active channels has a different method and path. Reports every conflict. */
+/**
+ * Checks that no two routes of the active channels have the same method and path, and that no route is `GET /`. Reports
+ * every conflict.
+ */
 export function routeProblems(
   active: readonly { plugin: ChannelPlugin; channel: Channel }[],
 ): SettingProblem[] {
@@ -39,7 +42,7 @@ export function routeProblems(
   return problems;
 }
 
-/** Turns the refusal of an object that a plugin made into a problem of its channel. */
+/** The refusal of an object from a plugin, as a problem of the plugin's channel. */
 export function problemOf({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
   return { setting: `channel ${name}`, value: null, source: null, ...refusal };
 }

@@ -18,12 +18,13 @@ export function isChannelName(name: unknown): name is string {
   return typeof name === 'string' && NAME.test(name) && name.length <= NAME_MAX;
 }
 
-/** `agentd link list` is a command, so no channel can be called `list`. */
+/** `agentd link list` and `agentd link remove` are commands, so no channel can have one of these words after `link`. */
 export const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
 
 /**
- * Checks that a plugin has the shape of the contract (src/channel/channel.ts). Reports all problems at once, each with
- * the member, the expected value and the actual value. Runs none of its code.
+ * Checks that a plugin has the shape of the contract (src/channel/channel.ts). Reports the problems of all
+ * members at once, each with the member, the expected value and the actual value. If the name is wrong, reports only
+ * that. Runs no code of the plugin.
  */
 export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
   const {

@@ -6,7 +6,7 @@ export type Imported = { ok: true; plugin: Record<string, unknown> } | { ok: fal
 
 /**
  * Imports a plugin's module and checks only the `apiVersion` of the plugin. Nothing else of the plugin is read or
- * called before this check. Never throws because of errors in the module.
+ * called before this check. An error in the module is returned as a refusal, and not thrown.
  */
 export async function importPlugin(file: string): Promise<Imported> {
   const imported = await importModule(file, 'a channel plugin as default export');

@@ -37,10 +37,11 @@ export interface LoadedPlugins {
    */
   plugins: readonly LoadedPlugin[];
   /**
-   * The plugin of each item of MESSAGING_PLATFORMS; absent if there is no plugin with that name, or if it does not fit.
+   * The plugin of each item of MESSAGING_PLATFORMS. An item is absent if no plugin was found for it, or if the plugin
+   * does not fit.
    */
   byItem: ReadonlyMap<string, LoadedPlugin>;
-  /** Items whose plugin was found, but does not fit; `problems` says why. */
+  /** Items whose plugin does not fit, and paths without a module; `problems` says why. */
   refused: ReadonlySet<string>;
   problems: readonly SettingProblem[];
 }
@@ -67,7 +68,7 @@ export async function loadPlugins(search: PluginSearch): Promise<LoadedPlugins> 
   const loading = new Loading();
   const given = [...(await bundledCandidates()), ...(await givenCandidates(search))];
   await loading.addAll(given);
-  // Packages are searched by name only for plugins that are still missing: the other two places come first.
+  // A package is searched only for names that no plugin has yet: bundled and listed plugins have priority.
   await loading.addAll(await packageCandidates(search, loading));
 
   for (const item of search.platforms?.items ?? []) {
@@ -132,7 +133,7 @@ async function packageCandidates(
       item: name,
     };
   });
-  // A name that is not found is an unknown channel; the report lists the known ones.
+  // A name without a package is reported later, as an unknown channel, together with the known channels.
   return (await Promise.all(candidates)).filter(({ located }) => located.found);
 }
 
@@ -221,7 +222,7 @@ class Loading implements LoadedPlugins {
     if (file !== undefined) this.#byFile.set(file, null);
     const { setting, source, from } = candidate;
     for (const { problem, right } of refusals) {
-      // The path of a folder and the name of a package do not say which file it was.
+      // The path of a folder and the name of a package do not say which file was imported.
       const isNamed =
         file === undefined || problem.includes(file) || file.endsWith(from.replace(/^[./~]+/, ''));
       const where = isNamed ? '' : ` (in ${file})`;

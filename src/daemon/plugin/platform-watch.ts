@@ -13,8 +13,8 @@ const AGAIN_MAX_MS = 600_000;
 
 /**
  * After the daemon has started, asks the platforms of the active channels whether they accept the channels'
- * credentials. A channel whose check fails is degraded (`GET /`) until a later check succeeds or the platform accepts a
- * reply.
+ * credentials. A channel whose check fails is degraded (`GET /`) until a later check does not fail, or until the
+ * platform accepts a reply.
  */
 export class PlatformWatch {
   readonly #log: Log;
@@ -30,7 +30,8 @@ export class PlatformWatch {
   }
 
   /**
-   * The channel as the daemon uses it: its health includes the check, and a reply that was sent ends the failed state.
+   * The channel as the daemon uses it: its health includes the result of the check, and a reply that the platform
+   * accepts ends the degraded state.
    */
   watched({ plugin, channel }: ActiveChannel): ActiveChannel {
     const { name } = plugin;
@@ -73,7 +74,7 @@ export class PlatformWatch {
         this.#log.warn(fields, 'the platform might not allow everything that the channel needs');
       return;
     }
-    // The same failure is logged only once.
+    // If a check fails again with the same detail, nothing is logged.
     if (this.#failures.get(plugin.name) !== detail) {
       const advice = maskSecrets(answer.advice, Object.values(settings));
       this.#log.warn(

@@ -31,7 +31,7 @@ import type { StreamServices } from '../stream/stream-services.ts';
 
 /** Timeout of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
-/** `Retry-After` if a channel answers `unavailable`, seconds: the channel does not know when a retry will succeed. */
+/** `Retry-After` if a channel answers `unavailable`, seconds. No channel knows when a retry will succeed. */
 const AGAIN_SECONDS = 5;
 
 /** The scope of one plugin: its own settings and functions, and nothing from other plugins. */
@@ -78,7 +78,7 @@ export function createScope(
   };
 }
 
-/** What the daemon knows about the request that a channel passes back. */
+/** The daemon's data about a request that a channel passes back. */
 function originOf(request: ChannelRequest, { observer }: Services): Origin {
   const { validated = null, ticket = null } = ReceivedRequest.of(request) ?? {};
   const parent_span = observer.parentOf(request.headers.traceparent) ?? undefined;
@@ -98,7 +98,7 @@ function inboxOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker):
   };
 }
 
-/** A channel without `push` has no `send`, so it must not store replies to be sent. */
+/** A channel without `push` need not have a `send`, so it must not store replies to be sent. */
 function noInbox(plugin: ChannelPlugin): Inbox {
   const refuse = (member: string) => () => Promise.reject(misfit(plugin, member, "'push'"));
   return {
@@ -125,7 +125,7 @@ function webDoorsOf(plugin: ChannelPlugin, services: StreamServices): WebDoors {
 
 /**
  * On a channel with `push` the daemon trusts the sender and the session of a message, because the platform signs it. A
- * web client only claims both, so such a channel must not use these functions.
+ * web client only claims both, so a channel with `push` must not use the functions for web clients.
  */
 function noWebDoors(plugin: ChannelPlugin): WebDoors {
   const refusal = (member: string) => misfit(plugin, member, "'response' or 'stream'");

@@ -15,7 +15,7 @@ export function isLikeGenerated(session_id: string): boolean {
 }
 
 /**
- * Whether the id begins like an id that a channel itself chooses (`name:`), so that no web client may use it.
+ * Whether the id has the prefix of ids that channels choose themselves (`name:`). No web client may use such ids.
  * @param active the names of the active channels, including those of third parties.
  */
 export function isChannelSessionId(session_id: string, active: readonly string[]): boolean {

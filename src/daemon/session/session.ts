@@ -71,7 +71,7 @@ export interface StoredTurn {
   /** Null if the turn failed. */
   reply: string | null;
   outcome: 'answered' | 'failed';
-  /** The person stopped the answer. The reply is then the text up to that point, which may be empty. */
+  /** Set if the person stopped the answer. The reply is then the text up to that point, which may be empty. */
   stopped?: true;
   /** The error code if the turn failed; otherwise null. */
   failure: string | null;

@@ -12,8 +12,8 @@ export interface EffectiveSetting {
   /** Undefined if nothing sets it and it has no default, or if its value is wrong. */
   value: SettingValue | undefined;
   /**
-   * Where the value comes from: `environment`, `.env`, the path of the configuration file, `default`, or `unset`. For a
-   * secret that was read from a file, `, NAME_FILE` is added.
+   * Where the value comes from: `environment`, `.env`, the path of the configuration file, `serve --dev`, `default`, or
+   * `unset`. For a secret that was read from a file, `, NAME_FILE` is added.
    */
   source: string;
   /** The file, if a secret was read from one. */
@@ -74,7 +74,7 @@ function byDefault(record: SettingRecord, place: Place): EffectiveSetting {
 }
 
 function defaultOf(record: SettingRecord, place: Place): SettingValue | undefined {
-  // systemd creates the directories of `StateDirectory=` and lists them in their order.
+  // systemd lists the directories of `StateDirectory=` in this variable. The first of them is the default.
   const ofSystemd = place.env.STATE_DIRECTORY?.split(':')[0];
   const value = record.name === 'STATE_DIR' && ofSystemd ? ofSystemd : record.default;
   return value === undefined ? undefined : absolute(record.name, value, place);

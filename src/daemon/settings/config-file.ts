@@ -5,7 +5,7 @@ import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
 /**
- * The file names that are searched first. After them, the default places of cosmiconfig for a program with this name
+ * The file names that are searched first. After them, the default places of cosmiconfig for a program called `agentd`
  * are searched.
  */
 const OWN_PLACES = ['agentd.yaml', 'agentd.yml', 'agentd.json'];
@@ -43,7 +43,7 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
   const keepText =
     (load: Loader): Loader =>
     (path, content) => {
-      // In a package.json the settings are below a key, so their paths are different.
+      // In a package.json the settings are below a key, so a setting's path does not lead to its line.
       text = basename(path).startsWith('package.') ? '' : content;
       return load(path, content);
     };
@@ -123,8 +123,8 @@ async function whyUnreadable(error: unknown): Promise<string> {
   const { code, filepath, mark } = error as NodeJS.ErrnoException & { filepath?: string; mark?: Mark };
   if (code === 'ENOENT') return 'does not exist';
   if (code === 'EACCES' || code === 'EISDIR') return `cannot be read (${code})`;
-  // The first line of the message is cosmiconfig's own. The lines after a parser's reason quote the file, which may
-  // contain secrets.
+  // The first line of the message is from cosmiconfig, and the second is the parser's reason. The lines after it quote
+  // the file, which may contain secrets.
   const [, reason = error.message] = error.message.split('\n');
   const line = typeof mark?.line === 'number' ? mark.line + 1 : await lineOfJsonError(filepath, reason);
   const where = line === null ? '' : ` in line ${line}`;

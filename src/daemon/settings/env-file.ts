@@ -44,7 +44,9 @@ export async function readEnvFile(
   };
 }
 
-/** The numbers of lines that `parseEnv` would silently skip. They are not quoted, because one may contain a secret. */
+/**
+ * The numbers of lines that `parseEnv` would silently skip. The lines are not quoted, because they may contain secrets.
+ */
 function strayLines(text: string): number[] {
   const stray: number[] = [];
   let openQuote: string | null = null;

@@ -14,7 +14,7 @@ export class Examination {
   readonly warnings: string[] = [];
   readonly environment: string;
   readonly cwd: string;
-  /** The generated settings of `serve --dev` are among the sources. */
+  /** Whether the generated settings of `serve --dev` are among the sources. */
   readonly #dev: boolean;
   readonly #settings: ReadonlyMap<string, EffectiveSetting>;
   readonly #sources: Sources;
@@ -32,7 +32,7 @@ export class Examination {
   }
 
   /**
-   * The value of a setting. Undefined if the setting is not set, or if its value is wrong, which has then been
+   * The value of a setting. Undefined if the setting is not set, or if its value is wrong. A wrong value has been
    * reported.
    */
   value<K extends keyof Settings>(name: K): Settings[K] | undefined {

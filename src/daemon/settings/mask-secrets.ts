@@ -1,10 +1,10 @@
 import { Secret } from '../secret.ts';
 import { SECRET_SHOWN } from './shown.ts';
 
-/** Minimum length of a masked secret, in characters. A shorter one is also found in unrelated words. */
+/** Minimum length of a masked secret, in characters. A shorter secret could also occur in unrelated words. */
 const SECRET_MIN = 6;
 
-/** Masks secrets in a text that somebody else wrote: the secrets among these values of settings. */
+/** Masks each secret among these values of settings in a text that agentd did not write. */
 export function maskSecrets(text: string, values: readonly unknown[]): string {
   return values
     .flatMap((value) => (value instanceof Secret ? [value.reveal().trim()] : []))

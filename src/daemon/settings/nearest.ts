@@ -19,8 +19,7 @@ export function nearest(word: string, candidates: Iterable<string>, limit: numbe
 
 /**
  * Optimal string alignment: Levenshtein's distance, in which swapping two neighbors counts as one typo.
- * @returns infinity as soon as the distance is known to exceed the limit, which for most words takes only a few
- *   letters.
+ * @returns infinity as soon as the distance is known to exceed the limit: for most words, after only a few letters.
  */
 function editDistance(a: string, b: string, limit: number): number {
   let beforeLast: number[] = [];

@@ -1,10 +1,10 @@
 /** One problem with a setting, described so that it can be fixed without looking anything up. */
 export interface SettingProblem {
-  /** The name of the setting; for a broken file, the path of the file. */
+  /** The name of the setting, or another place: a file, a line of `.env`, an entry under `plugins`, or a channel. */
   setting: string;
   /** The value as it may be shown: secrets masked, at most 200 characters. Null if there is none. */
   value: string | null;
-  /** Where the value came from: `environment`, `.env`, `agentd.yaml`, … Null if there is no value. */
+  /** Where the value came from: `environment`, `.env`, `agentd.yaml`, … Null if there is no source. */
   source: string | null;
   /** What is wrong, as the end of a sentence about the setting: `is not a whole number`. */
   problem: string;

@@ -8,7 +8,7 @@ interface Login {
   password?: string;
 }
 
-/** Where Redis is, as REDIS_URL says. */
+/** The address of Redis, parsed from REDIS_URL. */
 export type RedisAddress =
   | {
       kind: 'single';
@@ -22,7 +22,8 @@ const SENTINEL_PORT = 26379;
 
 /**
  * Reads REDIS_URL: `redis://` and `rediss://` (TLS) with user, password and database, `unix:` with the path of a
- * socket, `redis+sentinel://[user:password@]host:port,host:port/<master>[/db]`, `redis+cluster://host:port,host:port`.
+ * socket, `redis+sentinel://[user:password@]host:port,host:port/<master>[/db]`, and
+ * `redis+cluster://host:port,host:port` or `rediss+cluster://` (TLS).
  * @throws Error that says what is wrong, without the value.
  */
 export function parseRedisUrl(url: string): RedisAddress {

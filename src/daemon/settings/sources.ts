@@ -11,9 +11,9 @@ export interface Place {
   env: NodeJS.ProcessEnv;
   /** An absolute path. `.env`, the configuration file and relative paths in values are looked up here. */
   cwd: string;
-  /** `--env-file`: is read instead of `.env`, and must exist. */
+  /** `--env-file`: the file that is read instead of `.env`. It must exist. */
   envFile?: string | undefined;
-  /** `--config`: is read instead of the file that is found, and must exist. */
+  /** `--config`: the configuration file, which must exist. If absent, the usual places are searched. */
   configFile?: string | undefined;
   /** Values of settings that nothing else sets (`serve --dev`). */
   defaults?: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export interface Layer {
 /** The value of a secret whose file cannot be used. The problem has been reported. */
 export const UNREADABLE = Symbol('unreadable');
 
-/** One entry under `plugins` of the configuration file, or a path in `MESSAGING_PLATFORMS`. */
+/** One entry under `plugins` of the configuration file. */
 export interface PluginEntry {
   /** A path, or the name of an installed package. */
   path: string;
@@ -66,7 +66,7 @@ export interface Sources {
   /** The layers by priority: the first one that has a value is used. */
   layers: readonly Layer[];
   plugins: readonly PluginEntry[];
-  /** By key; only the keys that the configuration file has. */
+  /** By key; only the keys that the configuration file or `serve --dev` provides. */
   structured: ReadonlyMap<string, StructuredValue>;
   /** The folder of the configuration file; the working directory if there is none. */
   folder: string;
@@ -78,7 +78,7 @@ export interface Sources {
 export interface Given {
   value: unknown;
   layer: Layer;
-  /** The source in words: the source of the layer, with the name of the setting that names the file. */
+  /** The source of the layer, in words. For a secret from a file, the name of its `NAME_FILE` setting is added. */
   source: string;
   /** The file, if a secret was read from one. */
   file?: string;
@@ -117,7 +117,7 @@ export async function readSources({
 
 /**
  * Node.js reads an `--env-file` anywhere on the command line, and puts it into the environment before the program
- * begins. So a value that is the same in both comes from the file.
+ * begins. So a value that is the same in the environment and in the file counts as a value of the file.
  */
 function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<string, unknown> {
   return new Map(
@@ -126,8 +126,8 @@ function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<s
 }
 
 /**
- * The effective value for a name. An empty value counts as not given, because shells and forms cannot leave a value
- * out.
+ * The effective value for a name. An empty value counts as not given, because scripts and forms often set an
+ * empty value instead of none.
  */
 export function given({ layers }: Sources, name: string): Given | undefined {
   for (const layer of layers) {

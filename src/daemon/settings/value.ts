@@ -7,7 +7,7 @@ export type Reading = { ok: true; value: SettingValue } | { ok: false; problem: 
 const TRUE = ['true', 'yes', 'on', '1'];
 const FALSE = ['false', 'no', 'off', '0'];
 
-/** Other names of choices, as other loggers use them (settings.ts, LOG_LEVEL). */
+/** Other names of choices: level names of other loggers (LOG_LEVEL), and former names. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   WARNING: 'WARN',
   CRITICAL: 'FATAL',
@@ -71,7 +71,7 @@ function readPlain(record: SettingRecord, raw: unknown): Reading {
 }
 
 function readText({ pattern }: { pattern?: RegExp }, raw: unknown): Reading {
-  // `0123` and `1e3` differ as numbers and as strings, so a file must say which one it means.
+  // `0123` and `1e3` mean one thing as a number and another as a string, so a string must be in quotes.
   if (typeof raw === 'number' || typeof raw === 'boolean')
     return wrong(`is a ${typeof raw}; put it in quotes`);
   if (typeof raw !== 'string') return wrong('is not a string');

@@ -12,7 +12,7 @@ export async function findStream(services: Services, stream_id: string): Promise
   throw new AgentdError('stream_not_found', 'There is no such stream, or it has expired.');
 }
 
-/** A request to a stream, with the tokens that it brought. */
+/** The tokens of a request to a stream, and the position of its client. */
 export interface Reading {
   tokens: StreamTokens;
   /** Id of the last event that the client has; 0 if it has none. */
@@ -23,7 +23,7 @@ export interface AdmittedReader {
   stream: StreamRecord;
   /** The token that the run would use. Null means "signed out"; undefined means that there is no token. */
   token: string | null | undefined;
-  /** That token with the result of its validation, which happens only once; null if there is no token. */
+  /** The same token with the result of its validation, so that it is validated only once. Null if there is no token. */
   validated: ValidatedToken | null;
   /** The claimant of the stream, in case this request begins its run. */
   claimant: StreamClaimant;
@@ -34,9 +34,9 @@ export interface AdmittedReader {
  * is").
  *
  * The id of a stream is a capability that was given only to the client that posted the message. The id alone is not
- * enough for a sender whose valid token belongs to a different person. If a token in the address gave the stream to a
- * person, only a token of that person can be used to read and stop it, because the client that posted the message knows
- * the id, too.
+ * enough for a sender whose valid token belongs to a different person. If a person opened the stream with a token in
+ * the address, only a token of that person can be used to read and stop it, because the client that posted the message
+ * knows the id, too.
  * @throws `token_missing`, `forbidden`.
  */
 export async function admitReader(

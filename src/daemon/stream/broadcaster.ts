@@ -12,7 +12,7 @@ const LOOK_MS = 1000;
 /**
  * Passes the events of streams from the store to their readers. The events of a stream are read once for all its
  * readers in this process, and kept as long as the stream has a reader. A reader has only a position and no queue, so a
- * slow reader costs nothing.
+ * slow reader needs hardly any memory.
  */
 export class Broadcaster {
   readonly #parts: BroadcasterParts;
@@ -29,7 +29,7 @@ export class Broadcaster {
 
   /**
    * Passes the events after `after` to the reader. Resolves after the last event, when the reader is gone, or if the
-   * store cannot be read. Rejects if the reader rejects.
+   * store cannot be read. Rejects if the reader throws or rejects.
    */
   follow(stream_id: string, after: number, reader: StreamReader): Promise<void> {
     if (reader.signal.aborted) return Promise.resolve();
@@ -69,7 +69,7 @@ class Feed {
   #reading = false;
   #readAgain = false;
 
-  /** @param closed called when the last reader has left, or after the last event. */
+  /** @param closed called when the last reader has left, or if the store cannot be read. */
   constructor({ streams, clock, log }: BroadcasterParts, stream_id: string, closed: () => void) {
     this.#streams = streams;
     this.#stream_id = stream_id;

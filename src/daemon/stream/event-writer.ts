@@ -16,9 +16,10 @@ export interface EventWriterParts {
 }
 
 /**
- * Writes the events of a run to its stream. Events of one tick are merged, numbered and stored in one commit. Events
- * that arrive during a commit are stored together in the next one. The first text is stored at once. Later text is
- * buffered for the time that the store prefers (`gather_ms`), or until an event of another kind arrives.
+ * Writes the events of a run to its stream. Events of one tick are numbered and stored in one commit, and consecutive
+ * pieces of text are merged. Events that arrive during a commit are stored together in the next one. The first text is
+ * stored at once. Later text is buffered for the time that the store prefers (`gather_ms`), or until an event of
+ * another kind arrives.
  *
  * If the store cannot be reached, the events of a commit may or may not be stored. The writer stores them with the next
  * events, after it has made sure that the store does not have them.
@@ -99,7 +100,7 @@ export class EventWriter {
       await this.#findStored();
       const batch = this.#waiting.splice(0);
       try {
-        // If the append finds the claim lost, `ClaimKeeper` ends the run.
+        // If the claim is lost, `append` stores nothing, and `ClaimKeeper` ends the run.
         this.#gatherFrom(batch);
         await this.#parts.streams.append(this.#parts.claim, this.#numbered(batch));
         this.#stored += batch.length;

@@ -18,7 +18,7 @@ export interface Start {
 export interface Completion extends Start {
   /** The complete reply. */
   response: string;
-  /** The person stopped the answer. */
+  /** Set if the person stopped the answer. */
   stopped?: true;
 }
 

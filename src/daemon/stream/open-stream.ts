@@ -25,7 +25,7 @@ type OpenOptions = Parameters<ChannelStreams['open']>[2];
  * Opens a stream and continues after the event `after`. The first request that opens it begins its run; a HEAD request
  * does not begin it. Null if the stream has ended and its client has all events.
  * @throws `stream_not_found`, `token_missing`, `forbidden`, `too_many_readers`; `duplicate_in_progress` while the same
- * message is being answered in another way.
+ * message is being answered elsewhere; `idempotency_key_reused` if its key was used with a different body.
  */
 export async function openStream(
   plugin: ChannelPlugin,

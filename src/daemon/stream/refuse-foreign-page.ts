@@ -6,8 +6,8 @@ import type { Settings } from '../settings/settings.ts';
 const OWN_SITES: readonly string[] = ['same-origin', 'none'];
 
 /**
- * Refuses requests that do not come from a script of an allowed page. A link, a frame, an image, a form or a script of
- * another site can make the browser request a stream with the cookie of the person who views that site
+ * Refuses the request of a browser unless a script of an allowed page made it. A link, a frame, an image, a form or a
+ * script of another site can make the browser request a stream with the cookie of the person who views that site
  * (agentd-message(7), "Whose stream it is").
  * @throws `forbidden`
  */

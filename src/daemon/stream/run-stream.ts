@@ -25,8 +25,8 @@ export interface OpenedStream {
 }
 
 /**
- * Answers the message of a stream, even if nobody reads the stream. The stream always ends when its run ends: with the
- * reply, or with the event `error`. If the store cannot be written, the stream is abandoned, and the reaper ends it
+ * Answers the message of a stream, even if nobody reads the stream. The stream ends when its run ends: with the reply,
+ * or with the event `error`. If the store cannot be written, the stream is abandoned instead, and the reaper ends it
  * later. Never rejects.
  */
 export async function runStream(
@@ -106,7 +106,7 @@ export async function runStream(
   }
 }
 
-/** Resolves after the current promises, including their writes to sockets, have been handled. */
+/** Resolves when the promise callbacks that are already queued have run, including their writes to sockets. */
 function nextTick(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
 }

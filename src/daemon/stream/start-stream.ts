@@ -66,7 +66,8 @@ async function takeSteps(turn: Starting, services: Services): Promise<StartedStr
 
 /**
  * The person of the cookie that came with the message; null if there is no valid cookie, or if there are several. Also
- * null if a valid token came with the message, or an explicit null, because these take precedence.
+ * null if a valid token came with the message, or if the message says that the person is signed out, because these take
+ * precedence.
  */
 async function cookiePersonOf(
   message: IncomingMessage,

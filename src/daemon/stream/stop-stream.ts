@@ -10,7 +10,7 @@ import type { StreamServices } from './stream-services.ts';
 /** How long a request to stop a stream waits for the end of the stream, ms. */
 const END_WAIT_MS = 5000;
 
-/** The stream keeps its owner, because nobody opened it. */
+/** The claimant of a stream that nobody opened. The stream keeps its owner. */
 const NOBODY = { owner: null, reader: null } as const;
 
 /**

@@ -61,8 +61,8 @@ export class StreamOutlet implements Outlet {
   complete(): void {}
 
   /**
-   * Called when the person stops the answer. If the message still waits for its run, the stream ends now, and the turn
-   * is stored later with an empty reply.
+   * Called when the person stops the answer. If the answer has no text yet, the stream ends now, and the turn is stored
+   * later with an empty reply.
    * @returns whether the stream has ended.
    */
   async stop(): Promise<boolean> {

@@ -1,7 +1,7 @@
 /**
- * Reads `name=value,name=value` as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES are written: values may be
- * percent-encoded.
- * @returns null if it is not of that form.
+ * Reads a list `name=value,name=value`, the form of OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES. Names and
+ * values may be percent-encoded.
+ * @returns null if the text is not of that form.
  */
 export function parsePairs(text: string): (readonly [name: string, value: string])[] | null {
   const pairs: (readonly [string, string])[] = [];

@@ -2,7 +2,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Log } from '../log.ts';
 
-/** Wraps an exporter. It logs the first failure of a series, and the first success after it. */
+/** Wraps an exporter. Logs the first failure of a series, and the first success after the series. */
 export class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #log: Pick<Log, 'info' | 'warn'>;
@@ -34,7 +34,8 @@ export class ReportingExporter implements SpanExporter {
       this.#lost = 0;
       return;
     }
-    // The response of a collector may quote the request, so only the beginning of the error is logged.
+    // The response of a collector may quote the request, so only the error's code or the beginning of its message is
+    // logged.
     if (this.#lost === 0)
       this.#log.warn(
         { reason: reasonOf(error) },

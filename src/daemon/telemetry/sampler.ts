@@ -18,9 +18,9 @@ export function heedParent(context: Context): Context {
 }
 
 /**
- * Creates the sampler that OTEL_TRACES_SAMPLER names. For an unknown client it ignores the sampled flag and the trace
- * id of the parent: otherwise the client could force or prevent the sampling of all its messages. The spans within a
- * message are sampled if the message is.
+ * Creates the sampler that OTEL_TRACES_SAMPLER names. For an unauthenticated sender it ignores the sampled flag and the
+ * trace id of the parent: otherwise the sender could force or prevent the sampling of all its messages. The spans
+ * within a message are sampled if the message is.
  */
 export function createSampler(name: SamplerName, ratio: number): Sampler {
   const configured = samplerOf(name, ratio);

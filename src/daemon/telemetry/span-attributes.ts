@@ -12,7 +12,7 @@ const WORDS = /^[A-Za-z][\w .-]{0,63}$/;
 
 /**
  * The exported attributes of a line (agentd-telemetry(7), "Spans"). Only known details are exported, and the length of
- * each is limited. Paths, queries, arguments, persons, sessions and texts are never exported.
+ * each is limited. Paths, queries, arguments, persons, sessions and texts are not among them.
  */
 export function attributesOf(line: TraceLine): Attributes {
   const { verdict, reason } = line;
@@ -109,7 +109,7 @@ function wordOf(reason: string): string {
   return WORDS.test(reason) ? reason : '_OTHER';
 }
 
-/** Bounds a name from the configuration or from a source of tools. */
+/** Limits the length of a name from the configuration or from a source of tools. */
 function textOf(value: unknown): string {
   return value === undefined ? 'unknown' : String(value).slice(0, VALUE_MAX).toWellFormed();
 }

@@ -37,7 +37,7 @@ const CLIENT_STEPS: readonly string[] = ['downstream', 'model'];
 /** Collects spans of messages, and exports them (agentd-telemetry(7)). */
 export interface Telemetry {
   readonly observer: Observer;
-  /** Exports the remaining spans. @returns false if this takes longer than `ms`; then they are lost. Never rejects. */
+  /** Exports the remaining spans. @returns false if this fails or takes longer than `ms`. Never rejects. */
   stop(ms: number): Promise<boolean>;
 }
 
@@ -122,7 +122,8 @@ class Collected {
 
   /** @param startTime default: now. */
   protected begin(step: string, about?: SpanSubject, startTime?: Date): CollectedSpan {
-    // If the message is not sampled, all its requests carry the span of the message.
+    // If the message is not sampled, it has no inner spans: all its requests name the span of the message as their
+    // parent.
     if (!this.span.isRecording()) return new CollectedSpan(this.span, this.#parts);
     const kind = CLIENT_STEPS.includes(step) ? SpanKind.CLIENT : SpanKind.INTERNAL;
     const attributes = subjectAttributes(about);

@@ -1,8 +1,8 @@
 import { type ChannelText, placeholdersOf } from '../../channel/index.ts';
 
 /**
- * One text that people read and no agent wrote. An operator can replace it under `texts:` in the configuration file
- * (agentd-settings(5), "Texts"). The defaults are English.
+ * One text that people read but that no agent wrote. An operator can replace it under `texts:` in the configuration
+ * file (agentd-settings(5), "Texts"). The defaults are English.
  */
 export type TextRecord = ProseRecord | WordsRecord;
 
@@ -22,11 +22,11 @@ export interface ProseRecord {
 export interface WordsRecord {
   kind: 'words';
   sentence: string;
-  /** Only the first word is shown, but each of them is accepted. */
+  /** Only the first word is shown, but all of them are accepted. */
   default: readonly string[];
 }
 
-/** The shortest limit of a platform that has buttons. */
+/** Maximum length of a button's text on the strictest platform, in characters. */
 const BUTTON_CHARACTERS = 20;
 
 export const TEXTS = {
@@ -128,7 +128,7 @@ function prose<const Names extends string[]>(
   return { kind: 'text', sentence, default: text, placeholders, form: 'markdown', limit: null };
 }
 
-/** A text on one line of plain text, because some platforms show it in a small window: at most 200 characters. */
+/** One line of plain text of at most 200 characters, because some platforms show it in a small window. */
 function plain(sentence: string, text: string): ProseRecord & { placeholders: [] } {
   return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: 200 };
 }

@@ -9,8 +9,8 @@ export type Replacements = Readonly<Record<string, string | readonly string[]>>;
 const OWN_LANGUAGE = 'en';
 
 /**
- * The texts that people read but that no agent wrote, by language. A text is looked up under the language tag itself, then
- * under its language (`de` for `de-AT`), then under DEFAULT_LOCALE, and then among the English defaults.
+ * The texts that people read but that no agent wrote, by language. A text is looked up under the language tag itself,
+ * then under its language (`de` for `de-AT`), then under DEFAULT_LOCALE, and then among the English defaults.
  */
 export class Texts {
   readonly #replaced: ReadonlyMap<string, Replacements>;
@@ -61,7 +61,7 @@ export class Texts {
 
   #of(tag: string): Replacements[] {
     const replaced = this.#replaced.get(tag);
-    // English has a text for every name, so later layers are never used.
+    // The English defaults have a text for every name, so no layer after them is used.
     return [...(replaced ? [replaced] : []), ...(tag === OWN_LANGUAGE ? [DEFAULTS] : [])];
   }
 }
@@ -70,7 +70,7 @@ export class Texts {
 export class LocalTexts {
   readonly #layers: readonly Replacements[];
 
-  /** @param layers the first one that has a text is used; the last one has all texts. */
+  /** @param layers searched in this order. One of them has all texts of the daemon. */
   constructor(layers: readonly Replacements[]) {
     this.#layers = layers;
   }
@@ -99,7 +99,7 @@ export class LocalTexts {
     return this.#find(name) as unknown as readonly [string, ...string[]];
   }
 
-  /** Whether a text is one of the words: trimmed, case-folded, without its final punctuation. */
+  /** Whether a text is one of the words. Case, outer white space and final punctuation make no difference. */
   isWord(name: WordsName, text: string): boolean {
     return isOneOf(this.words(name), wordOf(text));
   }
@@ -132,7 +132,7 @@ const NO_WORDS: readonly string[] = [];
 /** The words of each list that was used, in the form in which they are compared. */
 const compared = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** @param given in the form in which words are compared */
+/** @param given a text in the form in which words are compared */
 function isOneOf(words: readonly string[], given: string): boolean {
   let known = compared.get(words);
   if (known === undefined) {

@@ -4,9 +4,9 @@ import type { Tool, ToolSourceInfo } from './tool.ts';
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * The record of a tool as the policy uses it. Each member is read once, so that a source cannot change it between the
- * check and the call. The record's `source` comes from the registry, not from the tool. Throws if the tool cannot be
- * used.
+ * The record of a tool as the policy uses it. Each member that the policy uses is read once, so that a source cannot
+ * change it between the check and the call. The record's `source` comes from the registry, not from the tool. Throws if
+ * the tool cannot be used.
  */
 export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
   const { name, title, description, parameters, effect, credentials, confirm, summary, bind, idempotent } =

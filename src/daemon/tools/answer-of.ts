@@ -12,7 +12,7 @@ const MAX_MESSAGE_CHARACTERS = 1_000;
 
 type Mask = (text: string) => string;
 
-/** What the agent, the trace and the journal get from a call that was sent. */
+/** The outcome of a call that was sent, for the agent, the trace and the journal. */
 export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutcome {
   const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
   switch (sent.outcome) {

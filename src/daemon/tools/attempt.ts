@@ -54,7 +54,7 @@ export async function endAttempt(outcome: CallOutcome, write: Attempt, run: Tool
 
 /**
  * The outcome of an attempt that follows another one. If it failed, the outcome of the earlier attempt is still
- * unknown: a 404 may mean that the earlier one succeeded, a 409 that it is still running.
+ * unknown: a 404 may mean that the earlier attempt succeeded, and a 409 may mean that it is still running.
  */
 function afterEarlierAttempt(outcome: CallOutcome): CallOutcome {
   const { state, status = null } = outcome.written ?? {};

@@ -61,8 +61,8 @@ function cpuTime(began: NodeJS.CpuUsage): number {
 
 /**
  * Whether a pattern is certainly quick. A pattern without a repetition is quick. A pattern with one repetition is quick
- * if it does not repeat a group, and can begin only at the start of the text: a pattern that can begin anywhere is
- * tried at each position of the text.
+ * if it does not repeat a group and can begin only at the start of the text. A pattern that can begin anywhere is tried
+ * at each position of the text.
  */
 function isQuick(source: string): boolean {
   const repetitions = source.replace(/\(\?/g, '(').match(/[*+?{]/g) ?? [];

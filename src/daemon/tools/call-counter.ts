@@ -6,7 +6,7 @@ export const MAX_CALLS = 20;
 /** Maximum number of equal calls in one run. Further equal calls are not made. */
 const MAX_EQUAL_CALLS = 2;
 
-/** Counts the calls of one run: all of them, and those with equal arguments. */
+/** Counts the calls of one run: all calls, and equal calls. */
 export class CallCounter {
   #calls = 0;
   readonly #equal = new Map<string, number>();

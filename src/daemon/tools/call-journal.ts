@@ -21,10 +21,10 @@ export interface JournaledCall {
 export type KnownWrite =
   /**
    * This turn has not made the write yet. `further`: an earlier run of the turn made another write with this tool, so
-   * the person must confirm this one.
+   * the person must confirm this write.
    */
   | { state: 'new'; write: JournaledWrite; further: boolean }
-  /** An earlier run made the write, with this result. It is not made again. */
+  /** An earlier run made the write, with this result. The write is not made again. */
   | { state: 'ended'; answer: ToolAnswer }
   /** An earlier run sent the write, which may have been carried out. */
   | { state: 'unknown'; write: JournaledWrite };

@@ -4,7 +4,7 @@ import type { WriteOutcome } from './call-journal.ts';
 /** The outcome of a call: the answer to the agent, and what the trace and the journal record. */
 export interface CallOutcome {
   answer: ToolAnswer;
-  /** A stable word for the trace; absent if the call succeeded. */
+  /** A stable word for the trace; absent if the call was made and succeeded. */
   reason?: string;
   /** What the journal records; absent if nothing was sent. */
   written?: Omit<WriteOutcome, 'answer'>;

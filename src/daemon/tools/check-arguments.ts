@@ -56,7 +56,7 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   return refused('The arguments have too many nulls: leave such arguments out.');
 }
 
-/** Compiles a schema. This can take a quarter of a second for a large one. Throws if the schema cannot be used. */
+/** Compiles a schema. This can take a quarter of a second for a large schema. Throws if the schema cannot be used. */
 export function validatorOf(schema: JsonSchema): ValidateFunction {
   const known = validators.get(schema);
   if (known) return known;

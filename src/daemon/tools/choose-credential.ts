@@ -5,7 +5,7 @@ import type { Tool } from './tool.ts';
 
 /** The credential of one call. */
 export type CallCredential =
-  /** `fallback`: after a 401, the call is repeated with default credentials. */
+  /** `fallback`: whether the call is repeated with default credentials after a 401. */
   | { use: 'user'; token: Secret; fallback: boolean }
   /** `token`: the person's own token, which is exchanged for another one. */
   | { use: 'exchange'; token: Secret }
@@ -18,7 +18,8 @@ type Choice = { ok: true; credential: CallCredential } | { ok: false; refusal: R
 /**
  * Chooses the credential of a call by the policy of the tool, the origin of its source, and the person whom the message
  * acts for (agentd-agent(7), "Credentials"). If the origin does not allow the policy, the call is refused. An entry of
- * the configuration file cannot have a policy that its origin does not allow, but a source might return one.
+ * the configuration file cannot have a policy that its origin does not allow, but a source might return a tool that has
+ * such a policy.
  */
 export function chooseCredential(tool: Tool, person: CredentialChoice): Choice {
   const { target } = tool.source;

@@ -2,7 +2,7 @@ import type { Log } from '../log.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { CredentialsUsed } from './tool.ts';
 
-/** What a client needs to know about the call that it is opened for. */
+/** The call for which a client is opened. */
 export interface ClientCall {
   signal: AbortSignal;
   trace: TraceWriter;

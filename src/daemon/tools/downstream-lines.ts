@@ -22,7 +22,7 @@ export interface BegunRequest {
   end(end: number | { failure: string }): void;
 }
 
-/** The lines that the requests of one call leave in the trace. */
+/** Writes the trace lines of the requests of one call. */
 export class DownstreamLines {
   readonly #source: string;
   readonly #subject: SpanSubject;

@@ -13,8 +13,8 @@ type Fields = Record<string, unknown>;
 /**
  * The documented user look-up (agentd-api(7), "get_user"). Without `email`, it looks up the user of the token. With
  * neither `email` nor a token, it makes no call, and the answer says that sign-in is needed. Under default credentials,
- * only `publicFields` reach the agent. All other answers of the API then become the same text, so that nobody learns
- * whether such a person exists.
+ * only `publicFields` reach the agent. Without such a field, each answer of the API becomes the same text, except in an
+ * outage, so that nobody learns whether such a person exists.
  */
 export function createGetUser(source: ToolSourceInfo, publicFields: readonly string[]): Tool {
   return {
@@ -68,8 +68,8 @@ function asUser(answer: ToolResponse, email: string): Sent {
 }
 
 /**
- * The result of a look-up under default credentials. Only an outage has a different text, because it reveals nothing
- * about any person.
+ * The result of a look-up under default credentials. If there are no public fields to show, only an outage has a
+ * different text, because it reveals nothing about any person.
  */
 function asStranger(answer: ToolResponse, email: string, publicFields: readonly string[]): Sent {
   if (isOutage(answer)) return failure(answer);

@@ -76,7 +76,10 @@ function toolApi(client: ToolClient): ToolApi {
   });
 }
 
-/** An answer of the API that is not a result. If the module does not catch this error, the agent gets the answer. */
+/**
+ * A request of a module to the API had no successful answer. If the module does not catch this error, `sent` becomes
+ * the outcome of the call.
+ */
 class ApiError extends Error implements ToolApiError {
   readonly status: number | null;
   /** A private member, so that a log of the error does not show it. */

@@ -10,7 +10,7 @@ import type { Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { ToolClient, ToolRequest } from './tool-client.ts';
 
-/** A client and what it has done. The policy relies on this record, not on what a source says. */
+/** A client, and a record of its requests. The policy relies on this record, not on what a source says. */
 export interface OpenedClient {
   readonly client: ToolClient;
   /** Whether an answer may have been made with default credentials. */

@@ -35,8 +35,8 @@ export interface PreparedCall {
 }
 
 /**
- * Steps 3 and 4 of a call: fills in the bound parameters, and chooses the credential. The person is read once, from the
- * context of the message and never from arguments.
+ * Steps 3 and 4 of a call (agentd-agent(7), "Tools"): fills in the bound parameters, and chooses the credential. The
+ * person is read once, from the context of the message and never from arguments.
  */
 export async function prepareCall(
   tool: Tool,

@@ -2,7 +2,8 @@ import type { CredentialPolicy, Effect } from './tool.ts';
 
 /**
  * The entries under `tools:` in the configuration file after they were read and checked (agentd-agent(7), "Sources").
- * `${SETTING}` in a header or a secret is filled in. The OpenAPI document of an entry has not been read yet.
+ * `${SETTING}` in `headers`, `client_secret` or `env` is filled in. The OpenAPI document of an entry has not been read
+ * yet.
  */
 export type SourceEntry = OpenApiEntry | McpEntry | ModuleEntry;
 
@@ -31,8 +32,8 @@ export interface OpenApiEntry extends Entry, SourcePolicy {
   /** The settings of each operation. The keys are operationIds, or have the form `GET /orders/{id}`. */
   readonly operations: Readonly<Record<string, ToolEntry>>;
   /**
-   * The locations of the entry and its operations in the configuration file. They are named in problems with the
-   * document.
+   * The locations of the entry and its operations in the configuration file. Problems with the document name these
+   * locations.
    */
   readonly places: {
     readonly document: EntryPlace;

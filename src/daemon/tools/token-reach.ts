@@ -9,7 +9,7 @@ export interface TokenReach {
   kind: SourceEntry['kind'];
   /** Null if the source has no address. */
   origin: string | null;
-  /** `exchanged`: the token for which the person's own token was exchanged, never the person's own token. */
+  /** `own`: the person's own token. `exchanged`: only a token that is issued in exchange for the person's own token. */
   token: 'own' | 'exchanged' | 'none';
 }
 

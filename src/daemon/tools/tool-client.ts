@@ -1,21 +1,21 @@
 import type { CredentialsUsed } from './tool.ts';
 
 /**
- * The HTTP client for one call of a tool. It sends requests to one origin only, adds the credential itself, follows no
- * redirects, limits the time and the size of the answer, and writes a line to the trace. It neither reveals a token nor
- * sends it to another origin.
+ * The HTTP client for one call of a tool. It sends requests to one origin only, adds the credential itself, and writes
+ * a line to the trace for each request. It neither reveals a token nor sends it to another origin.
  */
 export interface ToolClient {
   /**
    * Makes one request under the policy of the tool. After a 401 to a person's token, it repeats a read with default
    * credentials if the policy allows this. After a 401 to the default token or to an exchanged token, it repeats the
-   * request once with a new token. Rejects only if the signal of the call aborts.
+   * request once with a new token. The time and the size of the answer are limited. Redirects are followed only for
+   * built-in tools, and only within the origin. Rejects only if the signal of the call aborts.
    */
   request(request: ToolRequest): Promise<ToolResponse>;
   /**
    * `fetch` for a protocol library (MCP). A request carries the credential that was chosen for this call, or none if
-   * the policy is `none`. There is no time limit. Rejects like `fetch` does. A request to another origin is refused,
-   * and a redirect is returned unchanged.
+   * the policy is `none`. It sets no time limit, and rejects like the global `fetch`. A request to another origin is
+   * refused, and a redirect is returned unchanged.
    */
   readonly fetch: typeof globalThis.fetch;
   /** Whose credentials were chosen for this call. */
@@ -34,11 +34,11 @@ export interface ToolRequest {
    * `..` is refused.
    */
   path: string;
-  /** The query parameters in order, already serialized by the style of each parameter. */
+  /** The query parameters in order. The client percent-encodes them. */
   query?: readonly (readonly [name: string, value: string])[];
-  /** The whole query, which replaces `query`: already percent-encoded, without the question mark. */
+  /** The whole query instead of `query`, already percent-encoded, without the question mark. */
   search?: string;
-  /** `Authorization`, `Cookie`, `Host` and hop-by-hop headers are refused. */
+  /** Headers of the daemon and of the connection (allowed-header.ts) and fixed headers of the source are refused. */
   headers?: Readonly<Record<string, string>>;
   /** The body, which is sent as JSON. If absent, there is no body. */
   body?: unknown;

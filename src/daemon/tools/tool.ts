@@ -16,8 +16,8 @@ export type ToolArguments = Readonly<Record<string, unknown>>;
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * A tool as its source registers it. The record contains the policy of its calls, which only `bindTools` enforces. The
- * source only sends a call. `send` gets arguments that are checked and complete, and a client that is bound to the
+ * A tool as its source registers it. The record contains the policy of its calls, which only bind-tools.ts enforces.
+ * The source only sends a call. `send` gets arguments that are checked and complete, and a client that is bound to the
  * origin of the source and carries the credential that the policy chose.
  */
 export interface Tool {
@@ -35,7 +35,7 @@ export interface Tool {
   readonly credentials: CredentialPolicy;
   /** Whether the person must confirm a call before it is made. */
   readonly confirm: 'always' | 'never';
-  /** The question that asks for the confirmation; `{parameter}` is filled in. If null, `title` is used. */
+  /** The action in the question for confirmation; `{parameter}` is filled in. If null, `title` or `name` is used. */
   readonly summary: string | null;
   /**
    * The top-level fields of a result that may be shown under default credentials. For an array, the fields of each
@@ -65,7 +65,7 @@ export interface Tool {
   send(args: ToolArguments, call: ToolCall): Promise<Sent>;
 }
 
-/** What the daemon knows about a source. Only `describeSource` makes this record, and it asks the source nothing. */
+/** What the daemon knows about a source. Only describe-source.ts makes this record, and it asks the source nothing. */
 export interface ToolSourceInfo {
   /** `built-in`, the `name` of an entry, or the path of a module. */
   readonly name: string;
@@ -131,7 +131,7 @@ export type Sent =
    * no HTTP answer. `is_error`: the tool ran, and its result says that it failed (MCP).
    */
   | { outcome: 'answered'; status: number | null; result: unknown; is_error?: true }
-  /** The policy requires the person's token, but there is none, or the API did not accept it. Nothing was done. */
+  /** The policy requires the person's token, but there is none, or the API did not accept it. */
   | { outcome: 'sign_in_needed' }
   /**
    * There is no usable answer. `reached`: the call may have been carried out. `message` is a text for the agent, and

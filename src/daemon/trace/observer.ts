@@ -14,7 +14,7 @@ export interface Observer {
   messageBegan(message: BegunMessage): MessageSpan | null;
   /**
    * Called when a message has ended, or when one of its runs has failed and will be repeated.
-   * @param runs_again whether the message has not ended, because its run failed and will be repeated.
+   * @param runs_again whether the run failed and will be repeated, so that the message has not ended yet.
    */
   turnTraced(trace: TraceRecord, runs_again: boolean): void;
   /** Called when the loop guard has blocked a message as it arrived. */

@@ -75,7 +75,7 @@ export const SERVER_RECORDS = [
       'How long a stopping daemon still accepts requests while `/ready` answers 503. This time is part of SHUTDOWN_GRACE_SECONDS. Only with ADMIN_LISTEN.',
   },
 
-  // Its name, its files, its log
+  // The daemon's name, its files and its log
   {
     name: 'APP_NAME',
     kind: 'string',

@@ -42,7 +42,7 @@ export class ConnectionPool {
   readonly #open: ConnectionPoolOptions['open'];
   readonly #clock: AlarmClock;
   readonly #pooled = new Set<Pooled>();
-  /** Calls that wait until a connection is returned, in order. */
+  /** Calls that wait until a connection is returned or closed. */
   readonly #waiting = new Set<() => void>();
   readonly #closing = new Set<Promise<void>>();
   #stopped = false;
@@ -136,7 +136,7 @@ export class ConnectionPool {
     }
     pooled.busy = false;
     pooled.cancelIdle = this.#clock.after(IDLE_MS, () => this.#discard(pooled));
-    // Moved to the end, so that the first idle connection in the set is the one that has been idle longest.
+    // The connection is moved to the end of the set, so that the first idle connection has been idle longest.
     this.#pooled.delete(pooled);
     this.#pooled.add(pooled);
     this.#wakeAll();

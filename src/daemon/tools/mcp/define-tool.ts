@@ -12,13 +12,13 @@ const MAX_TITLE = 200;
 /** Maximum size of a schema of arguments, in characters of JSON; `MAX_SCHEMA_DEPTH` is its maximum nesting depth. */
 const MAX_SCHEMA = 32_768;
 const MAX_SCHEMA_DEPTH = 24;
-/** Invisible characters, which nobody could compare: control characters, bidirectional marks, tags. */
+/** Invisible characters, which nobody could compare: control characters, marks of direction or zero width, and tags. */
 const UNSEEN = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\u{200b}\u{2060}\u{feff}\u{e0000}-\u{e007f}]/gu;
 
 /**
  * A server's definition of a tool, as it is stored and shown. It is treated as data, never as an instruction. The
- * digest covers the whole definition, before anything is cut or masked.
- * @returns the definition. If the tool cannot be offered, the reason, which completes a sentence.
+ * digest covers the complete name, title, description and schema, before anything is cut or masked.
+ * @returns the definition or, if the tool cannot be offered, the reason as the end of a sentence.
  */
 export function defineTool(listed: ListedTool): ToolDefinition | { unusable: string } {
   const { name, description = '', inputSchema, annotations } = listed;

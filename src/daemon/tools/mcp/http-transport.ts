@@ -18,7 +18,7 @@ const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
 
 export interface HttpTransportOptions {
   url: string;
-  /** Used for every request of the connection; sets the credential. */
+  /** Sends the requests and adds the headers of the connection. A call can replace it (`HttpTransport.fetch`). */
   fetch: typeof globalThis.fetch;
   clock: AlarmClock;
   /** Whether the transport listens for notifications between requests. */
@@ -62,7 +62,7 @@ export class HttpTransport implements McpTransport {
     if (this.#listens) void this.#listen();
   }
 
-  /** Sends one message, and delivers everything that the server answers to it. */
+  /** Sends one message, and delivers the messages with which the server responds. */
   async send(message: JSONRPCMessage, { signal }: MCPTransportSendOptions = {}): Promise<void> {
     const end = signal ? AbortSignal.any([signal, this.#end.signal]) : this.#end.signal;
     const id = requestId(message);
@@ -225,7 +225,7 @@ export class HttpTransport implements McpTransport {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof McpFailure) throw error;
-      // If a stream is silent for long, a proxy may end it in any way, even with an error.
+      // If a stream is silent for a long time, a proxy may end it in any way, even with an error.
     }
     return true;
   }
@@ -244,7 +244,7 @@ export class HttpTransport implements McpTransport {
 
 async function* bounded(response: Response, max: number): AsyncGenerator<Uint8Array> {
   let size = 0;
-  // The throw leaves the loop, which cancels the rest of the body.
+  // The error leaves the loop, and this cancels the rest of the body.
   for await (const piece of response.body ?? []) {
     size += piece.byteLength;
     if (size > max)

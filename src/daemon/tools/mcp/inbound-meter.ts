@@ -9,7 +9,7 @@ const WINDOW_MS = 60_000;
 export const MAX_UNASKED = 600;
 const MAX_UNASKED_BYTES = 8_388_608;
 
-/** Limits what a server may send in a minute without being asked. */
+/** Limits how many messages and bytes a server may send per minute without being asked. */
 export class InboundMeter {
   readonly #clock: Clock;
   #since: number;

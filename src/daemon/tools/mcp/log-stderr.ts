@@ -20,7 +20,7 @@ export function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log:
   stderr.setEncoding('utf8');
   stderr.on('data', (piece: string) => {
     const all = `${rest}${piece}`.split('\n');
-    // The rest of the line is not kept, because the line will be cut anyway.
+    // Of an incomplete line, only the part that can be logged is kept.
     rest = (all.pop() ?? '').slice(0, MAX_CHARACTERS + 1);
     for (const line of all) write(line);
   });

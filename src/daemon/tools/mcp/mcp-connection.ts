@@ -130,7 +130,7 @@ function causeOf({ ended }: McpTransport, error: unknown): unknown {
   if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
     return error;
   if (ended.aborted) return ended.reason;
-  // The cause of this error quotes the whole answer, however long it is.
+  // The cause of this error quotes the whole answer, which may be very long, so it is not passed on.
   if (MCPClientError.isInstance(error) && error.code === undefined)
     return new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   return error;

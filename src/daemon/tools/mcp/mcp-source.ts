@@ -185,7 +185,7 @@ export class McpSource implements ToolSource {
     configured.withheld = definition.digest;
   }
 
-  /** What the store knows about a tool. Stores the definition if it is new. */
+  /** The record of a tool in the store. Stores the definition if it is new. */
   async #record(name: string, { digest, ...rest }: ToolDefinition): Promise<ToolDigest> {
     const { digests } = this.#parts;
     const known = await digests.find(name);
@@ -303,7 +303,7 @@ function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): Credential
   return source.credentials ?? 'none';
 }
 
-/** Adds the fixed headers of the entry, and no credential. */
+/** A `fetch` that adds the fixed headers of the entry, and no credential. */
 function fetchWith({ target }: ToolSourceInfo): typeof globalThis.fetch {
   return (input, init) => {
     const headers = new Headers(init?.headers);

@@ -2,7 +2,7 @@ import { type JSONRPCMessage, validateJSONRPCMessage } from '@ai-sdk/mcp';
 import { mayBeInexact, parseExactly } from '../../exact-json.ts';
 import { McpFailure } from './mcp-failure.ts';
 
-/** Maximum size of a message of a server, bytes: of an answer, or of one page of its tools. */
+/** Maximum size of one message of a server, such as an answer or one page of its list of tools, bytes. */
 export const MAX_MESSAGE_BYTES = 1_048_576;
 /** Maximum nesting depth of a message. Recursive functions would run out of stack at greater depths. */
 const MAX_DEPTH = 100;
@@ -17,7 +17,7 @@ export function parseMessage(text: string): JSONRPCMessage {
   try {
     return validateJSONRPCMessage(withExactResult(JSON.parse(text), text));
   } catch {
-    // The original error quotes the whole message, however long it is.
+    // The original error quotes the whole message, which may be very long, so it is not passed on.
     throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   }
 }

@@ -1,6 +1,9 @@
 import type { CallToolResult } from '@ai-sdk/mcp';
 
-/** The content of a result, as text or as data. Each part that is not text is replaced by the name of its type. */
+/**
+ * The content of a result: its structured content if there is any, otherwise its texts. A note names the types of parts
+ * that cannot be shown as text.
+ */
 export function readResult({ content, structuredContent }: CallToolResult): unknown {
   const texts: string[] = [];
   const left_out: string[] = [];

@@ -4,7 +4,7 @@ import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
 
 /**
  * The outcome of a failed call; null if the error is a defect of the program.
- * @param begun whether the request of the call itself was sent. Before that, nothing can have been carried out.
+ * @param begun whether the request of the call itself was sent. If not, nothing can have been carried out.
  */
 export function sentFailure(
   error: unknown,

@@ -8,7 +8,7 @@ import { McpFailure } from './mcp-failure.ts';
 
 /** How long the start of the daemon waits for a server, ms. */
 const FIRST_ATTEMPT_MS = 5_000;
-/** How long a call waits for the next connection after one was lost, ms. */
+/** How long a call waits for the next connection after the last connection was lost, ms. */
 const RECONNECT_MS = 5_000;
 /** How long a call waits until changed tools are listed, ms. */
 const LISTING_MS = 5_000;
@@ -67,8 +67,8 @@ export class ServerLink {
   }
 
   /**
-   * The connection for calls. If it was lost a moment ago, waits for the next one. If there is none, rejects with the
-   * reason.
+   * The connection for calls. If it was lost a moment ago, waits for the next connection. If there is none, rejects
+   * with the reason.
    */
   async connection(signal: AbortSignal): Promise<McpConnection> {
     const { clock } = this.#options;
@@ -89,7 +89,7 @@ export class ServerLink {
 
   /**
    * Waits until a listing includes every change that is known now, so that no call reaches a tool whose definition was
-   * not checked. If the connection ends first, the next one begins with a listing.
+   * not checked. If the connection ends first, the next connection begins with a listing.
    * @param signals abort the wait, which then rejects with the reason of the aborted signal.
    * @returns false if the listing takes too long.
    */
@@ -160,7 +160,7 @@ export class ServerLink {
     }
   }
 
-  /** Opens a connection, and lists the tools repeatedly until it ends. Always rejects, with the reason of the end. */
+  /** Opens a connection, and lists the tools repeatedly until the connection ends. Always rejects, with the reason. */
   async #useConnection(usable: () => void): Promise<never> {
     const { open, listed, clock } = this.#options;
     const connection = await open({

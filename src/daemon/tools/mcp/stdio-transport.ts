@@ -32,7 +32,7 @@ export interface StdioTransportOptions {
  * of its entry, and nothing else from the daemon's environment. The library's transport is not used: it would pass on
  * more of the environment, and has no limits.
  *
- * The program leads its own process group. Therefore the programs that it starts end with it, and a signal to the
+ * The program leads its own process group. Therefore the programs that it starts end with it, and a signal from the
  * daemon's terminal does not end it before the daemon has finished the messages in progress.
  */
 export class StdioTransport implements McpTransport {
@@ -43,7 +43,7 @@ export class StdioTransport implements McpTransport {
   readonly #options: StdioTransportOptions;
   readonly #meter: InboundMeter;
   readonly #lines = new LineSplitter();
-  /** The requests without an answer. Each value is a function that stops listening for the end of the request. */
+  /** The requests without an answer. Each value is a function that stops listening for an abort of the request. */
   readonly #asked = new Map<string | number, () => void>();
   readonly #end = new AbortController();
   #child: ChildProcess | null = null;
@@ -117,11 +117,11 @@ export class StdioTransport implements McpTransport {
     this.#end.abort(failure);
     this.onerror?.(failure);
     this.onclose?.();
-    // The program is ended only once, because its process id may belong to another process after that.
+    // The program is ended only once, because its process id may belong to another process afterward.
     this.#ending = this.#endProgram();
   }
 
-  /** Resolves when the program has ended, or when it is clear that it cannot be ended. */
+  /** Resolves when the program has ended. Resolves at once if it was never started. */
   async close(): Promise<void> {
     this.fail(new McpFailure('mcp_ended', 'The connection was closed.'));
     await this.#ending;

@@ -19,7 +19,7 @@ const FURTHER = [
 /**
  * The schema that the model fills in: closed at the top level, without the bound arguments.
  * @param schema JSON, as the server sends it.
- * @returns the schema. If the tool cannot be offered, the reason, which completes a sentence.
+ * @returns the schema or, if the tool cannot be offered, the reason as the end of a sentence.
  */
 export function toolParameters(
   schema: string,

@@ -9,7 +9,7 @@ const OF_REQUEST = ['operationId', 'summary', 'description', 'parameters', 'requ
 const DATA = ['example', 'examples', 'default', 'enum', 'const'];
 /** Members that contain a map: the API chooses the names of the map's members. */
 const NAMED = ['properties', 'patternProperties', 'dependentSchemas', 'content'];
-/** The full versions. Their rules are applied, because a later patch version does not change the rules. */
+/** The versions whose rules are applied. Other patch versions have the same rules. */
 const VERSIONS = { '3.0': '3.0.4', '3.1': '3.1.1' } as const;
 const MAX_PROBLEMS = 5;
 
@@ -98,7 +98,7 @@ function partOf(
   return { openapi: VERSIONS[version], info: { title: '', version: '' }, paths, components };
 }
 
-/** Created once, because it compiles the schema of each version. It does not follow references to other documents. */
+/** Created only once, because that compiles the schema of each version. Follows no references to other documents. */
 let validator: Validator | null = null;
 
 async function violations(part: Fields): Promise<DocumentProblem[]> {
@@ -112,8 +112,8 @@ async function violations(part: Fields): Promise<DocumentProblem[]> {
 }
 
 /**
- * The errors as problems of the document. Each form that a value could have adds its own errors; the errors at the
- * deepest locations describe the mistake best.
+ * The errors as problems of the document. If the specification allows several forms of a value, each form adds its own
+ * errors. The errors at the deepest locations describe the mistake best.
  */
 function inWords(errors: readonly ErrorObject[]): DocumentProblem[] {
   const named = errors.filter(({ keyword }) => !['oneOf', 'anyOf', 'if', '$ref'].includes(keyword));

@@ -54,8 +54,8 @@ export function nameOf(entry: OpenApiEntry, told: ToolEntry, found: FoundOperati
 }
 
 /**
- * The policy of the entry. If the entry has none: the default for the effect if the source has the origin of the API,
- * otherwise `none`.
+ * The policy of the entry, in which `user-or-default` means `user` for writes. If the entry has no policy: the default
+ * for the effect if the source has the origin of the API, otherwise `none`.
  */
 function credentialsOf(
   { credentials }: OpenApiEntry,

@@ -115,7 +115,10 @@ function readForm(
   };
 }
 
-/** Checks that each `{name}` in the path has a parameter, and that no value can lead to another path. */
+/**
+ * Checks that the names in braces are exactly the path parameters, and that the fixed part of the path has no query,
+ * fragment, empty segment, `.` or `..`.
+ */
 function checkPath({ path, node }: FoundOperation, parameters: readonly Unnamed[]): void {
   const names = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
   const missing = names.find(
@@ -179,7 +182,7 @@ function readBody({ method, node }: FoundOperation): RequestBody | null {
   };
 }
 
-/** The media type of the body. JSON itself is preferred, then a type that is written as JSON, then a wildcard. */
+/** The media type of the body. `application/json` is preferred, then another JSON type, then a wildcard. */
 function bodyOfJson(types: readonly [string, DocumentNode][]): [string, DocumentNode] | undefined {
   return (
     types.find(([type]) => essenceOf(type) === 'application/json') ??

@@ -44,9 +44,10 @@ const SAME_VALUE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const SCHEMA_MAPS = ['patternProperties', 'dependentSchemas'];
 
 /**
- * Converts the schemas of a document to JSON Schema 2020-12, for the model and for Ajv. Schemas that are referred to
- * more than once, and recursive ones, become `$defs`; all others are written in place. Properties that only answers
- * have (`readOnly`) are left out, and so are keywords that do not constrain a value.
+ * Converts the schemas of a document to JSON Schema 2020-12, for the model and for Ajv. A schema that is recursive, or
+ * that is referred to more than once and has no hidden properties, becomes a definition in `$defs`. All other schemas
+ * are written in place. Properties that only answers have (`readOnly`) are left out, and so are keywords that neither
+ * constrain nor describe a value.
  */
 export class SchemaConverter {
   readonly #version: OpenApiDocument['version'];
@@ -232,7 +233,7 @@ const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
 
 /**
  * A pattern in the form in which Ajv compiles it: with the flag `u`, where an unnecessary escape is a mistake. Null if
- * the pattern is of another dialect and cannot be checked here; the model then gets the pattern in words.
+ * the pattern is of another dialect and cannot be checked here; the description then contains the pattern.
  */
 function patternOf(pattern: string): string | null {
   const strict = pattern.replace(/\\(.)/gs, (whole, character: string) => {
