@@ -33,7 +33,7 @@ async function guardedForThisTest(options: StartOptions = {}): Promise<Agentd> {
   return own;
 }
 
-/** Sends a message with a text that nobody has sent before. */
+/** Sends a message. Its text is new, unless `members` has a text. */
 function say(user_id: string, members: Record<string, unknown> = {}, options: Post & { on?: Agentd } = {}) {
   const { on = daemon, ...rest } = options;
   return post(on.url, { user_id, message: `Hello ${randomUUID()}`, ...members }, rest);
@@ -275,7 +275,7 @@ describe('The loop guard does not count', () => {
     expect(statuses(await sayTimes(5, 'careless'))).toEqual([200, 200, 200, 200, 200]);
   });
 
-  test('a message that an open circuit blocks, which creates no session', async () => {
+  test('a message that an open circuit blocks, and the daemon creates no session for it', async () => {
     await sayTimes(6, 'nowhere');
     expect((await say('nowhere', { session_id: 'never-begun' })).status).toBe(429);
     expect((await run(daemon, 'sessions', 'show', 'never-begun')).code).toBe(1);
