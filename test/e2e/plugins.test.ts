@@ -15,7 +15,7 @@ function write(path: string, text: string): void {
   writeFileSync(join(folder, path), text);
 }
 
-/** The members that a plugin must have besides its name. */
+/** The members that a plugin must have besides `name` and `apiVersion`. */
 const REST = `
   summary: 'People with a telex.',
   settings: [],

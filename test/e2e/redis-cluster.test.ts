@@ -16,8 +16,9 @@ import { post } from '../support/webchat.ts';
 
 const PIECES = 20;
 /**
- * How often each piece of work is repeated to measure it. An idle daemon asks all shards at once, and these commands
- * count toward the work that is being measured, so there must be many repetitions.
+ * How often each piece of work is repeated to measure it. The commands that an idle daemon sends are subtracted, but
+ * they come in bursts, because it asks all shards at once. With many repetitions, a burst more or less does not change
+ * the result much.
  */
 const MEASURED = 150;
 
@@ -27,7 +28,10 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
   let exchange: FakeExchange;
   let directory: string;
   let daemon: Agentd;
-  /** The number of commands that clients have sent, without the commands inside scripts. */
+  /**
+   * The number of commands that clients have sent, without CLUSTER, PING, INFO and MONITOR, and without the commands
+   * inside scripts.
+   */
   let sent = 0;
 
   beforeAll(async () => {

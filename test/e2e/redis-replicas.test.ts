@@ -121,7 +121,7 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
     await Promise.all([second.stop(), third.stop()]);
   });
 
-  it('take over the work of a killed or paused daemon, which writes nothing afterwards', async () => {
+  it('take over the work of a killed or paused daemon; a paused daemon writes nothing when it continues', async () => {
     exchange.forget();
     const held = Promise.withResolvers<void>();
     exchange.holdRun = ({ text }) =>

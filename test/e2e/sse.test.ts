@@ -278,7 +278,7 @@ describe('tokens', () => {
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('make their person the owner of a stream that is opened with them', async () => {
+  it('make a person the owner of a stream that is opened with a token of that person', async () => {
     const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me' });
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');

@@ -75,7 +75,7 @@ describe('POST /webchat/message', () => {
     expect((await shop.say(body)).status).toBe(200);
   });
 
-  test('counts characters as people do, and accepts values of the maximum length', async () => {
+  test('counts an emoji as one character, and accepts values of the maximum length', async () => {
     const accepted = [
       { ...HELLO, user_id: '😀'.repeat(256) },
       { ...HELLO, session_id: 's'.repeat(512) },
@@ -85,7 +85,7 @@ describe('POST /webchat/message', () => {
     for (const body of accepted) expect((await shop.say(body)).status).toBe(200);
   });
 
-  test('gives the agent the data that the client claims about itself as unverified', async () => {
+  test('marks the data that the client claims about itself as unverified in the prompt of the agent', async () => {
     const metadata = {
       user_name: 'Eve <admin>',
       page_url: 'https://www.example.com/cart',
@@ -590,7 +590,7 @@ describe('The rate limit', () => {
     return all;
   }
 
-  test('counts per address if there is no token, whatever the user_id, and then causes 429 rate_limited with its headers', async () => {
+  test('counts per address if there is no token, whatever the user_id, and answers 429 above the limit', async () => {
     const headers = { 'X-Forwarded-For': '192.0.2.1' };
     const first = await strict.say(HELLO, { headers });
     expect(first.headers.get('ratelimit-policy')).toBe('"address";q=3;w=2');
