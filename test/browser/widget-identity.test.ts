@@ -126,8 +126,8 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
 });
 
 /**
- * Makes the fake give the session a new id at sign-in, as the service does. A later message with the old id starts yet
- * another session.
+ * Makes the fake give the session a new id at sign-in, as the service does. A later message with a token and the old id
+ * starts yet another session.
  * @returns the ids of the sessions before and after sign-in
  */
 function renameAtSignIn(): { before: string[]; after: string[] } {
