@@ -156,7 +156,7 @@ describe('webchat', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('names the action in the trace and the request in the list of actions, so that each can be found from the other', async () => {
+  it('shows the id of the action in the trace, and the id of the request in the list of actions', async () => {
     const asked = await say('mine 1004', { bearer: ada });
     const { id } = asked.body.metadata.confirmation;
     await say('', { bearer: ada, metadata: { confirm: { id, approve: true } } });

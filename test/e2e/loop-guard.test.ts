@@ -11,7 +11,7 @@ import { type Answer, type Post, post } from '../support/webchat.ts';
 
 // Tests agentd-message(7), "Loop guard", as users and operators of webchat see it.
 
-/** The windows are far longer than a slow machine needs between two messages of a test. */
+/** The windows are so long that all messages of a test are within them, even on a slow machine. */
 const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
 
 let daemon: Agentd;

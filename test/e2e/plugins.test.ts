@@ -225,7 +225,7 @@ describe('a third-party channel', () => {
     });
   });
 
-  test('that fails causes a 500 without internal details, and the daemon continues', async () => {
+  test('causes a 500 without internal details if it throws, and the daemon continues', async () => {
     const broken = await post(daemon.url, '{}', { path: '/telex/break' });
     expect([broken.status, broken.body.code]).toEqual([500, 'internal_error']);
     expect(JSON.stringify(broken.body)).not.toContain('paper jam');

@@ -128,7 +128,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await platform.until(() => platform.shown.some(({ text }) => text === 'And answered.'));
   });
 
-  it('a large delivery passes nginx, so that the channel checks its signature', async () => {
+  it('nginx passes a large delivery on, and the channel checks its signature', async () => {
     const body = `{"event":"${'x'.repeat(3_500_000)}"}`;
     const response = await nginx.ask('/webhook/teamchat/events', {
       method: 'POST',

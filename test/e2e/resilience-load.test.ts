@@ -31,8 +31,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, index) => 
 it('the daemon answers the messages of one session in the order of their arrival, with and without a token', async () => {
   const { daemon } = await loaded({});
   const bearer = await token({ sub: 'ada' });
-  // On one connection the requests arrive in this order. The client does not wait for an answer before it sends the
-  // next one.
+  // On one connection the requests arrive in this order. The client sends all of them without waiting for an answer.
   const requests = numbered(60).map((number) =>
     rawPost(
       '/webchat/message',

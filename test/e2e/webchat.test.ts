@@ -173,7 +173,7 @@ describe('a request', () => {
     },
   );
 
-  test('with the content type application/json and charset=UTF-8, in any case, is accepted', async () => {
+  test('with the content type application/json and charset=UTF-8 is accepted, in upper or lower case', async () => {
     const answer = await shop.say(HELLO, { headers: { 'Content-Type': 'Application/JSON; charset=UTF-8' } });
     expect(answer.status).toBe(200);
   });
@@ -216,13 +216,13 @@ describe('An agent that fails', () => {
     expect(answer.body.detail).toBe('The agent could not answer.');
   });
 
-  test('because its model asks for a longer wait than the time limit of the run causes 502 with Retry-After', async () => {
+  test('causes 502 with Retry-After if its model asks for a longer wait than the run may take', async () => {
     const answer = await chat.say({ ...HELLO, message: 'busy' });
     expectProblem(answer, 502, 'agent_failed');
     expect(answer.headers.get('retry-after')).toBe('120');
   });
 
-  test('because it takes longer than AGENT_TIMEOUT_SECONDS causes 504 agent_timeout', async () => {
+  test('causes 504 agent_timeout if it takes longer than AGENT_TIMEOUT_SECONDS', async () => {
     expectProblem(await chat.say({ ...HELLO, message: 'hang' }), 504, 'agent_timeout');
   });
 
@@ -317,7 +317,7 @@ describe('X-Request-Id', () => {
     }
   });
 
-  test('is otherwise a new id of that form', async () => {
+  test('is a new id of that form in all other cases', async () => {
     const ids = new Set<string | null>();
     for (const id of [undefined, '', 'x'.repeat(65), 'a b', 'é', 'a/b']) {
       const answered = await idOf(id);
