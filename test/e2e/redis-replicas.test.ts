@@ -14,7 +14,7 @@ import { post } from '../support/webchat.ts';
 
 const THREADS = 6;
 const EACH = 5;
-/** How to poll for work that another daemon takes over. A daemon counts as dead after 15 seconds. */
+/** How to poll for work that another daemon takes over. The death of a daemon is noticed within 15 seconds. */
 const TAKEN_OVER = { interval: 100 };
 
 describe.skipIf(!hasRedis)('daemons on one Redis', () => {

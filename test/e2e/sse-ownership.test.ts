@@ -197,7 +197,7 @@ describe('a stream that got its owner from the token in its address', () => {
 describe('a request for a stream', () => {
   const foreign: [string, Record<string, string>][] = [
     ['a link', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' }],
-    ['a link on the same site', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }],
+    ['a link on the same origin', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }],
     ['an address that somebody typed', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'none' }],
     ['an image', { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Site': 'cross-site' }],
     ['a script of a sibling host', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'same-site' }],
