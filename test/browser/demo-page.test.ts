@@ -41,8 +41,8 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
       await picture(page, `demo-${width}-${colorScheme}`);
     }
     expect((await tightness(page)).lines).toBeLessThanOrEqual(3);
-    // Up to a width of 512 px, the chat covers the page, as on a phone. Up to 703 px, it covers only the empty space
-    // below the page's content. From 704 px on, it is beside the page.
+    // Up to a width of 512 px, the chat covers the page, as on a phone. Up to 704 px, it covers only the empty space
+    // below the page's content. On a wider screen, it is beside the page.
     if (width >= 704) expect(await coveredBy(page, visitor.chat)).toEqual([]);
     else if (width > 512) {
       const top = (await visitor.chat.boundingBox())?.y ?? 0;

@@ -100,7 +100,7 @@ export interface SitePage {
   attributes: Record<string, string>;
   /** Attributes of the html element. */
   html: Record<string, string>;
-  /** The site's own script, before the widget's. */
+  /** The site's own script. The page loads it before the widget's script. */
   script: string;
   style: string;
   /** The texts that the operator has replaced. */
@@ -138,7 +138,9 @@ export class FakeChat {
   sessionOf: (body: Record<string, unknown>) => string = sessionNamed;
   /** True if the service is down: connections break without an answer. The site stays up. */
   away = false;
-  /** True if messages arrive and are run, but the responses are lost. */
+  /**
+   * True if messages arrive, but the responses to them are lost. A message to `/webchat/message` is run all the same.
+   */
   losesAnswers = false;
   /** The fake accepts a message only after this promise has resolved. */
   gate: Promise<void> = Promise.resolve();

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 
 /**
- * The folder for screenshots of every state, for people to look at. `WIDGET_PICTURES=man` updates the screenshots in
- * the README.
+ * The folder for screenshots of every state, for people to look at. `WIDGET_PICTURES=man` updates `man/demo.png`, which
+ * the README shows.
  */
 const PICTURES = process.env.WIDGET_PICTURES ?? join(tmpdir(), 'agentd-widget-pictures');
 

@@ -27,7 +27,9 @@ afterAll(async () => {
   await chat?.stop();
 });
 
-/** Asks for confirmation if the message is "cancel", and repeats any other message. */
+/**
+ * Asks for confirmation if the message is "cancel", and then says what the visitor decided. Repeats any other message.
+ */
 const asks: FakeChat['script'] = (run) => {
   const { confirm } = run.body.metadata as { confirm?: { approve: boolean } };
   if (confirm) run.say(confirm.approve ? 'It is done.' : 'Not done.');

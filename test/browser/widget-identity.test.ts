@@ -126,8 +126,8 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
 });
 
 /**
- * Makes the fake give the session a new id at sign-in, as the service does. A later message with the old id starts yet
- * another session.
+ * Makes the fake give the session a new id at sign-in, as the service does. A later message with a token and the old id
+ * starts yet another session.
  * @returns the ids of the sessions before and after sign-in
  */
 function renameAtSignIn(): { before: string[]; after: string[] } {
@@ -201,7 +201,7 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
     expect(sessions()).toEqual([null, 'sse_before_0', 'sse_after_0']);
   });
 
-  it('is used when the browser goes back to an earlier page after a later page continued the conversation', async () => {
+  it('is used after the browser has restored a page from its back/forward cache', async () => {
     const visitor = await enter();
     await visitor.say('As nobody');
     await shows(visitor, 'Fine.');

@@ -102,7 +102,7 @@ describe.skipIf(withoutBrowser)('messages and answers', () => {
     await expect.poll(() => texts(visitor)).toEqual(['Hello', 'Half', 'Whole.']);
   });
 
-  it('a message is marked while the service is unreachable, and is sent when it is reachable again', async () => {
+  it('undelivered messages are marked, and the last one is sent when the service is reachable again', async () => {
     const visitor = await enter();
     await visitor.launcher.click();
     chat.goAway();

@@ -90,7 +90,7 @@ describe.skipIf(withoutBrowser)('the widget', () => {
       media: {},
       html: { dir: 'rtl', lang: 'ar' },
     },
-  ])('has no accessibility problems in $name', async ({ name, attributes, media, html }) => {
+  ])('has no accessibility problems: $name', async ({ name, attributes, media, html }) => {
     Object.assign(chat.page, {
       attributes: { ...attributes, 'data-suggestions': 'Who am I?|Where are my orders?' },
       html,

@@ -125,7 +125,7 @@ it('the admin listener reports whether the daemon is starting, serving or draini
   await expect(fetch(`${admin}/live`)).rejects.toThrow('fetch failed');
 });
 
-it('the admin listener answers probes on its own port only, and is not ready while the store cannot be written', async () => {
+it('the admin listener uses only its own port, and `/ready` gets 503 while the store cannot be written', async () => {
   daemon = await startAgentd({
     directory: mkdtempSync(join(folder, 'daemon-')),
     env: { ADMIN_LISTEN: '127.0.0.1:0' },

@@ -48,7 +48,7 @@ it.each(['/webchat/message', '/sse/chat'])(
     const first = send({ session_id: 'one', jwt_token: TOKEN });
     await gate.waiting(1);
     const second = send({ session_id: 'one' });
-    // Once these messages are answered, the second message has had time to get as far as it can.
+    // When these messages are answered, the daemon has processed the second message as far as it can.
     for (const id of ['a', 'b', 'c']) expect(await send({ user_id: id, session_id: id })).toBe(200);
     gate.release();
     expect([await first, await second]).toEqual([200, 429]);

@@ -12,8 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => brief.stop());
 
-describe("a stranger's message to a session", () => {
-  test.each([409, 422])('is not in the traces of the session if it is refused with %i', async (status) => {
+describe('a message with an idempotency key that is already in use', () => {
+  test.each([409, 422])('is not in the traces of the session that it names (%i)', async (status) => {
     const session_id = `mine-${status}`;
     await brief.say({ user_id: 'ada', message: 'Hello', session_id });
     const headers = { 'Idempotency-Key': `key-${status}` };

@@ -72,7 +72,7 @@ it('the report is printed as a table', () => {
   expect(status).toBe(0);
 });
 
-it('the program prints its usage if the benchmark does not exist', () => {
+it('`npm run bench` prints its usage if the benchmark does not exist', () => {
   const { status, stderr } = bench('speed');
   expect(stderr).toContain(
     'usage: npm run bench [chat|webhook|guard|token|tools|markdown|sse|model|metrics|cli|start]',

@@ -37,7 +37,7 @@ beforeAll(async () => {
   const [first = [], second = []] = terminals;
   cwd = directory;
   for (const { line } of first) printed.push(await run(line, env));
-  // `npm start`
+  // The page asks for `npm start` here.
   const dev = { STATE_DIR: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', WEBCHAT_ENABLED: '' };
   daemon = await startAgentd({ directory: cwd, args: ['--dev'], env: dev });
   cwd = directory;

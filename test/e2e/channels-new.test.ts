@@ -137,7 +137,7 @@ describe('agentd channels new', () => {
     },
   );
 
-  it.each(['9x', 'my--pager', 'pager-'])('says which rule the name %j breaks', async (name) => {
+  it.each(['9x', 'my--pager', 'pager-'])('refuses the name %j, and says what a name may be', async (name) => {
     const { code, stderr } = await begin(name);
     expect([code, stderr]).toEqual([
       2,

@@ -9,8 +9,8 @@ import { manifestFor } from '../../plugins/teamchat/manifest.ts';
 import { command } from '../support/command.ts';
 import { FakePlatform, type PlatformCall } from '../support/fake-platform.ts';
 
-// The rules are in agentd-channels(1), `channels setup`, and in agentd-doctor(1), which checks the registration of each
-// channel.
+// The rules are in agentd-channels(1), `channels setup`, and in agentd-doctor(1): `agentd doctor` checks the
+// registration of each channel.
 
 const URL_OF = 'https://bot.example.com/chat';
 const ACCOUNT = { PHONECHAT_BUSINESS_ACCOUNT_ID: '102290129340398' };
@@ -113,7 +113,7 @@ describe('channels setup msgbot', () => {
     expect(taken.stderr).toContain('it delivers to https://other.example.com/hook');
   });
 
-  it('is refused for an address that is not https, for an unknown channel, and without its settings', async () => {
+  it('refuses an address that is not a plain https URL, an unknown channel, and missing settings', async () => {
     for (const url of ['http://bot.example.com', 'bot.example.com', 'https://bot.example.com/?a=1', ''])
       expect(await setup('msgbot', url)).toMatchObject({ code: 2, stdout: '' });
     expect(await setup('telex')).toMatchObject({ code: 2, stdout: '' });
@@ -235,7 +235,7 @@ describe('channels setup phonechat', () => {
     });
   });
 
-  it('says why the platform refuses the address, which it checks at once with a request to the daemon', async () => {
+  it('says why the platform refuses the address, and that the daemon must already run there', async () => {
     platforms.phonechat.answer = ({ method }) =>
       method === 'POST'
         ? {
@@ -289,7 +289,7 @@ const APP = {
 };
 
 describe('channels setup for other channels', () => {
-  it('says that the channel has no setup', async () => {
+  it('says that there is nothing to register, or that the webhook must be registered by hand', async () => {
     const { code, stderr } = await setup('webchat');
     expect(code).toBe(1);
     expect(stderr).toContain('there is nothing to register');

@@ -320,7 +320,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     await shows('\u{fffd}]0;owned\u{fffd}\u{fffd}[31mred\u{fffd}[2J end');
   });
 
-  it('reads the token from standard input or without echo, and the messages from the terminal', async () => {
+  it('reads the token from standard input or the terminal, and the messages from the other of the two', async () => {
     const { url } = shared;
     const jwt = await token({ sub: 'ada' });
     const piped = bound(open(url, `echo '${jwt}' | agentd chat --url ${url} --token -`));

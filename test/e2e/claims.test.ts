@@ -44,7 +44,7 @@ it.each([
   ['webchat', overWebchat],
   ['sse', overSse],
 ])(
-  'a runtime gets what the client claims over %s, with the client’s own keys limited in size and masked',
+  'a runtime gets what the client claims over %s, without tokens and without own keys that are too large',
   async (_, claimedOver) => {
     const named = { page_url: 'https://shop.example/cart', user_name: 'Eve', user_agent: 'Browser/1' };
     const jwt = `eyJhbGciOiJIUzI1NiJ9.${Buffer.from('{"sub":"ada"}').toString('base64url')}.c2lnbmF0dXJl`;

@@ -72,7 +72,7 @@ describe('each command, started as a program,', () => {
     expect((await started(['sessions', 'show', 'telex:t1'])).code).toBe(1);
   });
 
-  it.each(COMMANDS)('shows its help if no earlier test has started it: $name', async (entry) => {
+  it.each(COMMANDS)('shows its help, unless an earlier test started it: $name', async (entry) => {
     const { name, summary } = entry;
     if (lines.some((line) => line.startsWith(`${name} `))) return;
     const { code, stdout, stderr } = await agentd([...name.split(' '), '--help'], { base: false });

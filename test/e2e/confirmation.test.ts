@@ -156,7 +156,7 @@ describe('webchat', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('names the action in the trace and the request in the list of actions, so that each can be found from the other', async () => {
+  it('shows the id of the action in the trace, and the id of the request in the list of actions', async () => {
     const asked = await say('mine 1004', { bearer: ada });
     const { id } = asked.body.metadata.confirmation;
     await say('', { bearer: ada, metadata: { confirm: { id, approve: true } } });
@@ -196,7 +196,7 @@ describe('webchat', () => {
     ['an empty id', { id: '', approve: true }, 'metadata.confirm.id'],
     ['no answer', { id: 'x' }, 'metadata.confirm.approve'],
     ['an answer that is not a boolean', { id: 'x', approve: 'true' }, 'metadata.confirm.approve'],
-  ])('refuses an answer that is %s', async (_, confirm, field) => {
+  ])('refuses a malformed answer: %s', async (_, confirm, field) => {
     const { status, body } = await say('', { metadata: { confirm } });
     expect([status, body.code]).toEqual([400, 'invalid_request']);
     expect(body.errors).toContainEqual({ field, message: expect.any(String) });
@@ -230,7 +230,7 @@ describe('sse', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('refuses an unknown id in the response to the POST, and an id that is no longer pending in an event on the stream', async () => {
+  it('answers 409 to an unknown id, and sends a stream error for an id that is no longer pending', async () => {
     const unknown = await start('', { bearer: ada, metadata: { confirm: { id: 'unknown', approve: true } } });
     expect([unknown.status, unknown.body.code]).toEqual([409, 'confirmation_gone']);
     const events = await ask('mine 1004', { bearer: ada });

@@ -17,13 +17,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { freePort } from '../support/free-ports.ts';
 
-// Tests config/Containerfile without a container engine: it copies the same files, and runs them as the same user with
-// the same environment variables.
+// Tests config/Containerfile without a container engine: the test copies the same files, and runs them with the same
+// environment variables and, if the test runs as root, as the same user.
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const USER = 10001;
 const isRoot = process.getuid?.() === 0;
-/** A user id without an account, as in the container. Only root can switch to it. */
+/**
+ * Runs a command as a user id without an account, as in the container. Empty if the test does not run as root, because
+ * only root can switch to another user.
+ */
 const AS_USER = isRoot ? ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'] : [];
 
 const containerfile = readFileSync(join(ROOT, 'config/Containerfile'), 'utf8').replaceAll(/\\\n\s*/g, ' ');
@@ -96,7 +99,7 @@ function wordsOf(pattern: RegExp): string[] {
 }
 
 describe('the image', () => {
-  it('has everything that the daemon needs, even as a user without a name and a home directory, and reports its health without a shell', async () => {
+  it('needs no user name, no home directory and no shell to run the daemon and to check its health', async () => {
     const [, list = '[]'] = /^CMD (.*)$/m.exec(containerfile) ?? [];
     const daemon = run([...wordsOf(/^ENTRYPOINT (.*)$/m), ...(JSON.parse(list) as string[])]);
     try {
@@ -113,7 +116,7 @@ describe('the image', () => {
 });
 
 describe('config/kubernetes/configmap.yaml', () => {
-  it('is a valid configuration, with the secrets named in its first lines', async () => {
+  it('is a valid configuration, together with the secrets that its first lines name', async () => {
     const manifest = load(readFileSync(join(ROOT, 'config/kubernetes/configmap.yaml'), 'utf8')) as {
       data: Record<string, string>;
     };

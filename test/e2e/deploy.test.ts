@@ -109,7 +109,7 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
     expect(next.filter((line) => !typed.includes(line))).toEqual([]);
   });
 
-  it('ends with a service that runs with the restored store', () => {
+  it('restores a backup, and keeps the store that the backup replaces', () => {
     expect(existsSync(join(root, 'var/lib/agentd/agentd.db.before-restore'))).toBe(true);
   });
 });

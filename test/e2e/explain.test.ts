@@ -75,8 +75,8 @@ async function explain(where: Shop, id: string, ...options: string[]): Promise<s
 }
 
 /**
- * Does the same for a request that was refused before it became a message. Its trace is stored after the response is
- * sent.
+ * Like `explain`, for a request that was refused before it became a message. The trace of such a request is stored
+ * after the response is sent.
  */
 async function explainRefused(where: Shop, id: string): Promise<string> {
   await expect.poll(async () => (await where.run('explain', id)).code).toBe(0);
@@ -248,7 +248,7 @@ describe('`agentd explain` finds', () => {
     expect(await explainRefused(shop, 'malformed')).toContain('malformed_json');
   });
 
-  test('a request for a stream that was refused', async () => {
+  test('a refused request for a stream', async () => {
     const url = shop.daemon.url;
     const told = async (stream_id: string, init: RequestInit, query = '') => {
       const response = await fetch(`${url}/sse/stream/${stream_id}${query}`, init);

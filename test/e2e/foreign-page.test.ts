@@ -137,7 +137,7 @@ describe.skipIf(withoutBrowser)('in a browser that is signed in', () => {
       },
     );
 
-    it('requests for a stream that a page makes by itself do not act for the visitor', async () => {
+    it('requests for a stream do not act for the visitor if a page makes them by itself', async () => {
       await attack(host, REQUESTS);
     });
   });

@@ -5,7 +5,7 @@ import { reportOf } from '../hostile/report.ts';
 import { effort } from '../support/effort.ts';
 
 // Tests agentd-agent(7), "Threat model": a model that follows the worst possible prompt, on all channels of a daemon.
-// `npm run hostile` plays more conversations, and prints how to replay one.
+// `npm run hostile` plays more conversations, and prints how to replay a conversation.
 
 describe('a hostile model', () => {
   it('can make only calls that its person may make, and only writes that its person has confirmed', {

@@ -53,7 +53,7 @@ const failedWith = (to: Agentd, words: string) =>
   to.logged(({ failure }) => String(failure).startsWith(words));
 
 describe('agentd inbox', () => {
-  it('is empty and exits with 0, both without a store and with an empty store', async () => {
+  it('lists nothing and exits with 0, both without a store and with an empty store', async () => {
     const before = await run('inbox', 'list');
     expect([before.code, before.stdout]).toEqual([0, '']);
     expect(before.stderr).toContain('There is no store at ');
@@ -171,7 +171,7 @@ describe('agentd inbox', () => {
     expect(exchange.taken.at(-1)?.text).toBe('re: fail 1 a');
   });
 
-  it('starts all failed messages again, or only the failed messages of one channel or since a given time', async () => {
+  it('starts all failed messages again; --channel and --since restrict this to one channel or a period', async () => {
     exchange.answer = () => ({ status: 403 });
     const to = await start();
     await tell(to, { id: 'm1', text: 'one' }, { id: 'm2', text: 'two' });

@@ -16,7 +16,7 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 const init = (...args: string[]) => command(['init', ...args], { cwd: directory, base: false });
 
 describe('agentd init', () => {
-  it('writes a valid configuration, and secrets that only the owner can read and that are in one file only', async () => {
+  it('writes a valid configuration, and puts the secrets into a single file that only the owner can read', async () => {
     const origins = 'https://www.example.com,https://shop.example.com';
     const { code, stdout } = await init('--yes', '--name', 'Shop & Co: "1"', '--origins', origins, '--json');
     expect(code).toBe(0);
@@ -34,7 +34,7 @@ describe('agentd init', () => {
     expect(shown.stdout).toContain('Shop & Co');
   });
 
-  it('lists in comments the values that only a platform can provide', async () => {
+  it('lists in comments the secrets that it cannot generate', async () => {
     expect(
       (await init('--yes', '--channels', 'teamchat,msgbot', '--api', 'https://api.example.com')).code,
     ).toBe(0);

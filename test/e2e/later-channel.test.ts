@@ -159,7 +159,7 @@ describe('a message of a channel that answers later', () => {
     expect(textsTo('t1')).toEqual(['re: after']);
   });
 
-  it('can be edited by its sender until its turn begins', async () => {
+  it('can be edited until its turn begins', async () => {
     const to = shared;
     await tell(to, { id: 'm1', text: 'wait 300 first' }, { id: 'm2', text: 'secnd' });
     await exchange.until(() => exchange.runs.length === 1);
@@ -409,7 +409,7 @@ describe('links', () => {
     expect(JSON.parse(shown.stdout).turns).toHaveLength(1);
   });
 
-  it('work with every spelling of an id, and with a second id that arrived together with it', async () => {
+  it('work with every spelling of an id, and with a second id that arrived in the same message', async () => {
     const to = withApi;
     await deliver(to, { link: { user: own('tx-A'), token: await alice() } });
     const ask = (said: Omit<Said, 'text'>) => ({ text: 'Who am I?', ...said });
@@ -524,7 +524,7 @@ describe('when the daemon is stopped or killed', () => {
     expect(exchange.calls[0]?.id).toBe(exchange.calls[1]?.id);
   });
 
-  it('it answers each acknowledged message in order, even if it is killed at any point, with almost no duplicates', async () => {
+  it('it answers each acknowledged message, in order, and a kill repeats at most one per session', async () => {
     const kills = effort(2, 6);
     const acknowledged = new Map<string, string[]>();
     let number = 0;

@@ -131,7 +131,7 @@ describe('agentd link', () => {
     expect(await personOf('tx-u1')).toBe('bob@example.com');
   });
 
-  it('prints as JSON when the link ends: when the link or its token expires, whichever is earlier', async () => {
+  it('prints the end of the link as JSON: the expiry of the link or of its token, whichever is earlier', async () => {
     const long = await tokenOf('bob', 60 * 86_400);
     const { code, stdout } = await run(['link', 'telex', 'u1', '--json'], long);
     expect(code).toBe(0);
@@ -253,7 +253,7 @@ describe('agentd link', () => {
 });
 
 describe('agentd link list', () => {
-  it('shows the users, both expiries and the state, never a token', async () => {
+  it('shows the users, both expiry times and the state of each link, but never a token', async () => {
     expect(await run(['link', 'list'])).toMatchObject({ code: 0, stdout: '', stderr: 'No link found.\n' });
     expect(await run(['link', 'list', '--json'])).toMatchObject({ code: 0, stdout: '[]\n' });
     await linkedOnceTo('eve', 'u2');

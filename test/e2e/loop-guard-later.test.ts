@@ -51,7 +51,7 @@ function lines(): string[] {
     .filter((msg) => msg.startsWith('[LoopGuard]'));
 }
 
-test('a blocked message gets a 200 and no reply; `agentd explain` shows the verdict, and a repeat of the message is blocked too', async () => {
+test('a blocked message and its repeat get a 200 and no reply, and `agentd explain` shows the verdict', async () => {
   await start();
   await tell(...ids(8), { id: 'm6' }, { id: 'm2' }, { id: 'other', user: 'u2' });
   await exchange.until(() => exchange.textsTo('t1').includes('re: other'));

@@ -11,7 +11,7 @@ import { type Answer, type Post, post } from '../support/webchat.ts';
 
 // Tests agentd-message(7), "Loop guard", as users and operators of webchat see it.
 
-/** The windows are far longer than a slow machine needs between two messages of a test. */
+/** The windows are so long that all messages of a test are within them, even on a slow machine. */
 const PATIENT = { LOOP_GUARD_WINDOW_SECONDS: '600', LOOP_GUARD_REPEAT_WINDOW_SECONDS: '600' };
 
 let daemon: Agentd;
@@ -33,7 +33,7 @@ async function guardedForThisTest(options: StartOptions = {}): Promise<Agentd> {
   return own;
 }
 
-/** Sends a message with a text that nobody has sent before. */
+/** Sends a message. Its text is new, unless `members` has a text. */
 function say(user_id: string, members: Record<string, unknown> = {}, options: Post & { on?: Agentd } = {}) {
   const { on = daemon, ...rest } = options;
   return post(on.url, { user_id, message: `Hello ${randomUUID()}`, ...members }, rest);
@@ -275,7 +275,7 @@ describe('The loop guard does not count', () => {
     expect(statuses(await sayTimes(5, 'careless'))).toEqual([200, 200, 200, 200, 200]);
   });
 
-  test('a message that an open circuit blocks, which creates no session', async () => {
+  test('a message that an open circuit blocks, and the daemon creates no session for it', async () => {
     await sayTimes(6, 'nowhere');
     expect((await say('nowhere', { session_id: 'never-begun' })).status).toBe(429);
     expect((await run(daemon, 'sessions', 'show', 'never-begun')).code).toBe(1);

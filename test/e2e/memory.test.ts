@@ -79,7 +79,7 @@ const listed = async (...who: string[]) =>
   );
 
 describe('the memories of a person', () => {
-  it('are given to later runs for that person as quoted data with their dates, from any browser, and never to other people', async () => {
+  it('are given as quoted data to later runs for that person, in any browser, and never to other people', async () => {
     const ada = await token({ sub: 'ada' });
     expect(await say('remember I like green tea', { bearer: ada })).toContain('I like green tea');
     expect(lastTools(model)).toEqual(expect.arrayContaining(TOOLS));
@@ -100,7 +100,7 @@ describe('the memories of a person', () => {
     expect(await listed('--sub', 'ada')).toEqual(['I like green tea']);
   });
 
-  it('are not given or offered to a web client that only claims to be that person', async () => {
+  it('are not given to a web client that only claims to be that person, and neither are the memory tools', async () => {
     for (const user_id of ['ada', 'phonechat:+15551110001']) {
       expect(await say('recall tea', { user_id })).toBe('There is no recall.');
       expect(lastTools(model)).toEqual([]);
@@ -169,7 +169,7 @@ describe("the memories of a platform's user", () => {
     expect(await phoned(USER, 'recall Berlin')).not.toContain('I live in');
   });
 
-  it('are not given or offered in a shared thread, even to a person who is linked', async () => {
+  it('are not given in a shared thread, and neither are the memory tools, even if the person is linked', async () => {
     const wroteIn = async (place: 'direct' | 'group', text: string) => {
       const to = place === 'direct' ? 'D0ADA' : CHANNEL;
       const count = () => team.shown.filter(({ what }) => what === 'message').length;
@@ -251,7 +251,7 @@ describe('agentd memory', () => {
     expect(lastPrompt(model)).not.toContain('I like milk');
   });
 
-  it('requires a person or user, and search words', async () => {
+  it('requires a person or a user, and `search` also requires words', async () => {
     expect((await memory('list')).code).toBe(2);
     expect((await memory('search', '--sub', 'ada')).code).toBe(2);
     expect((await memory('forget', '--sub', 'ada', 'a', 'b')).code).toBe(2);

@@ -82,7 +82,7 @@ function answersOf(text: string, ...pieces: string[]): void {
 }
 
 const methodOf = ({ path }: PlatformCall) => path.split('/').at(-1);
-/** Calls of a method for the people of this test, or the group. */
+/** The calls of a method for the people of this test or for the group. */
 const callsOf = (method: string) =>
   platform.calls.filter((call) => {
     if (methodOf(call) !== method) return false;
@@ -191,7 +191,7 @@ describe('in a group', () => {
 });
 
 describe('a webhook without the secret', () => {
-  it('is refused without being read, whatever it contains', async () => {
+  it('is refused with 401, even if the header is almost right', async () => {
     const secret = platform.env.MSGBOT_WEBHOOK_SECRET ?? '';
     const update = { update_id: 1, message: { message_id: 1, text: 'hello' } };
     for (const wrong of [
@@ -210,7 +210,7 @@ describe('a webhook without the secret', () => {
     expect(platform.textsTo(ada)).toEqual([]);
   });
 
-  it('is refused with another status than a malformed delivery', async () => {
+  it('gets a different status than a delivery that has the secret but is malformed (400 or 415)', async () => {
     const broken = await platform.post(daemon, {
       ...platform.simulator.delivery(platform.event(), platform.settings),
       body: '{"update_id":',
@@ -254,7 +254,7 @@ describe('a message without text', () => {
 });
 
 describe('the greeting', () => {
-  it('is sent without the agent, once', async () => {
+  it('is sent once for each command, without a run of the agent', async () => {
     await deliver({ kind: 'command', text: '/start', number: 1 });
     await deliver({ kind: 'command', text: '/start', number: 1 });
     await deliver({ kind: 'command', text: '/help', number: 2 });
@@ -454,7 +454,7 @@ describe('signing in', () => {
     expect(shop.lookedUpAs()).toEqual([]);
   });
 
-  it('is refused in a group without quoting the token, which is deleted if the bot may delete it', async () => {
+  it('is refused in a group; the bot does not quote the token, and deletes the message if it may', async () => {
     platform.answer = (call) =>
       methodOf(call) === 'deleteMessage' && call.body.includes(':2}')
         ? { status: 200, body: { ok: true, result: true } }

@@ -63,7 +63,7 @@ afterAll(async () => {
 
 const say = (text: string) => post(daemon.url, { text }, { path: '/slip' });
 
-test('a channel without node_modules imports renderMarkdown and PLAIN by value', async () => {
+test('a channel in a folder without node_modules can import values from agentd', async () => {
   expect((await say('Where is it?')).body).toEqual({
     slips: ['It is on its way to', 'Ada (http://a.example).'],
   });

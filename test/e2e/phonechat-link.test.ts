@@ -126,7 +126,7 @@ describe('POST /phonechat/link', () => {
     ['a number without quotes', 16505551234],
     ['words', 'my phone'],
     ['too few digits', '+1650555'],
-    ['too many', '+1650555123456789012'],
+    ['too many digits', '+1650555123456789012'],
     ['an extension', '+16505551234;ext=5'],
     ['an unknown country code', '+999123456789'],
     ['a list', ['+16505551234']],
@@ -330,7 +330,7 @@ describe('every answer of /phonechat/link has its documented shape', () => {
     for (let n = 0; n < 5; n++) expect((await here.deliver()).status).toBe(200);
   });
 
-  it('also for browsers on an allowed origin', async () => {
+  it('and can be read by browsers on an allowed origin', async () => {
     await startAnother({ WEBCHAT_ALLOWED_ORIGINS: SITE });
     const preflight = await fetch(`${here.daemon.url}${PATH}`, {
       method: 'OPTIONS',

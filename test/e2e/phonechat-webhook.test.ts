@@ -86,7 +86,7 @@ describe('the signature of a webhook', () => {
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'invalid_signature' });
   });
 
-  it('is logged once if it is wrong, with the possible cause', async () => {
+  it('causes one line in the log if it is wrong, with the possible cause', async () => {
     const lines = here.daemon.log().filter(({ msg }) => String(msg).includes('PHONECHAT_APP_SECRET'));
     expect(lines).toHaveLength(1);
     expect(here.daemon.stderr()).not.toContain(here.env.PHONECHAT_APP_SECRET);
@@ -176,7 +176,7 @@ describe('the challenge', () => {
     ['a different mode', { 'hub.mode': 'unsubscribe' }],
     ['no challenge', { 'hub.challenge': '' }],
     ['an overlong challenge', { 'hub.challenge': 'x'.repeat(5000) }],
-  ])('is not returned for %s, but refused with 403', async (_title, change) => {
+  ])('is not returned for %s: the status is 403', async (_title, change) => {
     const answer = await ask({ ...right(), ...change });
     const text = await answer.text();
     expect([answer.status, JSON.parse(text).code]).toEqual([403, 'forbidden']);

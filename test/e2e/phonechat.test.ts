@@ -92,7 +92,7 @@ describe('a message', () => {
     expect(here.marks(event)).toHaveLength(1);
   });
 
-  it('is read from each entry and change of a delivery, and its own sender is answered, in order', async () => {
+  it('is read from each entry and change of a delivery, and each sender is answered, in order', async () => {
     for (const word of ['one', 'two', 'three', 'four']) {
       dictation.say(word, `re: ${word}`);
       dictation.end(word);

@@ -15,7 +15,7 @@ function write(path: string, text: string): void {
   writeFileSync(join(folder, path), text);
 }
 
-/** The members that a plugin must have besides its name. */
+/** The members that a plugin must have besides `name` and `apiVersion`. */
 const REST = `
   summary: 'People with a telex.',
   settings: [],
@@ -225,7 +225,7 @@ describe('a third-party channel', () => {
     });
   });
 
-  test('that fails causes a 500 without internal details, and the daemon continues', async () => {
+  test('causes a 500 without internal details if it throws, and the daemon continues', async () => {
     const broken = await post(daemon.url, '{}', { path: '/telex/break' });
     expect([broken.status, broken.body.code]).toEqual([500, 'internal_error']);
     expect(JSON.stringify(broken.body)).not.toContain('paper jam');

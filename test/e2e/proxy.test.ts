@@ -61,7 +61,7 @@ async function readUntil(response: IncomingMessage, part: string): Promise<strin
 }
 
 describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () => {
-  it('each piece of an answer arrives before the next one is written', async () => {
+  it('each piece of an answer arrives before the next piece is written', async () => {
     const { path, cookie } = await startStream('slowly', await token());
     expect(cookie).toMatch(/^jwt_token=[^;]+; Max-Age=3600; Path=\/; HttpOnly; Secure; SameSite=Lax$/);
     const stream = await nginx.ask(path, {
@@ -128,7 +128,7 @@ describe.skipIf(withoutNginx)('behind nginx with the sample configuration', () =
     await platform.until(() => platform.shown.some(({ text }) => text === 'And answered.'));
   });
 
-  it('a large delivery passes nginx, so that the channel checks its signature', async () => {
+  it('nginx passes a large delivery on, and the channel checks its signature', async () => {
     const body = `{"event":"${'x'.repeat(3_500_000)}"}`;
     const response = await nginx.ask('/webhook/teamchat/events', {
       method: 'POST',

@@ -25,7 +25,10 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
   let exchange: FakeExchange;
   let directory: string;
   let daemon: Agentd;
-  /** The number of commands that clients have sent, without the commands inside scripts. */
+  /**
+   * The number of commands that clients have sent, without CLUSTER, PING, INFO and MONITOR, and without the commands
+   * inside scripts.
+   */
   let sent = 0;
 
   beforeAll(async () => {

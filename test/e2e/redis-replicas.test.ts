@@ -14,7 +14,7 @@ import { post } from '../support/webchat.ts';
 
 const THREADS = 6;
 const EACH = 5;
-/** How to poll for work that another daemon takes over. A daemon counts as dead after 15 seconds. */
+/** How to poll for work that another daemon takes over. The death of a daemon is noticed within 15 seconds. */
 const TAKEN_OVER = { interval: 100 };
 
 describe.skipIf(!hasRedis)('daemons on one Redis', () => {
@@ -121,7 +121,7 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
     await Promise.all([second.stop(), third.stop()]);
   });
 
-  it('take over the work of a killed or paused daemon, which writes nothing afterwards', async () => {
+  it('take over the work of a killed or paused daemon; a paused daemon writes nothing when it continues', async () => {
     exchange.forget();
     const held = Promise.withResolvers<void>();
     exchange.holdRun = ({ text }) =>

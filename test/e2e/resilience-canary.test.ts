@@ -118,7 +118,7 @@ function leaks({ places, tokens, api }: Stage): string[] {
   const defaults = new Set(
     api.requests.flatMap(({ sub, bearer }) => (sub === 'service' && bearer ? [bearer] : [])),
   );
-  expect(defaults.size, 'default tokens').toBeGreaterThan(0);
+  expect(defaults.size, 'number of default tokens').toBeGreaterThan(0);
   return findCanaries(
     [
       ...Object.entries(SECRETS).map(([name, value]) => ({ name, value })),
@@ -148,7 +148,7 @@ it('the search finds a canary in every encoding', () => {
   expect(findCanaries(canaries, new Map([['here', Buffer.from('nothing of it')]]))).toEqual([]);
 });
 
-it('the daemon leaves no byte of a token or a secret in logs, answers, state files and the output of commands', async () => {
+it('no token and no secret is in logs, answers, state files or the output of commands', async () => {
   const here = await stage({});
   const { tokens, api } = here;
   const daemon = await startAgentd({ directory: here.directory, env: here.env });
@@ -261,7 +261,7 @@ it('the daemon leaves no byte of a token or a secret in logs, answers, state fil
   expect(api.requests.some(({ bearer }) => bearer === first)).toBe(true);
 });
 
-it('the daemon leaves no byte of a token or a secret in prompts and answers of a language model, or in the traces of its failures', async () => {
+it('no token and no secret is in prompts and answers of a model, or in traces of its failures', async () => {
   const here = await stage({ AGENT_MODEL: 'fake', AGENT_TIMEOUT_SECONDS: '2' });
   const { tokens, model } = here;
   here.env.AGENT_BASE_URL = model.url;

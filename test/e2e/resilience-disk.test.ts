@@ -192,7 +192,7 @@ it.skipIf(!canMount)(
   },
 );
 
-it('when anonymous clients have stored too much, the daemon deletes their oldest messages, and no messages of people who signed in', async () => {
+it('when anonymous clients have stored too much, the daemon deletes only their sessions, oldest first', async () => {
   const daemon = await started({ ANONYMOUS_STORE_BYTES: '1048576' });
   const begin = async (options: { bearer?: string } = {}): Promise<string> => {
     const { status, body } = await post(daemon.url, { user_id: 'ada', message: long }, options);

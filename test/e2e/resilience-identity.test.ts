@@ -166,8 +166,8 @@ async function drive(
 }
 
 /**
- * Returns the token of a message, or undefined if the message has none. Every token is different, so that the requests
- * to the API show which message each token came from.
+ * Returns the token of a message: null if the message signs out, and undefined if it has no token. Every token is
+ * different, so that the requests to the API show which message each token came from.
  */
 function tokenFor(kind: Kind, number: number, sender: User, other: User): string | null | undefined {
   const now = Math.floor(Date.now() / 1000);

@@ -31,7 +31,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, index) => 
 it('the daemon answers the messages of one session in the order of their arrival, with and without a token', async () => {
   const { daemon } = await loaded({});
   const bearer = await token({ sub: 'ada' });
-  // On one connection the requests arrive in this order, all of them before the first is answered.
+  // On one connection the requests arrive in this order. The client sends all of them without waiting for an answer.
   const requests = numbered(60).map((number) =>
     rawPost(
       '/webchat/message',
@@ -152,7 +152,8 @@ it('the daemon accepts exactly as many of 100 simultaneous requests as the rate 
     return Object.groupBy(answers, ({ status }) => status);
   };
 
-  // All requests count for one address, whatever user they claim to be, and even with a forged token.
+  // All requests count toward the limit of one address, whatever `user_id` they have, and even if their token is
+  // forged.
   const anonymous = await statusesOf((number) =>
     post(daemon.url, { user_id: `user-${number}`, message: 'hello' }, number % 2 ? { bearer: forged } : {}),
   );
@@ -236,7 +237,7 @@ it('the daemon acknowledges 200 webhooks that arrive at once while no run can en
   const took = performance.now() - began;
   expect(answers.map(({ status }) => status)).toEqual(numbered(200).map(() => 200));
   expect(exchange.taken).toEqual([]);
-  // Platforms wait for three seconds. The bound leaves room for a busy machine.
+  // Platforms wait three seconds for an answer. The bound is larger, because the machine of the tests may be busy.
   expect(took).toBeLessThan(20_000);
 
   const all = exchange.until(() => exchange.taken.length === 200);
@@ -250,7 +251,7 @@ it('the daemon acknowledges 200 webhooks that arrive at once while no run can en
   }
 });
 
-it('the daemon finishes the turns of clients that disconnected, and then runs the messages that waited for them', async () => {
+it('the daemon finishes the turns of disconnected clients, and then runs the waiting messages', async () => {
   const { daemon, gate } = await loaded({ AGENT_CONCURRENCY: '20' });
   const gone = await Promise.all(numbered(20).map(() => RawConnection.open(daemon.url)));
   await Promise.all(
@@ -264,7 +265,7 @@ it('the daemon finishes the turns of clients that disconnected, and then runs th
   await Promise.all(gone.map((client) => client.cut()));
   gate.release();
 
-  // Each message waits for the turn of the disconnected client, which is in the same session.
+  // Each message waits for the turn of a disconnected client in the same session.
   const after = await Promise.all(
     numbered(20).map((index) =>
       post(daemon.url, { user_id: 'ada', session_id: `left-${index}`, message: 'still there?' }),

@@ -14,7 +14,8 @@ import { type CompletionRequest, FakeModel, type ModelAnswer } from '../support/
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
-// The daemon is killed shortly before or after its tools write. The model words the arguments differently in each run.
+// The daemon is killed shortly before or after its tools write. The model words the reason for a cancellation
+// differently in each run.
 
 /**
  * How often the daemon is killed. For 200 kills, run `WRITE_KILLS=200 npx vitest run
@@ -98,8 +99,8 @@ const api = createServer((request, response) => {
 });
 
 /**
- * Calls the tool that the message names, with other words in the arguments each time, whatever the prompt says about
- * earlier attempts.
+ * Calls the tool that the message names, whatever the prompt says about earlier attempts. The reason for a cancellation
+ * has different words each time.
  */
 function answer({ messages }: CompletionRequest, index: number): ModelAnswer {
   const last = messages.at(-1);
@@ -160,7 +161,7 @@ interface Listed {
   person: { sub: string };
 }
 
-test(`nothing is written twice, and everything is in the journal, after ${KILLS} kill -9 around writes`, async () => {
+test(`after ${KILLS} kill -9 around writes, no write has taken effect twice, and each is in the journal`, async () => {
   const replies = new Map<string, string>();
   for (let kill = 0; kill < KILLS; kill++) {
     const point = POINTS[kill % POINTS.length];

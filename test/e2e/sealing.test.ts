@@ -139,7 +139,7 @@ describe('agentd keys rotate while a daemon runs', () => {
     expect(readFileSync(keyFile, 'utf8')).not.toContain(old);
     expect(await answerIn(shop, session_id)).toContain('Ada Lovelace');
 
-    // After a kill -9 at any moment, the keys in the file still open the stored tokens.
+    // After a kill -9 during a rotation, the keys in the file still open the stored tokens.
     expect(await shop.run('keys', 'rotate')).toMatchObject({ code: 0 });
     await shop.daemon.stop('SIGKILL');
     await shop.api.close();

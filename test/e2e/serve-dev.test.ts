@@ -107,7 +107,7 @@ describe('serve --dev in an empty folder', () => {
     expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('Analytical engine, brass')]);
   });
 
-  test('shows the address of the page first, then the lines to paste', () => {
+  test('shows the address of the demo page first, then the lines to paste', () => {
     const order = [
       `${daemon.url}/demo`,
       'Ask as Ada',
@@ -242,7 +242,7 @@ describe('an explicit setting of the daemon', () => {
     rmSync(cwd, { recursive: true });
   });
 
-  test('is stored for commands in a second terminal, except secrets', async () => {
+  test('is stored for commands in a second terminal, unless it is a secret', async () => {
     const kept = parseEnv(readFileSync(join(cwd, '.agentd/env'), 'utf8'));
     expect(kept).toMatchObject({ AGENT_MODEL: 'small', AGENT_BASE_URL: model.url });
     expect(kept.AGENT_API_KEY).toBeUndefined();
@@ -257,7 +257,7 @@ describe('an explicit setting of the daemon', () => {
     expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 4th equal message within 60 s is blocked, for 5 s$/m);
   });
 
-  test('does not make agentd doctor fail after the sample API has stopped with the daemon', async () => {
+  test('lets `agentd doctor` skip the checks of the sample API after the daemon has stopped', async () => {
     expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
       { outcome: 'ok' },
       { outcome: 'ok' },
@@ -314,7 +314,7 @@ describe('a channel that answers through a platform', () => {
     await daemon.stop();
   });
 
-  test('calls its real platform if the platform is configured', async () => {
+  test('gets no generated secret or address if its real platform is configured', async () => {
     const TELEX_API_URL = 'https://telex.example.com';
     const daemon = await start({ TELEX_API_URL, TELEX_SECRET: 'of the operator' });
     expect(kept().TELEX_API_URL).toBeUndefined();

@@ -189,7 +189,7 @@ describe('A session belongs to its channel user and to its person', () => {
 });
 
 describe('Ids of sessions are generated or chosen by the client', () => {
-  test('an absent or null session_id is generated as webchat_<user_id>_<suffix> with 128 random bits', async () => {
+  test('if session_id is absent or null, webchat_<user_id>_<128 random bits> is generated', async () => {
     const ids = new Set<string>();
     for (const extra of [{}, { session_id: null }]) {
       const { body } = await shop.say({ user_id: 'visitor', message: 'Hello', ...extra });

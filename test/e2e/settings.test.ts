@@ -370,7 +370,7 @@ async function busyPort(): Promise<{ server: Server; port: number }> {
   return { server, port: (server.address() as { port: number }).port };
 }
 
-/** The local addresses that listen on a port, as the kernel writes them. */
+/** The local addresses at which a program listens on this port, as the kernel writes them. */
 function listenersOn(port: number): string[] {
   const LISTENING = '0A';
   const hex = port.toString(16).toUpperCase().padStart(4, '0');

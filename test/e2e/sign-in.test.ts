@@ -175,7 +175,7 @@ describe('the id from before sign-in', () => {
     }
   });
 
-  test('can be used for a new session when the session has ended', async () => {
+  test('can be used for a new session after the signed-in session has ended', async () => {
     const before = await begun();
     await say('me', { session_id: before, jwt_token: ada });
     await command(['sessions', 'end', before], { cwd: daemon.directory });
@@ -291,7 +291,7 @@ describe('the agent sees', () => {
     ]);
   });
 
-  test('turns from before sign-in with a mark in a session with a generated id, and no turns of the person after sign-out', async () => {
+  test('turns from before sign-in only with a mark, and no turns of the person after sign-out', async () => {
     const before = await begun();
     const { session_id } = (await say('count 2', { session_id: before, jwt_token: ada })).body;
     expect(await history(session_id)).toEqual([

@@ -54,7 +54,7 @@ async function simulate(...args: string[]) {
 }
 
 function told({ code, stdout, stderr }: { code: number | null; stdout: string; stderr: string }) {
-  // Without an event, nothing is printed.
+  // If there is no event, nothing is printed.
   const lines = stdout === '' ? [] : (JSON.parse(stdout) as Line[]);
   return { code, stderr, lines, end: lines.at(-1), texts: texts(lines) };
 }
@@ -95,7 +95,7 @@ describe('agentd simulate', () => {
     });
   });
 
-  test('links a person with the command of the platform, and their messages act as that person', async () => {
+  test('links a sender to a person with a command, and later messages of the sender act as that person', async () => {
     const issue = [
       'token',
       'issue',
@@ -125,7 +125,7 @@ describe('agentd simulate', () => {
     expect(texts).toMatchObject([{ to: 'room/lunch' }]);
   });
 
-  test('delivers a message twice, which is answered once', async () => {
+  test('delivers a message twice, and the daemon answers it once', async () => {
     const { code, lines, texts, end } = await simulate('Hello', '--duplicate', '--user', 'twice');
     expect(code).toBe(0);
     expect(statuses(lines)).toEqual([200, 200]);
@@ -151,7 +151,7 @@ describe('agentd simulate', () => {
     expect(code).toBe(0);
   });
 
-  test('edits a waiting message: its new text is answered', async () => {
+  test('edits a waiting message, with an event that has the same number', async () => {
     // The edit arrives while the session of the message is busy.
     const { code, lines } = await simulate('Hello', '--edit', 'Who am I?', '--user', 'editor');
     expect(code).toBe(0);
@@ -262,7 +262,7 @@ describe('agentd simulate', () => {
       'cannot reach the daemon',
     ],
     [
-      'a failure of an API that it cannot simulate',
+      '--fail for an API that it does not simulate',
       ['telex', 'Hi', '--fail', '1'],
       { TELEX_API_URL: 'https://telex.example.com', MESSAGING_PLATFORMS: './telex.ts' },
       2,

@@ -50,7 +50,10 @@ function held({ services }: Daemon): Record<string, number> {
   };
 }
 
-/** Starts a stream over a separate connection, and closes it. Connections that `fetch` keeps open would be counted. */
+/**
+ * Starts a stream over a separate connection, and closes the connection. `fetch` would keep its connection open, and
+ * the test would count it.
+ */
 async function start(url: string, body: object): Promise<string> {
   const connection = await RawConnection.open(url);
   await connection.write(rawPost('/sse/chat', body));

@@ -142,7 +142,7 @@ describe('SSE_STREAM_TTL_SECONDS', () => {
 });
 
 describe('SSE_REQUIRE_TOKEN', () => {
-  it('requires a token from any source, valid or not, and checks nothing else', async () => {
+  it('requires a token from any source, valid or not; after `jwt_token: null`, a cookie does not count', async () => {
     const daemon = await daemonWith({ SSE_REQUIRE_TOKEN: 'true' });
     const message = { user_id: 'ada', message: 'me' };
     const bare = await start(daemon.url, message);
@@ -167,7 +167,7 @@ describe('SSE_REQUIRE_TOKEN', () => {
 });
 
 describe('the token of a message', () => {
-  it('is stored sealed until its stream is opened, and is then deleted', async () => {
+  it('is stored sealed, and is never in a file in plain text, before or after its stream is opened', async () => {
     const daemon = await daemonWith({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') });
     const jwt = await token({ sub: 'ada' });
     const response = await startRaw(daemon.url, { user_id: 'ada', message: 'me', jwt_token: jwt });

@@ -163,7 +163,7 @@ describe('a stream that got its owner from the token in its address', () => {
     expect(await refusal(stream_id, { headers: resume }, `?token=${forged}`)).toEqual([403, 'forbidden']);
   });
 
-  it('does not give its answer or its session to somebody else who repeats the message with its key', async () => {
+  it('does not give its answer or its session to somebody else who repeats its Idempotency-Key', async () => {
     const { session_id } = (await post(daemon.url, { user_id: 'u', message: 'me' })).body;
     for (const members of [{}, { session_id }]) {
       const key = { 'Idempotency-Key': randomUUID() };
@@ -180,7 +180,7 @@ describe('a stream that got its owner from the token in its address', () => {
     }
   });
 
-  it('can be read with only its id if the token came with the message, from a cookie or from the session', async () => {
+  it('needs a token to be read; other streams with an owner can be read with only their id', async () => {
     const withToken = await me({ jwt_token: ada });
     expect(await reply(withToken, { query: `token=${ada}` })).toBe('ada@example.com');
     const withCookie = await me({}, cookie(ada));
@@ -197,7 +197,7 @@ describe('a stream that got its owner from the token in its address', () => {
 describe('a request for a stream', () => {
   const foreign: [string, Record<string, string>][] = [
     ['a link', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' }],
-    ['a link on the same site', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }],
+    ['a link on the same origin', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }],
     ['an address that somebody typed', { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'none' }],
     ['an image', { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Site': 'cross-site' }],
     ['a script of a sibling host', { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'same-site' }],
@@ -225,7 +225,7 @@ describe('a request for a stream', () => {
       { 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'cross-site', Origin: SITE },
     ],
     ['a program', {}],
-    ['a program that accepts any type', { Accept: 'text/html' }],
+    ['a program that accepts HTML', { Accept: 'text/html' }],
   ];
 
   it.each(own)('is not refused if it comes from %s', async (_what, headers) => {

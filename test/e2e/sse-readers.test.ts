@@ -47,7 +47,7 @@ it('a fourth anonymous reader at one address gets 429 and starts no run; the oth
   );
   expect(dictation.runs).toEqual(['a long answer']);
 
-  // Readers that have read to the end, or disconnected, free their slots.
+  // Readers that have read to the end free their slots.
   dictation.end('a long answer');
   await Promise.all([...readers, ada, elsewhere].map(({ ended }) => ended));
   const now = read(daemon.url, unopened, from('192.0.2.1'));

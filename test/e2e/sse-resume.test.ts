@@ -132,7 +132,7 @@ describe('the EventSource of a package', () => {
 });
 
 describe('a reader that does not read', () => {
-  it('delays neither the run nor the other readers, and uses bounded memory', async () => {
+  it('delays neither the run nor the other readers, and gets every event when it reads again', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'slow reader' });
     const slow = Array.from({ length: 20 }, () => read(daemon.url, stream_id));
     for (const { socket } of slow) socket.pause();

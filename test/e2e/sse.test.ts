@@ -129,7 +129,7 @@ describe('a stream', () => {
     expect(events.at(-1)?.data).toEqual({ code: 'agent_failed', message: 'The agent could not answer.' });
   });
 
-  it('returns 204 after its last event, all events again without a valid event id, and 404 for an unknown stream id', async () => {
+  it('returns 204 after its last event, all events for an invalid event id, and 404 for an unknown id', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 2' });
     const { events } = await readAll(daemon.url, stream_id);
     const last = String(events.length);
@@ -151,7 +151,7 @@ describe('a stream', () => {
     }
   });
 
-  it('stores its turn in the session, where the next message finds it, even over the other channel', async () => {
+  it('stores its turn in the session, and the next message gets it as history, even over another channel', async () => {
     const first = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
     const { session_id } = (await readAll(daemon.url, first)).events[0]?.data ?? {};
     const second = await post(daemon.url, { user_id: 'ada', message: 'history', session_id });
@@ -278,7 +278,7 @@ describe('tokens', () => {
     expect(await reply(stream_id)).toBe('ada@example.com');
   });
 
-  it('make their person the owner of a stream that is opened with them', async () => {
+  it('make a person the owner of a stream that is opened with a token of that person', async () => {
     const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me' });
     expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
@@ -400,7 +400,7 @@ describe('an Idempotency-Key', () => {
     expect(dictation.runs.filter((run) => run === 'fallback')).toHaveLength(1);
   });
 
-  it('sends the answer of the other channel on a stream that is posted later', async () => {
+  it('makes a stream send the answer that the other channel has already given', async () => {
     const body = { user_id: 'ada', message: 'count 1' };
     const answer = await post(daemon.url, body, { headers: key('told-again') });
     const stream_id = await start(daemon.url, body, key('told-again'));

@@ -74,7 +74,7 @@ async function fillLog(url: string, lines: number): Promise<void> {
   expect((await ask(url, `log ${lines}`)).status).toBe(200);
 }
 
-describe('a reader of standard error that has stalled', () => {
+describe('a stalled reader of standard error', () => {
   it('does not delay answers, and uses bounded memory; lines beyond 1 MiB are dropped and counted', async () => {
     const daemon = await startStalled();
     await fillLog(daemon.url, 2500);

@@ -28,7 +28,7 @@ export default {
 
 const WATCHDOG_MS = 200;
 
-/** Runs a program under the filter of the unit, which is loaded with the library that systemd uses. */
+/** Runs a program under the system call filter of the unit. The library that systemd uses loads the filter. */
 const FILTERED = [
   'python3',
   join(import.meta.dirname, '../support/system-call-filter.py'),
@@ -70,8 +70,8 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     await blocked;
     const before = socket.count('WATCHDOG=1');
     await delay(5 * WATCHDOG_MS);
-    // One ping may have been sent just before the loop was blocked, and another just after. An independent timer would
-    // have sent ten.
+    // Pings that were sent before the loop was blocked may arrive late: two at most. A timer that is independent of the
+    // loop would have sent ten.
     const silent = socket.count('WATCHDOG=1');
     expect(silent).toBeLessThanOrEqual(before + 2);
 

@@ -43,7 +43,7 @@ it('every documented delivery is acknowledged; only messages of people to the bo
 describe('the loop guard', () => {
   const patient = { LOOP_GUARD_ENABLED: 'true', LOOP_GUARD_WINDOW_SECONDS: '600' };
 
-  it('acknowledges deliveries of a person who writes too much, but sends no reply; messages of bots are not even counted', async () => {
+  it('acknowledges blocked messages, but sends no reply to them; messages of bots are not even counted', async () => {
     await work.run(patient);
     for (let number = 101; number <= 110; number++)
       await work.deliver({ kind: 'status', text: 'what I said', number, place: 'group' });

@@ -129,7 +129,7 @@ describe('the signature check', () => {
     expect(await work.texts('D0D1', 1)).toEqual([words(1)]);
   });
 
-  it('compares bytes: other white space and escapes are accepted if signed, several signature headers are not', async () => {
+  it('compares bytes: accepts any white space and escapes if they were signed, but not two signatures', async () => {
     const body = '{ "type":"event_callback",\r\n\t"event":{"type":"\\u006dessage"} }';
     expect((await work.send({ body })).status).toBe(200);
     expect((await work.send({ body, type: 'application/json; charset=utf-8' })).status).toBe(200);

@@ -107,7 +107,7 @@ describe('a message with a tool call', () => {
     expect(collector.exports[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-api-key': KEY } });
   });
 
-  it('can be found by its turn, and its log lines by the trace', async () => {
+  it('can be found by its turn id, and its log lines by the trace id', async () => {
     const turn = String(message.attributes['agentd.turn_id']);
     expect((await shop.run('explain', turn)).stdout).toContain('telemetry-1');
     const logged = shop.daemon

@@ -33,7 +33,7 @@ function made(claims: Record<string, unknown> = {}, header: object = {}, secret 
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
 }
 
-/** A description of what is wrong with a token, and the token. */
+/** The reason that the daemon gives, what is wrong with the token, and a function that makes the token. */
 type Row = [reason: string, condition: string, token: () => string];
 const ROWS: readonly Row[] = [
   ['JWT Malformed', 'one part', () => 'not-a-token'],
@@ -277,7 +277,7 @@ describe('The settings of token validation', () => {
         await lax.daemon.logged((line) => line.level === 'warn' && JSON.stringify(line).includes(name));
       const bearer = await token({ secret: OTHER_SECRET, ttl: -60 });
       const first = await lax.say({ user_id: 'visitor', message: 'Who am I?' }, { bearer });
-      // The daemon accepted the token. The API does not accept it, so the call falls back.
+      // The daemon accepted the token. The API does not accept it, so the call falls back to default credentials.
       expect(lax.api.seen('/users').map((request) => request.bearer)).toContain(bearer);
       // The expiry of the stored token is not checked, either.
       const { session_id } = first.body;

@@ -205,7 +205,7 @@ describe('The default token', () => {
     }
   });
 
-  test('is read from access_token if there is no token', async () => {
+  test('is read from `access_token` if the response has no `token`', async () => {
     const own = await startShop();
     try {
       own.api.misbehave('/authentication_token', {
@@ -277,7 +277,7 @@ describe('The conversation continues', () => {
     await shop.daemon.logged((line) => line.request_id === request_id && line.reason === 'timeout');
     const lines = shop.daemon.stderr().split('\n');
     const line = lines.find((one) => one.includes(request_id) && one.includes('"reason":"timeout"')) ?? '';
-    // The line has each field once, and no stack trace, because the call was only too slow.
+    // The line has the request id only once. It has no stack trace, because the call was only too slow.
     expect([line.match(/"request_id":/g), line.includes('"stack"')]).toEqual([['"request_id":'], false]);
     expect((await say(WHO, { session_id })).response).toContain('A-1001');
   });

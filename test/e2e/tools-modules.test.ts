@@ -111,7 +111,7 @@ describe('in a conversation', () => {
     expect(api.seen('/users')).toMatchObject([{ bearer, sub: 'ada' }]);
   });
 
-  test('without sign-in only public fields are shown', async () => {
+  test('without sign-in, only public fields are shown', async () => {
     expect(await say('look_up {"userEmail": "bob@example.com"}')).toEqual([
       { ok: true, result: { name: 'Name of bob@example.com' } },
     ]);

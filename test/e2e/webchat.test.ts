@@ -75,7 +75,7 @@ describe('POST /webchat/message', () => {
     expect((await shop.say(body)).status).toBe(200);
   });
 
-  test('counts characters as people do, and accepts values of the maximum length', async () => {
+  test('counts an emoji as one character, and accepts values of the maximum length', async () => {
     const accepted = [
       { ...HELLO, user_id: '😀'.repeat(256) },
       { ...HELLO, session_id: 's'.repeat(512) },
@@ -85,7 +85,7 @@ describe('POST /webchat/message', () => {
     for (const body of accepted) expect((await shop.say(body)).status).toBe(200);
   });
 
-  test('gives the agent the data that the client claims about itself as unverified', async () => {
+  test('marks the data that the client claims about itself as unverified in the prompt of the agent', async () => {
     const metadata = {
       user_name: 'Eve <admin>',
       page_url: 'https://www.example.com/cart',
@@ -173,7 +173,7 @@ describe('a request', () => {
     },
   );
 
-  test('with the content type application/json and charset=UTF-8, in any case, is accepted', async () => {
+  test('with the content type application/json and charset=UTF-8 is accepted, in upper or lower case', async () => {
     const answer = await shop.say(HELLO, { headers: { 'Content-Type': 'Application/JSON; charset=UTF-8' } });
     expect(answer.status).toBe(200);
   });
@@ -216,13 +216,13 @@ describe('An agent that fails', () => {
     expect(answer.body.detail).toBe('The agent could not answer.');
   });
 
-  test('because its model asks for a longer wait than the time limit of the run causes 502 with Retry-After', async () => {
+  test('causes 502 with Retry-After if its model asks for a longer wait than the run may take', async () => {
     const answer = await chat.say({ ...HELLO, message: 'busy' });
     expectProblem(answer, 502, 'agent_failed');
     expect(answer.headers.get('retry-after')).toBe('120');
   });
 
-  test('because it takes longer than AGENT_TIMEOUT_SECONDS causes 504 agent_timeout', async () => {
+  test('causes 504 agent_timeout if it takes longer than AGENT_TIMEOUT_SECONDS', async () => {
     expectProblem(await chat.say({ ...HELLO, message: 'hang' }), 504, 'agent_timeout');
   });
 
@@ -317,7 +317,7 @@ describe('X-Request-Id', () => {
     }
   });
 
-  test('is otherwise a new id of that form', async () => {
+  test('is a new id of that form in all other cases', async () => {
     const ids = new Set<string | null>();
     for (const id of [undefined, '', 'x'.repeat(65), 'a b', 'é', 'a/b']) {
       const answered = await idOf(id);
@@ -590,7 +590,7 @@ describe('The rate limit', () => {
     return all;
   }
 
-  test('counts per address if there is no token, whatever the user_id, and then causes 429 rate_limited with its headers', async () => {
+  test('counts per address if there is no token, whatever the user_id, and answers 429 above the limit', async () => {
     const headers = { 'X-Forwarded-For': '192.0.2.1' };
     const first = await strict.say(HELLO, { headers });
     expect(first.headers.get('ratelimit-policy')).toBe('"address";q=3;w=2');

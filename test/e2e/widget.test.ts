@@ -90,7 +90,7 @@ describe.skipIf(withoutBrowser)('the widget on another site', () => {
     expect(await visitor.answer.textContent()).toMatch(/^So much\s*$/);
   });
 
-  it('continues an answer after a page load, and shows that it was interrupted after the daemon was killed', async () => {
+  it('continues an answer after a page load, and marks it as interrupted if the daemon was killed', async () => {
     dictation.say('killed', 'Half ');
     const visitor = await visit(browser.context, origin);
     await visitor.say('killed');
