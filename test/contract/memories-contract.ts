@@ -186,7 +186,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
     });
 
     describe('bounds', () => {
-      it('limit the memories of an owner: a new memory then replaces the least recently used memory', async () => {
+      it('limit the memories of an owner: at the limit, a new memory replaces the least recently used', async () => {
         const first = await add('number 0');
         await add('number 1');
         await add('of Bob', BOB);
