@@ -48,8 +48,8 @@ export interface WebMessage {
 }
 
 /**
- * The whole path of a message on the reference store and a virtual clock, with a tool `cancel_order` that needs the
- * confirmation of its person, and an agent that follows instructions: "cancel 1004 because late" calls the tool.
+ * The whole path of a message on the reference store and a virtual clock. The person must confirm calls of the tool
+ * `cancel_order`. The agent follows instructions: "cancel 1004 because late" makes it call the tool.
  */
 export class ConfirmationWorld {
   readonly clock: VirtualClock;
