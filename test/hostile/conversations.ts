@@ -56,7 +56,10 @@ export function makeConversation(seed: number, index: number): Conversation {
   };
 }
 
-/** Makes a conversation of one of `persons` people, who ask only for their own data. */
+/**
+ * Makes a conversation of one of `persons` people. Consecutive conversations, one on each channel, belong to the same
+ * person.
+ */
 export function makeCrowdConversation(seed: number, index: number, persons: number): Conversation {
   const { random, ...conversation } = makeConversation(seed, index);
   return {
