@@ -99,7 +99,7 @@ export function describeActions(current: () => StoreUnderTest): void {
       it('stores nothing if the idempotency key was released', async () => {
         const { session: claim } = await claimsOf();
         const found = await store.idempotency.claim('k', 'body');
-        if (found.outcome !== 'new') throw new Error('the key is taken');
+        if (found.outcome !== 'new') throw new Error('the key was already claimed');
         const claims = { session: claim, key: found.claim };
         expect(await store.actions.start(claims, anAction())).toEqual({ outcome: 'started' });
         await store.idempotency.release(found.claim);
@@ -539,7 +539,7 @@ export function describeActionPeers(current: () => { test: StoreUnderTest; one: 
       const { test, one, two } = current();
       const session = await claimSession(one, 's');
       const found = await one.idempotency.claim('k', 'body');
-      if (found.outcome !== 'new') throw new Error('the key is taken');
+      if (found.outcome !== 'new') throw new Error('the key was already claimed');
       test.advance(CLAIM_MS);
       await two.idempotency.claim('k', 'body');
       expect(await one.actions.start({ session, key: found.claim }, anAction())).toEqual({ outcome: 'lost' });

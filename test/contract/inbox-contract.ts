@@ -557,7 +557,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(idsOf(await inbox.take(['chat'], ROOM))).toEqual([]);
       });
 
-      it('claims no texts of an unreachable platform, and reports it', async () => {
+      it('claims no texts of an unreachable platform, and reports the outage', async () => {
         const [away, near] = [inQueue('a', { reply: 'x' }), inQueue('b', { reply: 'y', platform: 'mail' })];
         const run = inQueue('c');
         await inbox.enqueue([away, near, run]);

@@ -21,7 +21,7 @@ const BOB = ownerOfPerson(bob);
 const NUMBER = (alias: string | null) => ownerOnPlatform('phone', '+4915112345', alias);
 
 /**
- * The contract of the port `memories`: every backend passes it unchanged.
+ * The contract of the port `memories`, which every backend must pass.
  * @param make creates a new, empty backend each time; `max` limits the memories of each owner
  */
 export function describeMemories(name: string, make: (max: number) => Promise<MemoriesUnderTest>): void {

@@ -44,7 +44,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.find(session.session_id)).toEqual(session);
   });
 
-  it('makes a command fail if it does not answer it in time, and carries out the command only once', async () => {
+  it('makes a command fail if the answer is late, and carries out the command only once', async () => {
     await store.inbox.enqueue([anInboxMessage()]);
     process.kill(server.pid, 'SIGSTOP');
     const message = anInboxMessage();

@@ -145,7 +145,7 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
     const outcomes = claims.map(({ outcome }) => outcome).sort();
     expect(outcomes).toEqual(['new', ...Array<string>(19).fill('running')].sort());
     const first = claims.find((found) => found.outcome === 'new');
-    if (first?.outcome !== 'new') throw new Error('nobody has the key');
+    if (first?.outcome !== 'new') throw new Error('no request could claim the key');
     const claim = await claimSession(one, session_id);
     const answer = { claim: first.claim, answer: { session_id, response: 'x' }, ttl_ms: HOUR };
     expect(await one.commitTurn(claim, { trace: aTrace(null), answer })).toBe('committed');
@@ -163,7 +163,7 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
     const store = await open();
     const session_id = randomUUID();
     const found = await store.idempotency.claim('k', 'body', elsewhere(session_id));
-    if (found.outcome !== 'new') throw new Error('the key is taken');
+    if (found.outcome !== 'new') throw new Error('the key was already claimed');
     await store.idempotency.release(found.claim);
     await Promise.all(
       nodes.map(async (node) => {
@@ -254,7 +254,7 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
     const store = await open();
     const key = JSON.stringify(['web', ['client', '192.0.2.7', 'once']]);
     const claimed = await store.idempotency.claim(key, 'body', 's');
-    if (claimed.outcome !== 'new') throw new Error('the key is not new');
+    if (claimed.outcome !== 'new') throw new Error('the key was already claimed');
     await store.idempotency.finish(claimed.claim, { session_id: 's', response: 'first' }, HOUR);
     const claim = await claimSession(store, 's');
     const commit = () => store.commitTurn(claim, { trace: aTrace(null) });

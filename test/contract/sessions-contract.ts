@@ -337,7 +337,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect((await live(sessions)).length).toBeLessThanOrEqual(20);
       });
 
-      it('do not displace sessions of people or platforms, and only anonymous sessions count toward the bound', async () => {
+      it('do not displace other sessions, and other sessions do not count toward the bound', async () => {
         const others = await Promise.all(Array.from({ length: 30 }, () => begin({ owner: ada })));
         others.push(...(await beginMany(10, {})));
         const anonymous = await beginMany(15, { client: 'c' });

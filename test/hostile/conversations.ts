@@ -27,7 +27,10 @@ export interface Conversation {
   channel: ChannelName;
   identity: Identity;
   place: 'direct' | 'group';
-  /** The number of runs that the person causes, not counting answers to questions. */
+  /**
+   * How often the person writes a message or reacts to a question. If a question is still open then, they react up to
+   * two more times.
+   */
   turns: number;
   random: SeededRandom;
 }

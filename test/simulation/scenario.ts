@@ -51,7 +51,7 @@ export interface WritePlan {
   idempotent: boolean;
   /** How many equal calls the agent makes on purpose. */
   times: 1 | 2;
-  /** Whether the agent calls the tool only after most of the reply has been sent. */
+  /** Whether the agent calls the tool only after it has written most of the reply. */
   late: boolean;
   /** Whether the person must confirm calls of the tool. */
   confirmed: boolean;

@@ -60,7 +60,7 @@ export class ConfirmationWorld {
   readonly calls: ReceivedCall[] = [];
   /** Replies that the platform accepted. */
   readonly sent: OutgoingReply[] = [];
-  /** The input of the agent. */
+  /** The input of each run of the agent. */
   readonly turns: AgentTurn[] = [];
   /** The answer of the API to each call. */
   answer: () => Promise<Sent> = async () => ({ outcome: 'answered', status: 200, result: { ok: true } });

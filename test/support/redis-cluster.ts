@@ -41,7 +41,7 @@ const SLOTS = 16_384;
 /** Number of keys that `MIGRATE` moves in one step, and its time limit, ms. */
 const [MIGRATED, MIGRATE_MS] = [50, 5000];
 
-/** Starts a Cluster. The masters are the first servers. On request, one replica of each master follows them. */
+/** Starts a Cluster. The first servers are the masters. On request, each of them has a replica. */
 export async function startCluster(
   size: number,
   { replicas = false, options = [] }: { replicas?: boolean; options?: readonly string[] } = {},
